@@ -1,0 +1,37 @@
+# Everything runs inside .venv, which the first target that needs it sets up from the pinned requirements.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-long check bench lock clean
+
+$(READY): requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(READY)
+
+demo: $(READY)  ## the main job on real data, in under two minutes
+	$(BIN)/confide demo --out demo-output --force
+
+test: $(READY)  ## the test suite, in under ten minutes on two cores
+	$(BIN)/python -m pytest -m "not long" -n 2
+
+test-long: $(READY)  ## everything, including the checks that take minutes each
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY)  ## lint and strict types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)  ## speed against numpy in the same run
+	$(BIN)/python -m benchmarks.calibrate
+	$(BIN)/python -m benchmarks.command_line
+
+lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
+	uv pip compile --universal --python-version 3.11 pyproject.toml --group dev -o requirements/dev.txt --no-header --no-annotate --no-emit-index-url --upgrade
+
+clean:
+	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache dist

@@ -1,0 +1,177 @@
+"""The released calibration: a threshold, what is promised with it, and what it cost. No trace of the data.
+
+Everything but the threshold is a function of public choices and is computed again when a calibration is read, so a
+file that claims more than its mechanism delivers is refused. A checksum finds accidental damage; it is no signature.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from confide.checks import positive_integer
+from confide.errors import InputError
+from confide.guarantee.random_rank import conditional_failure, mean_overshoot
+from confide.guarantee.statement import Guarantee
+from confide.mechanisms.slopes import Slopes
+from confide.privacy import PrivacyStatement
+from confide.rationals import Level, exact_level
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All that is ever released about the calibration data.
+
+    Parameters
+    ----------
+    threshold
+        The selected candidate; +inf means that every label is in every set.
+    alpha
+        Miscoverage level, an exact fraction.
+    guarantee
+        What is promised about coverage.
+    privacy
+        The privacy loss in every unit.
+    mechanism
+        The complete public statement of the mechanism; None if +inf was answered without touching the data.
+    candidates
+        Number of candidate thresholds, +inf included.
+    recipe
+        How the candidates were made.
+    score
+        Name of the conformity score, or None.
+    versions
+        Versions of the libraries that made the release.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> released = confide.calibrate(rng.random(5000), alpha=0.1, epsilon=1.0, candidates=confide.Candidates.unit(1000))
+    >>> 0.87 < released.threshold < 0.95, released.coverage
+    (True, 0.9)
+    >>> released == confide.Calibration.from_json(released.to_json())
+    True
+    """
+
+    threshold: float
+    alpha: Fraction
+    guarantee: Guarantee
+    privacy: PrivacyStatement
+    mechanism: Slopes | None
+    candidates: int
+    recipe: Mapping[str, Any] = field(hash=False)
+    score: str | None
+    versions: Mapping[str, str] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Calibration.from_json, (self.to_json(),)
+
+    @property
+    def coverage(self) -> float:
+        """The guaranteed coverage; `guarantee.kind` says in which sense."""
+        return self.guarantee.coverage
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss spent, per person, under `privacy.neighbors`."""
+        return self.privacy.epsilon
+
+    @property
+    def n(self) -> int | None:
+        """The number of calibration records where it is public (`replace_one`), else None."""
+        return self.guarantee.n
+
+    def conditional_coverage(self, delta: Level, n: int | None = None) -> float:
+        """The largest c such that coverage given the calibration data is at least c with probability 1 - delta.
+
+        By the random-rank lemma (docs/theory.md, Theorem 2b), for i.i.d. data.
+
+        Parameters
+        ----------
+        delta
+            Failure probability, in (0, 1).
+        n
+            Number of calibration records; required if it is secret, and then used for this statement only. The
+            answer for a secret n belongs to those who know n.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> released = confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, neighbors="replace_one")
+        >>> round(released.conditional_coverage(0.05), 3)
+        0.881
+        """
+        failure, n = float(exact_level("delta", delta)), self._records(n)
+        if self.mechanism is None:
+            return 1.0
+        target, slope = float(self.mechanism.target(n)), self.mechanism.slope_left
+        low, high = 0.0, 1.0
+        while high - low > 1e-9:
+            level = (low + high) / 2
+            fails = conditional_failure(n, level, target, slope, self.candidates, self.mechanism.selector) > failure
+            low, high = (low, level) if fails else (level, high)
+        return low
+
+    def coverage_at_most(self, n: int | None = None) -> float:
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5).
+
+        `n` as in `conditional_coverage`.
+        """
+        n = self._records(n)
+        if self.mechanism is None:
+            return 1.0
+        over = mean_overshoot(self.mechanism.slope_right, self.candidates, self.mechanism.selector)
+        return min(1.0, (float(self.mechanism.target(n)) + over + 1) / (n + 1))
+
+    def _records(self, n: int | None) -> int:
+        if n is None and self.n is None:
+            raise InputError("n must be given: the number of calibration records is secret and not stored")
+        if n is not None and self.n is not None and n != self.n:
+            raise InputError(f"n must be left out or equal the public number of records, {self.n}; found {n}")
+        return positive_integer("n", self.n if n is None else n)
+
+    def to_json(self) -> str:
+        """The calibration as a JSON document with a schema version."""
+        from confide.serialization import dumps
+
+        return dumps(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Calibration":
+        """Read a calibration, checking every field and computing its claims again.
+
+        Raises
+        ------
+        FormatError
+            If the text is not a calibration, is of a newer schema, was altered, or claims what does not follow.
+        """
+        from confide.serialization import loads
+
+        return loads(text)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        from confide.files import write_text
+
+        write_text(Path(path), self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Calibration":
+        """Read a file written by `save`."""
+        from confide.files import read_text
+
+        return cls.from_json(read_text(Path(path)))
+
+    def __str__(self) -> str:
+        name = "unnamed score" if self.score is None else f"score {self.score!r}"
+        value = "+inf (every label is in every set)" if math.isinf(self.threshold) else f"{self.threshold:.12g}"
+        return f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}"

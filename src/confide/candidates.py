@@ -1,0 +1,188 @@
+"""Public candidate thresholds e_1 < ... < e_(m-1) and e_m = +inf. They never depend on the private scores.
+
+The number of candidates m costs only about ln(m) ranks, so candidates are spent on relative resolution and nobody is
+asked for clipping bounds. Values are rounded to twelve significant digits, so that every machine has the same ones.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_vector
+from confide.checks import one_of, positive_integer, positive_number
+from confide.errors import InputError
+
+MOST_CANDIDATES = 2**20
+Spacing = Literal["uniform", "logit"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Candidates:
+    """Candidate thresholds, always ending in +inf.
+
+    Build them with `unit`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
+
+    Parameters
+    ----------
+    edges
+        The finite candidates: float64, shape (m-1,), strictly increasing, read-only.
+    recipe
+        How they were made, as plain JSON values.
+
+    Examples
+    --------
+    >>> Candidates.unit(5).values
+    array([0.25, 0.5 , 0.75, 1.  ,  inf])
+    >>> Candidates.geometric(unit=10.0).size
+    2767
+    """
+
+    edges: NDArray[np.float64]
+    recipe: Mapping[str, Any]
+
+    @property
+    def size(self) -> int:
+        """m, the number of candidates, +inf included."""
+        return len(self.edges) + 1
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """All candidates, shape (m,), the last one +inf."""
+        return np.append(self.edges, np.inf)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the edges: histograms add only if theirs agree."""
+        return hashlib.sha256(self.edges.astype("<f8").tobytes()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidates) and np.array_equal(self.edges, other.edges)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        how = ", ".join(f"{key}={value!r}" for key, value in self.recipe.items() if key != "kind")
+        return f"Candidates.{self.recipe['kind']}({how})"
+
+    @classmethod
+    def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
+        """`size` candidates for scores in [0, 1]: equally spaced, or equally spaced in the logit from 1e-6 to 1-1e-6.
+
+        The largest finite candidate is 1. Logit spacing resolves both ends; use it for 1 - p and for APS scores.
+        """
+        size = positive_integer("size", size, most=MOST_CANDIDATES)
+        one_of("spacing", spacing, ("uniform", "logit"))
+        if spacing == "uniform":
+            edges = np.arange(1, size) / max(size - 1, 1)
+        else:
+            end = np.log(1e6 - 1)
+            logits = np.linspace(-end, end, max(size - 2, 0))
+            edges = np.append(1 / (1 + np.exp(-logits)), 1.0)[: size - 1]
+        return cls._build(edges, {"kind": "unit", "size": size, "spacing": spacing})
+
+    @classmethod
+    def geometric(cls, unit: float = 1.0, step: float = 0.01, decades: int = 12) -> "Candidates":
+        """Candidates for scores in [0, inf) in any units: 0, then steps of `step` over `decades` decades around `unit`.
+
+        The relative error of a threshold is at most `step`, whatever the scale of the residuals; `unit` is a public
+        number in the units of the scores and may be wrong by decades/2 powers of ten.
+        """
+        unit, step = positive_number("unit", unit), positive_number("step", step)
+        decades = positive_integer("decades", decades, most=300)
+        edges = np.append(0.0, unit * _powers(step, decades))
+        return cls._build(edges, {"kind": "geometric", "unit": unit, "step": step, "decades": decades})
+
+    @classmethod
+    def sinh(cls, unit: float = 1.0, step: float = 0.01, decades: int = 6) -> "Candidates":
+        """Candidates for signed scores: unit * sinh(t), t in steps of `step`, up to `decades` decades above `unit`.
+
+        Linear with resolution unit * step near 0, geometric with relative resolution `step` far from it.
+        """
+        unit, step = positive_number("unit", unit), positive_number("step", step)
+        decades = positive_integer("decades", decades, most=300)
+        half = _count(np.arcsinh(10.0**decades), step)
+        edges = unit * np.sinh(np.arange(-half, half + 1) * step)
+        return cls._build(edges, {"kind": "sinh", "unit": unit, "step": step, "decades": decades})
+
+    @classmethod
+    def anything(cls) -> "Candidates":
+        """Candidates for scores of which nothing is known, the default for scores without a name.
+
+        Logit-spaced in (0, 1) from 1e-6 to 1-1e-6 as for probabilities; outside, and mirrored below 0, steps of 1 %
+        from 1 to 1e6 and from 1e-6 to 1. About 5,200 candidates: naming the score needs fewer.
+        """
+        end = np.log(1e6 - 1)
+        unit = 1 / (1 + np.exp(-np.linspace(-end, end, 1000)))
+        above = np.exp(np.arange(_count(np.log(1e6), 0.01) + 1) * 0.01)
+        positive = np.concatenate([unit, above])
+        return cls._build(np.concatenate([-positive[::-1], [0.0], positive]), {"kind": "anything"})
+
+    @classmethod
+    def from_reference(cls, scores: ArrayLike, size: int = 1000) -> "Candidates":
+        """Quantiles of a *public* reference sample of scores. Never pass the private scores."""
+        sample = as_vector("scores", scores).astype(np.float64)
+        if not np.isfinite(sample).all():
+            raise InputError("scores of the reference sample must be finite; remove the others")
+        size = positive_integer("size", size, most=MOST_CANDIDATES)
+        edges = np.quantile(sample, np.linspace(0, 1, max(size - 1, 1)))[: size - 1]
+        return cls._build(edges, {"kind": "from_reference", "size": size})
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> "Candidates":
+        """Your own public candidates: finite, strictly increasing values; +inf is added (a trailing +inf is accepted).
+
+        They are taken as they are, without rounding.
+        """
+        edges = as_vector("candidates", values).astype(np.float64)
+        edges = edges[:-1] if edges[-1] == np.inf else edges
+        if len(edges) >= MOST_CANDIDATES:
+            raise InputError(f"candidates must number at most {MOST_CANDIDATES}; found {len(edges)}")
+        bad = np.flatnonzero(~np.isfinite(edges))
+        if bad.size:
+            raise InputError(
+                f"candidates must be finite; found {bad.size} that are not, the first at position {bad[0]}"
+            )
+        bad = np.flatnonzero(np.diff(edges) <= 0)
+        if bad.size:
+            raise InputError(
+                f"candidates must be strictly increasing; {bad.size} are not above their predecessor, "
+                f"the first at position {bad[0] + 1}; sort them and remove duplicates"
+            )
+        return cls(_frozen(edges + 0.0), {"kind": "of", "size": len(edges) + 1})
+
+    @classmethod
+    def _build(cls, edges: NDArray[np.float64], recipe: Mapping[str, Any]) -> "Candidates":
+        if len(edges) >= MOST_CANDIDATES:
+            raise InputError(f"these candidates would number {len(edges) + 1}; choose a larger step or fewer decades")
+        if not np.isfinite(edges).all():
+            raise InputError("these candidates overflow; choose a unit nearer to 1 or fewer decades")
+        return cls(_frozen(np.unique(_rounded(edges))), recipe)
+
+
+def _powers(step: float, decades: int) -> NDArray[np.float64]:
+    half = _count(np.log(10.0) * decades / 2, step)
+    powers: NDArray[np.float64] = np.exp(np.arange(-half, half + 1) * np.log1p(step))
+    return powers
+
+
+def _count(length: float, step: float) -> int:
+    number = float(length / step)
+    if number > MOST_CANDIDATES:
+        raise InputError(f"step asks for more than {MOST_CANDIDATES} candidates; choose a larger one")
+    return int(np.ceil(number))
+
+
+def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    rounded: NDArray[np.float64] = np.array([float(f"{edge:.12g}") for edge in edges], dtype=np.float64) + 0.0
+    return rounded
+
+
+def _frozen(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    frozen = np.array(edges, dtype=np.float64)
+    frozen.flags.writeable = False
+    return frozen

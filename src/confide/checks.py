@@ -1,0 +1,51 @@
+"""Checks of scalar arguments: each returns the value or says what is wrong with it."""
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from confide.errors import InputError, InputTypeError
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def positive_number(name: str, value: Any) -> float:
+    """A finite number above zero.
+
+    Examples
+    --------
+    >>> positive_number("epsilon", 1)
+    1.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(f"{name} must be a positive number; found {type(value).__name__}")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name} must be a positive, finite number; found {number!r}")
+    return number
+
+
+def privacy_loss(name: str, value: Any) -> float:
+    """A privacy loss between 1e-6 and 1e6: less is no information at all, more is no privacy at all."""
+    number = positive_number(name, value)
+    if not 1e-6 <= number <= 1e6:
+        raise InputError(f"{name} must lie between 1e-6 and 1e6; found {number!r}")
+    return number
+
+
+def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
+    """An integer of at least 1, and at most `most` if given."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InputTypeError(f"{name} must be a positive integer; found {type(value).__name__}")
+    number = int(value)
+    if number < 1 or (most is not None and number > most):
+        raise InputError(f"{name} must be a positive integer{f' of at most {most}' if most else ''}; found {value}")
+    return number
+
+
+def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:
+    """One of a few words."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}; found {value!r}")
+    return choices[choices.index(value)]

@@ -1,0 +1,25 @@
+"""Errors and warnings of the library.
+
+Every message names the argument, says what was found (a count and a first position, never a private value) and what
+to do about it. All errors of the library are `ConfideError`; bad values are also `ValueError`, bad types `TypeError`.
+"""
+
+
+class ConfideError(Exception):
+    """Base of every error that the library raises on purpose."""
+
+
+class InputError(ConfideError, ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class InputTypeError(ConfideError, TypeError):
+    """An argument has a type that cannot be used."""
+
+
+class FormatError(InputError):
+    """A stored calibration or a data file is damaged, foreign, altered or too new."""
+
+
+class CoverageWarning(UserWarning):
+    """The released threshold is +inf: the promise holds, but the sets contain every label."""

@@ -1,0 +1,86 @@
+"""Files written whole or not at all, and read with one clear line when that fails."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confide.errors import FormatError, InputError
+
+MOST_BYTES = 10_000_000
+
+
+class OutputExistsError(InputError):
+    """An output file exists already and may not be overwritten."""
+
+
+@contextmanager
+def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A temporary path beside `path`, moved into place when the block succeeds and removed when it does not.
+
+    Raises
+    ------
+    OutputExistsError
+        If `path` exists and `overwrite` is false, checked before the work and again at the end.
+    InputError
+        If the folder does not exist or cannot be written.
+    """
+    path = Path(path)
+    refuse_existing(path, overwrite=overwrite)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(0o666 & ~_umask())
+        if overwrite:
+            part.replace(path)
+        else:
+            try:
+                os.link(part, path)
+            except FileExistsError:
+                raise _exists(path) from None
+    except OSError as error:
+        raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def refuse_existing(path: Path, *, overwrite: bool) -> None:
+    """Refuse an output that exists, unless it may be overwritten; a folder is always refused."""
+    if path.is_dir():
+        raise InputError(f"output {str(path)!r} is a folder; name a file")
+    if path.exists() and not overwrite:
+        raise _exists(path)
+
+
+def write_text(path: Path, text: str, *, overwrite: bool) -> None:
+    """Write a text file atomically."""
+    with new_file(path, overwrite=overwrite) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def read_text(path: Path) -> str:
+    """Read a small text file."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise FormatError(f"file {str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise FormatError(f"file {str(path)!r} is not a text file") from None
+    except OSError as error:
+        raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def _exists(path: Path) -> OutputExistsError:
+    return OutputExistsError(f"output {str(path)!r} exists already; choose another name or allow overwriting")
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

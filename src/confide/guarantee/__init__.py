@@ -1,0 +1,1 @@
+"""From a mechanism to statements about coverage: the random-rank lemma and the sharp marginal certificate."""

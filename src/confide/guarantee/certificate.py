@@ -1,0 +1,176 @@
+"""The sharp marginal certificate: nearly the exact worst case of coverage (docs/theory.md, Theorem 3).
+
+Coverage is the average, over which of N = n + 1 exchangeable points is left out, of the probability that the point is
+at or below the threshold selected from the others. Counting from the point at rank ceil(T)+1 downwards, the point in
+position e can only be missed by candidates that fall short of the target by index e or more, so
+
+    coverage >= 1 - [ max(N - ceil(T) - 1, 0) + L ] / N,       L = max_K sum_e phi(candidates of index >= e),
+
+where K spreads the m-1 finite candidates over the indices and phi is the probability that one of them beats a single
+competitor. The maximum is a concave program; its duality gap is added, so a stopped iteration is still a certificate.
+"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.mechanisms.selector import Selector, unit_nodes
+
+_BRACKETS = 64
+
+
+def public_coverage(
+    n: int, target: Fraction, slope_left: float, slope_right: float, m: int, selector: Selector
+) -> Fraction:
+    """Guaranteed marginal coverage for a public n and a target rank of at most n (Theorem 3a).
+
+    Parameters
+    ----------
+    n
+        Number of calibration scores, public.
+    target
+        Target rank T, 0 < T <= n.
+    slope_left, slope_right
+        Log-odds per rank short of, and beyond, the target.
+    m
+        Number of candidates, the infinite one included.
+
+    Examples
+    --------
+    >>> round(float(public_coverage(1000, Fraction(9075, 10), 0.7, 0.3, 1000, "permute_and_flip")), 4)
+    0.8999
+    """
+    top = math.ceil(target)
+    fraction = float(target - top + 1)
+    lost = sharp_loss(fraction, slope_left, m, selector, competitor=math.exp(-slope_right * (1 - fraction)))
+    return max(Fraction(0), (top + 1 - Fraction(lost)) / (n + 1))
+
+
+def private_shortfall(
+    rate: Fraction,
+    offset: Fraction,
+    head_start: float,
+    n_min: int,
+    slope_left: float,
+    slope_right: float,
+    m: int,
+    selector: Selector,
+) -> float:
+    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 3b); at most 0 if enough.
+
+    With x = offset + 2 - (1-rate)(n+1), a secret n below the target (x > 1) is served if
+    L(x + head_start) + x <= offset + 2, and a larger n if L(f) + f <= offset + 2 for its fractional part f of T(n).
+    Both left sides grow from x to x + 1, so one unit interval of each has to be searched.
+
+    Parameters
+    ----------
+    head_start
+        Head start of +inf, in ranks of the left slope.
+
+    Examples
+    --------
+    >>> short = private_shortfall(Fraction(9, 10), Fraction(6), 3.1, 1, 0.778, 0.333, 1000, "permute_and_flip")
+    >>> short <= 0
+    True
+    """
+    unit = math.lcm(rate.denominator, offset.denominator)
+    worst = -math.inf
+    for low, high in _brackets(Fraction(1), Fraction(0), unit, slope_left):
+        competitor = math.exp(-slope_right * (1 - low))
+        worst = max(worst, sharp_loss(low, slope_left, m, selector, competitor=competitor) + high)
+    start = offset + 2 - (1 - rate) * (n_min + 1)
+    if start > 1:
+        for low, high in _brackets(start, max(start - 1, Fraction(1)), unit, slope_left):
+            worst = max(worst, sharp_loss(low + head_start, slope_left, m, selector) + high)
+    return worst - 2 - float(offset)
+
+
+def _brackets(top: Fraction, bottom: Fraction, unit: int, slope: float) -> Iterator[tuple[float, float]]:
+    """Pairs (low, high) that cover the x in (bottom, top] that are multiples of 1/unit below `top`.
+
+    L falls with x, so L(low) + high bounds L(x) + x on a pair. Coarse units are covered point by point, without slack.
+    """
+    exact = unit <= _BRACKETS and slope > 0.05
+    steps = unit if exact else min(_BRACKETS, max(1, math.ceil(80 * slope)))
+    for k in range(steps):
+        high = top - Fraction(k, steps)
+        if high <= bottom:
+            return
+        yield float(high if exact else max(high - Fraction(1, steps), bottom)), float(high)
+
+
+@lru_cache(maxsize=4096)
+def sharp_loss(x: float, slope: float, m: int, selector: Selector, *, competitor: float = 1.0) -> float:
+    """L(x): an upper bound on the expected number of missed points at or below rank ceil(T)+1.
+
+    Candidate index d falls short of the target by (d + x - 1)_+ ranks. The point of index 0 meets a competitor of
+    weight `competitor`, all others one of weight 1.
+
+    Parameters
+    ----------
+    x
+        Deficit of index 1, in ranks: the fractional part of T in (0, 1], or more when T(n) exceeds n.
+    slope
+        Log-odds per rank short of the target, positive.
+    m
+        Number of candidates.
+    competitor
+        Weight in (0, 1] of the candidate that covers the point of index 0.
+
+    Examples
+    --------
+    >>> round(sharp_loss(1.0, 0.72, 1000, "permute_and_flip"), 2)
+    7.47
+    """
+    if m == 1:
+        return 1 - competitor
+    # Small slopes: `step` neighbouring indices share one weight, the largest of them, which only raises the bound.
+    step = max(1, int(0.06 / slope))
+    depth = int((math.log(m) + 14) / (slope * step)) + 2
+    weights = np.exp(-slope * np.maximum(step * np.arange(depth) + x - 1, 0))
+    points = np.full(depth, float(step))
+    points[0] -= 1 - competitor
+    if weights[0] == 0.0:
+        return 1 - competitor
+    evaluate = (_PermuteAndFlip if selector == "permute_and_flip" else _Exponential)(weights, points)
+    spread = np.sqrt(weights) / np.sum(np.sqrt(weights)) * (m - 1)
+    tolerance = 1e-3 / min(slope, 1.0)
+    while True:
+        value, gradient = evaluate(spread)
+        gain = float(spread @ gradient)
+        gap = (m - 1) * float(gradient.max()) - gain
+        if gap <= tolerance:
+            return float(value + gap + (1 - competitor))
+        spread = spread * gradient * ((m - 1) / gain)
+
+
+class _Exponential:
+    """phi = W/(1+W), W the total weight of the candidates of index >= e."""
+
+    def __init__(self, weights: NDArray[np.float64], points: NDArray[np.float64]) -> None:
+        self.weights, self.points = weights, points
+
+    def __call__(self, spread: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        total = np.cumsum((spread * self.weights)[::-1])[::-1]
+        value = np.sum(self.points * total / (1 + total))
+        return float(value), self.weights * np.cumsum(self.points / (1 + total) ** 2)
+
+
+class _PermuteAndFlip:
+    """phi = 1 - int_0^1 prod (1 - s w)^K ds over the candidates of index >= e, by Gauss-Legendre in a stretched s."""
+
+    def __init__(self, weights: NDArray[np.float64], points: NDArray[np.float64]) -> None:
+        s, ds = unit_nodes()
+        self.logs = -np.log1p(-np.outer(weights, s))
+        self.measure = points[:, None] * ds
+        self.total = float(points.sum())
+
+    def __call__(self, spread: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        exponent = np.cumsum((spread[:, None] * self.logs)[::-1], axis=0)[::-1]
+        survive = np.exp(-exponent) * self.measure
+        value = self.total - survive.sum()
+        return float(value), np.einsum("ij,ij->i", self.logs, np.cumsum(survive, axis=0))

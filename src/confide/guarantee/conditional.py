@@ -1,0 +1,164 @@
+"""Training-conditional targets: coverage of at least 1-alpha with probability 1-delta over the calibration data.
+
+Public n: the smallest target rank whose failure probability (Theorem 2b) is at most delta. Secret n: one line
+T(n) = rate (n+1) + offset that is high enough for every n >= n_min. The rank needed grows like level*n + O(sqrt n), so
+the line touches that curve near a public guess of n, and every n is checked (docs/theory.md, Theorem 4).
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.guarantee.random_rank import conditional_failure, tail
+from confide.mechanisms.selector import Selector
+from confide.rationals import ceil_to
+
+
+def public_target(
+    n: int, level: Fraction, delta: float, slope: float, m: int, selector: Selector, unit: int
+) -> Fraction | None:
+    """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails.
+
+    Examples
+    --------
+    >>> float(public_target(1000, Fraction(9, 10), 0.05, 0.72, 1000, "permute_and_flip", 10))
+    924.9
+    """
+
+    def enough(steps: int) -> bool:
+        return conditional_failure(n, float(level), steps / unit, slope, m, selector) <= delta
+
+    low, high = math.floor(level * n) * unit, n * unit
+    if not enough(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return Fraction(high, unit)
+
+
+def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
+    """The slope at n of level*n + z sqrt(n level (1-level)), a fraction above `level` and below 1.
+
+    Examples
+    --------
+    >>> tangent_rate(Fraction(9, 10), 0.05, 1000)
+    Fraction(2333, 2570)
+    """
+    from scipy.special import ndtri
+
+    p = float(level)
+    rise = max(0.0, float(-ndtri(delta))) * math.sqrt(p * (1 - p) / n) / 2
+    exact, grid = p + rise, level.denominator * math.ceil(min(20 / max(rise, 1e-9), 1e7) / level.denominator)
+    return min(max(Fraction(math.floor(exact * grid), grid), level + Fraction(1, grid)), Fraction(grid - 1, grid))
+
+
+def private_offset(
+    rate: Fraction,
+    level: Fraction,
+    delta: float,
+    n_min: int,
+    n_typical: int,
+    slope: float,
+    m: int,
+    selector: Selector,
+    unit: int,
+) -> Fraction:
+    """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min.
+
+    The smallest one on a grid of n is found first; a margin of 1/25 binomial standard deviation at n_typical then pays
+    for checking the n between in blocks.
+    """
+
+    def on_grid(offset: float) -> bool:
+        last = 20 * max(n_min, n_typical)
+        n = np.unique(np.geomspace(n_min, last, 400).astype(np.int64))
+        failure = _block_failure(float(rate) * (n + 1) + offset, n, float(level), slope, m, selector)
+        return bool(np.all(failure <= delta))
+
+    low, high = 0.0, 1.0
+    while not on_grid(high):
+        low, high = high, 2 * high
+    while high - low > 0.05 / slope:
+        middle = (low + high) / 2
+        low, high = (low, middle) if on_grid(middle) else (middle, high)
+    margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25)
+    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, m, selector):
+        margin *= 2
+    return ceil_to(high + margin, unit)
+
+
+@lru_cache(maxsize=256)
+def line_holds(
+    rate: Fraction,
+    offset: Fraction,
+    level: Fraction,
+    delta: float,
+    n_min: int,
+    slope: float,
+    m: int,
+    selector: Selector,
+) -> bool:
+    """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem 4).
+
+    Blocks of n are checked at once, the lowest target of a block against its largest n; a block that fails is split
+    until it passes or is a single n that fails. Beyond the last block a Chernoff bound takes over.
+    """
+    if rate <= level:
+        return False
+    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, slope, m, selector)
+    starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
+    low, high = starts[:-1], starts[1:] - 1
+    while low.size:
+        # The first member of each block alone shows a failure early.
+        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, m, selector)
+        if np.any(single > delta):
+            return False
+        block = _block_failure(float(rate) * (low + 1) + float(offset), high, float(level), slope, m, selector)
+        low, high = low[block > delta], high[block > delta]
+        middle = (low + high) // 2
+        low, high = np.concatenate([low, middle + 1]), np.concatenate([middle, high])
+    return True
+
+
+def _block_failure(
+    target: NDArray[Any], n: NDArray[np.int64], level: float, slope: float, m: int, selector: Selector
+) -> NDArray[np.float64]:
+    """Theorem 2b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
+    from scipy.special import bdtrc
+
+    step = max(1, int(0.1 / slope))
+    deficits = np.arange(0, math.ceil((math.log(m) + 25) / slope), step, dtype=np.int64)
+    fraction = target - np.ceil(target) + 1
+    total = np.zeros(target.shape)
+    survival = np.ones(target.shape)
+    for d in deficits:
+        beyond = tail(fraction + d + step - 1, slope, m, selector)  # P(rank deficit index >= d + step)
+        rank = np.ceil(target).astype(np.int64) - d - step + 1  # lowest rank of this group
+        fails = np.where(rank <= 0, 1.0, np.where(rank > n, 0.0, bdtrc(np.clip(rank, 1, n) - 1, n, level)))
+        total += (survival - beyond) * fails
+        survival = beyond
+    return total + survival
+
+
+def _chernoff_from(
+    rate: float, offset: float, level: float, delta: float, n_min: int, slope: float, m: int, selector: Selector
+) -> int:
+    """An n from which exp(-n KL(rank/n || level)) + tail <= delta for good: both terms fall from there on."""
+    deficit = (math.log(m) + math.log(4 / delta)) / slope
+    missed = float(tail(np.array(deficit), slope, m, selector))
+    n = max(n_min, 64)
+    while True:
+        ratio = (rate * (n + 1) + offset - deficit - 1) / n
+        falling = min(ratio, rate)
+        if level < falling and n * _kl(falling, level) >= -math.log(delta - missed):
+            return n
+        n *= 2
+
+
+def _kl(a: float, b: float) -> float:
+    return a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b))

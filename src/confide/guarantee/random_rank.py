@@ -1,0 +1,113 @@
+"""The random-rank lemma: privacy noise is a random, data-independent rank (docs/theory.md, Theorem 2).
+
+Whatever the data, the selected candidate has B_J >= R for a random rank R with P(R >= r) = 1 - tail(T - r + 1), and R
+can be taken independent of the data. So the threshold is at least the R-th smallest score: a non-private conformal
+threshold whose rank is drawn from a known law.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.mechanisms.selector import Selector
+
+_NEGLIGIBLE = 1e-18
+
+
+def tail(deficit: NDArray[Any], slope: float, m: int, selector: Selector) -> NDArray[np.float64]:
+    """An upper bound on the probability that the selected candidate misses the target by `deficit` ranks or more.
+
+    With p = exp(-slope * deficit): at most m-1 candidates have weight p or less and one has weight 1.
+    Exponential mechanism: (m-1)p / (1 + (m-1)p). Permute-and-flip: 1 - (1 - (1-p)^m) / (mp).
+
+    Parameters
+    ----------
+    deficit
+        Non-negative ranks, any shape.
+    slope
+        Log-odds per rank, positive.
+    m
+        Number of candidates, at least 1.
+
+    Examples
+    --------
+    >>> tail(np.array([5.0, 10.0]), 1.0, 100, "permute_and_flip").round(5)
+    array([0.27071, 0.00224])
+    """
+    p = np.exp(-slope * np.asarray(deficit, dtype=np.float64))
+    if selector == "exponential":
+        worst: NDArray[np.float64] = (m - 1) * p / (1 + (m - 1) * p)
+        return worst
+    with np.errstate(divide="ignore", invalid="ignore"):
+        closed = 1 + np.expm1(m * np.log1p(-p)) / (m * p)
+    # For small mp the closed form loses its digits; the series alternates, so its first term is an upper bound.
+    return np.where(m * p < 1e-5, (m - 1) * p / 2, closed)
+
+
+def mean_overshoot(slope: float, m: int, selector: Selector) -> float:
+    """The integral of `tail` over all deficits: (H_m - 1)/slope for permute-and-flip, ln(m)/slope for exponential.
+
+    With the right slope it bounds the expected number of ranks by which the selected bin begins beyond the target.
+
+    Examples
+    --------
+    >>> round(mean_overshoot(0.25, 1000, "permute_and_flip"), 2)
+    25.94
+    """
+    from scipy.special import digamma
+
+    return float(math.log(m) if selector == "exponential" else digamma(m + 1) + np.euler_gamma - 1) / slope
+
+
+def rank_law(
+    target: float, slope: float, m: int, selector: Selector
+) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    """The law of the random rank R for target rank `target`.
+
+    Returns
+    -------
+    ranks, probabilities, bottom
+        The ranks r >= 1 that matter, their probabilities, and the remaining mass, to be read as R = 0 (no coverage).
+
+    Examples
+    --------
+    >>> ranks, probabilities, bottom = rank_law(90.0, 1.0, 100, "permute_and_flip")
+    >>> int(ranks.max()), round(float(probabilities.sum() + bottom), 12)
+    (90, 1.0)
+    """
+    top = math.ceil(target)
+    reach = math.ceil((math.log(m) - math.log(_NEGLIGIBLE)) / slope)
+    ranks = np.arange(max(1, top - reach), top + 1, dtype=np.int64)
+    at_least = 1 - tail(target - ranks + 1, slope, m, selector)
+    return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
+
+
+def marginal_coverage(n: int, target: float, slope: float, m: int, selector: Selector) -> float:
+    """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem 2a). Ties allowed, exchangeable data.
+
+    Examples
+    --------
+    >>> round(marginal_coverage(1000, 910.0, 0.72, 1000, "permute_and_flip"), 4)
+    0.9006
+    """
+    ranks, probabilities, _ = rank_law(target, slope, m, selector)
+    return float(np.sum(np.minimum(ranks, n + 1) * probabilities)) / (n + 1)
+
+
+def conditional_failure(n: int, level: float, target: float, slope: float, m: int, selector: Selector) -> float:
+    """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem 2b).
+
+    P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r); a rank above n stands for +inf and never fails.
+
+    Examples
+    --------
+    >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 1000, "permute_and_flip"), 3)
+    0.038
+    """
+    from scipy.special import bdtrc
+
+    ranks, probabilities, bottom = rank_law(target, slope, m, selector)
+    fails = np.where(ranks <= n, bdtrc(np.minimum(ranks, n) - 1, n, level), 0.0)
+    return float(min(1.0, bottom + np.sum(probabilities * fails)))

@@ -1,0 +1,1 @@
+"""Counts over public candidates to the index of one candidate: each file one mechanism with its privacy map."""

@@ -1,0 +1,122 @@
+"""The two private selectors, sampled by OpenDP: permute-and-flip and the exponential mechanism.
+
+Both choose index j with a law that depends only on (u_j - max u)/scale, so their loss is governed by the *range
+distance* of neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)| (docs/theory.md, Lemma 1).
+"""
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Selector: TypeAlias = Literal["permute_and_flip", "exponential"]
+"""`permute_and_flip` is the better of the two at pure epsilon; `exponential` also satisfies epsilon**2/8-zCDP."""
+
+SELECTORS: tuple[Selector, ...] = ("permute_and_flip", "exponential")
+
+
+def scale_for(range_distance: int, epsilon: float) -> float:
+    """The smallest float scale at which range_distance/scale, computed exactly, is at most epsilon.
+
+    Examples
+    --------
+    >>> scale_for(20, 1.0)
+    20.0
+    """
+    scale = range_distance / epsilon
+    while Fraction(range_distance) > Fraction(scale) * Fraction(epsilon):
+        scale = float(np.nextafter(scale, np.inf))
+    return scale
+
+
+def select(utilities: NDArray[np.int64], scale: float, selector: Selector) -> int:
+    """Draw one index from the selector's law, with OpenDP's secure sampler. It cannot be seeded.
+
+    Parameters
+    ----------
+    utilities
+        int64 array of shape (m,), larger is better.
+    scale
+        Positive float, in units of the utilities; the loss is (range distance)/scale.
+    selector
+        `"permute_and_flip"` (McKenna and Sheldon 2020) or `"exponential"` (McSherry and Talwar 2007).
+
+    Examples
+    --------
+    >>> select(np.array([-1000, 0, -1000]), 1.0, "permute_and_flip")
+    1
+    """
+    return int(_noisy_max(scale, selector)(np.ascontiguousarray(utilities, dtype=np.int64)))
+
+
+def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[np.float64]:
+    """The exact law of a selector over candidates with weights exp((u_j - max u)/scale), the largest of them 1.
+
+    Exponential: w_j / sum w. Permute-and-flip: w_j int_0^1 prod_(i != j) (1 - s w_i) ds.
+
+    Parameters
+    ----------
+    weights
+        float64, shape (m,), in [0, 1].
+
+    Examples
+    --------
+    >>> selection_law(np.array([1.0, 0.5]), "permute_and_flip")
+    array([0.75, 0.25])
+    """
+    if selector == "exponential":
+        law: NDArray[np.float64] = weights / weights.sum()
+        return law
+    s, ds = unit_nodes()
+    logs = np.log1p(-np.outer(s, weights))
+    law = weights * ((ds * np.exp(logs.sum(axis=1))) @ np.exp(-logs))
+    return law
+
+
+@lru_cache(maxsize=1)
+def unit_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gauss-Legendre nodes and weights for integrals over s in [0, 1] of prod (1 - s w_i).
+
+    s = 1 - (1 - z^5)^2 makes them dense near 0, where many candidates act, and near 1.
+    """
+    x, w = np.polynomial.legendre.leggauss(64)
+    z = (x + 1) / 2
+    return 1 - (1 - z**5) ** 2, w / 2 * 10 * z**4 * (1 - z**5)
+
+
+def privacy_map(range_distance: int, scale: float, selector: Selector) -> float:
+    """OpenDP's own statement of the loss: epsilon for permute-and-flip, rho for the exponential mechanism.
+
+    Examples
+    --------
+    >>> privacy_map(20, 20.0, "permute_and_flip"), privacy_map(20, 20.0, "exponential")
+    (1.0, 0.125)
+    """
+    return float(_noisy_max(scale, selector).map(range_distance))
+
+
+def _noisy_max(scale: float, selector: Selector) -> Any:
+    import opendp.prelude as dp
+
+    measure = dp.max_divergence() if selector == "permute_and_flip" else dp.zero_concentrated_divergence()
+    # `monotonic=True` tells OpenDP that the input distance is already the range distance.
+    metric = dp.linf_distance(T="i64", monotonic=True)
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    return _with_contrib(lambda: dp.m.make_noisy_max(domain, metric, measure, scale=scale))
+
+
+def _with_contrib(build: Callable[[], Any]) -> Any:
+    """Build with OpenDP's `contrib` feature on, and leave the user's process as it was."""
+    import opendp.prelude as dp
+
+    had = "contrib" in sys.modules["opendp.mod"].GLOBAL_FEATURES
+    dp.enable_features("contrib")
+    try:
+        return build()
+    finally:
+        if not had:
+            dp.disable_features("contrib")

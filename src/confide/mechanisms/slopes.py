@@ -1,0 +1,148 @@
+"""Slopes on both sides of a target rank: the mechanism of this project (docs/theory.md, Theorem 1).
+
+With B_j = #{scores <= e_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
+
+    u_j = -max( right * (A_j - T)_+ , left * (T - B_j)_+ ),
+
+zero on the bin that holds rank T. The last candidate is +inf; it covers everything, so it pays no left penalty, and it
+may get a constant head start, which costs no privacy and carries the promise when n is secret and small.
+Everything is an integer: ranks are multiplied by the common denominator `unit` of rate and offset, and one selector
+with one float scale follows. The privacy map is therefore exact.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.mechanisms.selector import Selector, scale_for, select
+
+UNIT = 16
+"""Target ranks are searched in steps of 1/16 rank, or of the level's own denominator if that is finer."""
+
+_INT64_ROOM = 2**62
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """A complete, public statement of the mechanism: nothing else is needed to account for it or to run it.
+
+    Parameters
+    ----------
+    rate
+        How fast the target rank grows with n + 1, in [0, 1); 0 when n is public and the target is one number.
+    offset
+        The rest of the target rank T(n) = rate (n+1) + offset.
+    left, right
+        Positive integers: how steeply utility falls per rank short of, and beyond, the target.
+    scale
+        Noise scale of the selector, in units of left/unit.
+    selector
+        `"permute_and_flip"` or `"exponential"`.
+    head_start
+        Utility added to +inf, a non-negative integer in units of left/unit.
+
+    Examples
+    --------
+    >>> mechanism = Slopes(Fraction(0), Fraction(9), left=3, right=1, scale=4.0, selector="permute_and_flip")
+    >>> mechanism.replace_one, mechanism.slope_left
+    (1.0, 0.75)
+    """
+
+    rate: Fraction
+    offset: Fraction
+    left: int
+    right: int
+    scale: float
+    selector: Selector
+    head_start: int = 0
+
+    @property
+    def unit(self) -> int:
+        """Ranks are counted in steps of 1/unit."""
+        return math.lcm(self.rate.denominator, self.offset.denominator)
+
+    @property
+    def slope_left(self) -> float:
+        """Log-odds lost per rank short of the target."""
+        return self.unit * self.left / self.scale
+
+    @property
+    def slope_right(self) -> float:
+        """Log-odds lost per rank beyond the target."""
+        return self.unit * self.right / self.scale
+
+    @property
+    def head_start_ranks(self) -> float:
+        """The head start of +inf, in ranks of the left slope."""
+        return self.head_start / (self.unit * self.left)
+
+    @property
+    def replace_one(self) -> float:
+        """Privacy loss when one record is replaced: slope_left + slope_right (Theorem 1a)."""
+        return _ratio_up(replace_one_range(self.left, self.right, self.unit), self.scale)
+
+    @property
+    def add_remove(self) -> float:
+        """Privacy loss when one record is added or removed, n staying secret (Theorem 1b)."""
+        return _ratio_up(add_remove_range(self.left, self.right, self.rate, self.unit), self.scale)
+
+    def target(self, n: int) -> Fraction:
+        """The target rank for n records."""
+        return self.rate * (n + 1) + self.offset
+
+    def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
+        n, unit = int(counts.sum()), self.unit
+        target = int(self.target(n) * unit)
+        if max(self.left, self.right) * (unit * n + abs(target)) > _INT64_ROOM:
+            raise InputError("counts hold more records than 64-bit utilities allow; use an alpha of fewer digits")
+        at_or_below = unit * np.cumsum(counts, dtype=np.int64)
+        below = at_or_below - unit * counts
+        short = self.left * np.maximum(target - at_or_below, 0)
+        short[-1] = 0
+        utility: NDArray[np.int64] = -np.maximum(self.right * np.maximum(below - target, 0), short)
+        utility[-1] += self.head_start
+        return utility
+
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """Draw the index of one candidate: the only step that sees private counts."""
+        return select(self.utilities(counts), self.scale, self.selector)
+
+
+def slopes_for(
+    rate: Fraction, offset: Fraction, left: int, right: int, neighbors: str, epsilon: float, selector: Selector
+) -> Slopes:
+    """The mechanism with the smallest noise whose loss under `neighbors` is at most epsilon per record.
+
+    Examples
+    --------
+    >>> slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0, "permute_and_flip").add_remove
+    1.0
+    """
+    unit = math.lcm(rate.denominator, offset.denominator)
+    if neighbors == "replace_one":
+        distance = replace_one_range(left, right, unit)
+    else:
+        distance = add_remove_range(left, right, rate, unit)
+    return Slopes(rate, offset, left, right, scale_for(distance, epsilon), selector)
+
+
+def replace_one_range(left: int, right: int, unit: int) -> int:
+    """Range distance of the integer utilities when one record is replaced (Theorem 1a)."""
+    return unit * (left + right)
+
+
+def add_remove_range(left: int, right: int, rate: Fraction, unit: int) -> int:
+    """Range distance of the integer utilities when one record is added or removed (Theorem 1b)."""
+    up, down = int(rate * unit), int((1 - rate) * unit)
+    return max(unit * left, unit * right, up * (left + right), down * (left + right))
+
+
+def _ratio_up(numerator: int, denominator: float) -> float:
+    exact = Fraction(numerator) / Fraction(denominator)
+    rounded = float(exact)
+    return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)

@@ -1,0 +1,69 @@
+"""Exact levels: the rank ceil((n+1)(1-alpha)) computed in floats is one too high in places, so levels are fractions."""
+
+import math
+from fractions import Fraction
+from numbers import Real
+from typing import TypeAlias
+
+from confide.errors import InputError, InputTypeError
+
+Level: TypeAlias = float | str | Fraction
+"""A probability: a float, a decimal string or an exact fraction."""
+
+MAX_DENOMINATOR = 10**6
+
+
+def exact_level(name: str, value: Level) -> Fraction:
+    """The fraction strictly between 0 and 1 that `value` stands for.
+
+    A float stands for the fraction of smallest denominator (at most 10**6) within 1e-12 of it, so that 0.1, 1 - 0.9
+    and 1/3 mean one tenth, one tenth and one third.
+
+    Parameters
+    ----------
+    name
+        The argument's name, for the error text.
+    value
+        A real number, a decimal string or a `Fraction`, in the open interval (0, 1).
+
+    Raises
+    ------
+    InputTypeError
+        If `value` is not a number.
+    InputError
+        If it is not strictly between 0 and 1, or needs a denominator above 10**6.
+
+    Examples
+    --------
+    >>> exact_level("alpha", 1 - 0.9)
+    Fraction(1, 10)
+    >>> exact_level("alpha", "0.05")
+    Fraction(1, 20)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real | str):
+        raise InputTypeError(f"{name} must be a number between 0 and 1; found {type(value).__name__}")
+    try:
+        exact = Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise InputError(f"{name} must be a finite number between 0 and 1; found {value!r}") from None
+    if not 0 < exact < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1; found {value!r}")
+    for bound in (1000, MAX_DENOMINATOR):
+        simple = exact.limit_denominator(bound)
+        if abs(simple - exact) <= Fraction(1, 10**12) and 0 < simple < 1:
+            return simple
+    raise InputError(
+        f"{name} must be a fraction with a denominator of at most {MAX_DENOMINATOR}; found {value!r}; round it, "
+        f"for example to {float(Fraction(math.floor(exact * MAX_DENOMINATOR), MAX_DENOMINATOR))!r}"
+    )
+
+
+def ceil_to(value: float | Fraction, denominator: int) -> Fraction:
+    """The smallest multiple of 1/denominator that is at least `value`.
+
+    Examples
+    --------
+    >>> ceil_to(0.31, 10)
+    Fraction(2, 5)
+    """
+    return Fraction(math.ceil(Fraction(value) * denominator), denominator)

@@ -1,0 +1,100 @@
+"""What was asked of a calibration: every public choice that its mechanism depends on, checked once."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+
+from confide.checks import one_of, positive_integer, privacy_loss
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms.selector import SELECTORS, Selector
+from confide.privacy import NEIGHBORS, Neighbors
+from confide.rationals import Level, exact_level
+
+MOST_RECORDS = 2**48
+MOST_CANDIDATES = 2**20
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for: everything public that a plan depends on.
+
+    See `plan` for the meaning of the fields. `n` is the number of records under `replace_one` and None otherwise.
+    """
+
+    alpha: Fraction
+    epsilon: float
+    neighbors: Neighbors
+    n: int | None
+    n_min: int
+    n_typical: int
+    delta: float | None
+    candidates: int
+    records_per_person: int
+    selector: Selector
+    slopes: tuple[int, int] | None
+    shift: Fraction | None
+
+    @property
+    def level(self) -> Fraction:
+        """1 - alpha, exactly."""
+        return 1 - self.alpha
+
+    @property
+    def per_record(self) -> float:
+        """The loss that one record may cost."""
+        return self.epsilon / self.records_per_person
+
+
+def check_request(
+    *,
+    alpha: Level,
+    epsilon: float | None,
+    n: int | None,
+    rho: float | None,
+    neighbors: Neighbors,
+    candidates: int,
+    n_min: int,
+    n_typical: int | None,
+    delta: Level | None,
+    records_per_person: int,
+    selector: Selector | None,
+    slopes: tuple[int, int] | None,
+    shift: float | None,
+) -> Request:
+    """Check every argument of `plan` and fill in the defaults."""
+    if (epsilon is None) == (rho is None):
+        raise InputError("epsilon or rho must be given, and not both")
+    if rho is not None:
+        if selector == "permute_and_flip":
+            raise InputError("rho needs selector='exponential': permute-and-flip has no better zCDP bound")
+        selector, epsilon = "exponential", math.sqrt(8 * privacy_loss("rho", rho))
+    n_min = positive_integer("n_min", n_min, most=MOST_RECORDS)
+    if n_typical is not None:
+        n_typical = positive_integer("n_typical", n_typical, most=MOST_RECORDS)
+    if slopes is not None:
+        if not isinstance(slopes, tuple) or len(slopes) != 2:
+            raise InputTypeError("slopes must be a pair of positive integers (left, right)")
+        left, right = (positive_integer(f"slopes[{i}]", v, most=1000) for i, v in enumerate(slopes))
+        slopes = (left, right)
+    if shift is not None:
+        if delta is not None:
+            raise InputError("shift cannot be combined with delta: a training-conditional target is computed")
+        if isinstance(shift, bool) or not isinstance(shift, Real):
+            raise InputTypeError(f"shift must be a number of ranks; found {type(shift).__name__}")
+        if not 0 <= shift <= MOST_RECORDS:
+            raise InputError(f"shift must be a number of ranks of at least 0; found {shift!r}")
+    return Request(
+        alpha=exact_level("alpha", alpha),
+        epsilon=privacy_loss("epsilon", epsilon),
+        neighbors=one_of("neighbors", neighbors, NEIGHBORS),
+        n=positive_integer("n", n, most=MOST_RECORDS) if neighbors == "replace_one" else None,
+        n_min=n_min,
+        n_typical=n_typical or max(n_min, 1000),
+        delta=None if delta is None else float(exact_level("delta", delta)),
+        candidates=positive_integer("candidates", candidates, most=MOST_CANDIDATES),
+        records_per_person=positive_integer("records_per_person", records_per_person, most=10**6),
+        selector=one_of("selector", selector or "permute_and_flip", SELECTORS),
+        slopes=slopes,
+        shift=None if shift is None else Fraction(shift).limit_denominator(16),
+    )

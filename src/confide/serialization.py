@@ -1,0 +1,282 @@
+"""Calibrations as JSON, schema 1. The meaning of an existing field never changes; a new meaning is a new schema."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from confide.calibration import Calibration
+from confide.candidates import Candidates
+from confide.checks import one_of, positive_integer, positive_number
+from confide.errors import ConfideError, FormatError, InputError
+from confide.guarantee.statement import Guarantee, certify
+from confide.mechanisms.selector import SELECTORS
+from confide.mechanisms.slopes import Slopes
+from confide.privacy import NEIGHBORS, PrivacyStatement, nothing_spent, privacy_statement
+from confide.rationals import MAX_DENOMINATOR, exact_level
+from confide.request import MOST_CANDIDATES, MOST_RECORDS
+from confide.scores.kinds import score_kind
+
+SCHEMA = 1
+KIND = "confide.calibration"
+MOST_CHARACTERS = 100_000
+
+Value = TypeVar("Value")
+
+
+def dumps(calibration: Calibration) -> str:
+    """One JSON object, two spaces of indentation, closed by a SHA-256 of its content."""
+    c = calibration
+    content: dict[str, Any] = {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "threshold": "+inf" if math.isinf(c.threshold) else c.threshold,
+        "score": c.score,
+        "alpha": str(c.alpha),
+        "guarantee": {
+            "kind": c.guarantee.kind,
+            "coverage": c.guarantee.coverage,
+            "delta": c.guarantee.delta,
+            "n": c.guarantee.n,
+            "n_min": c.guarantee.n_min,
+        },
+        "privacy": {
+            "neighbors": c.privacy.neighbors,
+            "epsilon": c.privacy.epsilon,
+            "records_per_person": c.privacy.records_per_person,
+            "add_remove": c.privacy.add_remove,
+            "replace_one": c.privacy.replace_one,
+            "rho": c.privacy.rho,
+        },
+        "mechanism": None if c.mechanism is None else _mechanism_fields(c.mechanism),
+        "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
+        "versions": dict(c.versions),
+    }
+    return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+
+
+def loads(text: str) -> Calibration:
+    """Read what `dumps` wrote, and refuse everything else (see `Calibration.from_json`)."""
+    content = _parse(text)
+    if content.get("kind") != KIND:
+        raise FormatError("the file is not a confide calibration; it has no field kind = 'confide.calibration'")
+    schema = content.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        raise FormatError("the calibration has no valid schema number")
+    if schema > SCHEMA:
+        raise FormatError(f"the calibration has schema {schema}; this version reads up to {SCHEMA}; upgrade confide")
+    if content.pop("sha256", None) != _checksum(content):
+        raise FormatError("the calibration was altered or damaged: its checksum does not match; get the original")
+    try:
+        calibration = _read(_Fields("calibration", content))
+    except FormatError:
+        raise
+    except ConfideError as error:
+        raise FormatError(f"the calibration has a field that cannot be used: {error}") from None
+    _check_claims(calibration)
+    return calibration
+
+
+def _check_claims(c: Calibration) -> None:
+    """Everything but the threshold follows from the public choices: compute it again and compare."""
+    guarantee = certify(c.mechanism, c.alpha, c.candidates, c.guarantee.n, c.guarantee.n_min, c.guarantee.delta)
+    if guarantee.kind != c.guarantee.kind or c.guarantee.coverage > guarantee.coverage + 1e-9:
+        raise FormatError("the calibration claims more coverage than its mechanism guarantees; do not use it")
+    records = c.privacy.records_per_person
+    if c.mechanism is None:
+        rho = c.privacy.rho
+        selector = "permute_and_flip" if rho is None else "exponential"
+        privacy = nothing_spent(c.privacy.neighbors, records, one_of("selector", selector, SELECTORS))
+        if not math.isinf(c.threshold):
+            raise FormatError("the calibration has a finite threshold but no mechanism; do not use it")
+    else:
+        privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records)
+    if c.privacy != privacy:
+        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
+    if (c.privacy.neighbors == "replace_one") != (c.guarantee.n is not None):
+        raise FormatError("the calibration must state n exactly under replace_one; do not use it")
+
+
+def _read(fields: "_Fields") -> Calibration:
+    guarantee, privacy = fields.group("guarantee"), fields.group("privacy")
+    candidates, mechanism = fields.group("candidates"), fields.optional_group("mechanism")
+    for known in ("kind", "schema"):
+        fields.take(known, (str, int))
+    threshold = fields.take("threshold", (float, int, str))
+    size = positive_integer("candidates.size", candidates.take("size", int), most=MOST_CANDIDATES)
+    recipe = candidates.take("recipe", dict)
+    calibration = Calibration(
+        threshold=_threshold(threshold, size, recipe),
+        alpha=exact_level("alpha", fields.take("alpha", str)),
+        guarantee=Guarantee(
+            kind=one_of("guarantee.kind", guarantee.take("kind", str), ("marginal", "training_conditional")),
+            coverage=_between(guarantee.take("coverage", (float, int)), "guarantee.coverage"),
+            delta=guarantee.optional("delta", (float,), lambda v: float(exact_level("guarantee.delta", v))),
+            n=guarantee.optional("n", (int,), lambda v: positive_integer("guarantee.n", v, most=MOST_RECORDS)),
+            n_min=guarantee.optional("n_min", (int,), lambda v: positive_integer("n_min", v, most=MOST_RECORDS)),
+        ),
+        privacy=PrivacyStatement(
+            neighbors=one_of("privacy.neighbors", privacy.take("neighbors", str), NEIGHBORS),
+            epsilon=_loss(privacy.take("epsilon", (float, int)), "privacy.epsilon"),
+            records_per_person=positive_integer("records_per_person", privacy.take("records_per_person", int)),
+            add_remove=privacy.optional("add_remove", (float, int), lambda v: _loss(v, "privacy.add_remove")),
+            replace_one=_loss(privacy.take("replace_one", (float, int)), "privacy.replace_one"),
+            rho=privacy.optional("rho", (float, int), lambda v: _loss(v, "privacy.rho")),
+        ),
+        mechanism=None if mechanism is None else _read_mechanism(mechanism),
+        candidates=size,
+        recipe=recipe,
+        score=fields.optional("score", (str,), lambda v: score_kind(v).name),
+        versions=fields.take("versions", dict),
+    )
+    if (calibration.guarantee.n is None) == (calibration.guarantee.n_min is None):
+        raise FormatError("the calibration must state either n or n_min")
+    if not all(isinstance(k, str) and isinstance(v, str) for k, v in calibration.versions.items()):
+        raise FormatError("the calibration's versions must be texts")
+    for group in (fields, guarantee, privacy, candidates, mechanism):
+        if group is not None:
+            group.finish()
+    return calibration
+
+
+def _mechanism_fields(mechanism: Slopes) -> dict[str, Any]:
+    return {
+        "name": "slopes",
+        "rate": str(mechanism.rate),
+        "offset": str(mechanism.offset),
+        "left": mechanism.left,
+        "right": mechanism.right,
+        "scale": mechanism.scale,
+        "selector": mechanism.selector,
+        "head_start": mechanism.head_start,
+    }
+
+
+def _read_mechanism(fields: "_Fields") -> Slopes:
+    one_of("mechanism.name", fields.take("name", str), ("slopes",))
+    rate, offset = _fraction(fields.take("rate", str), "rate"), _fraction(fields.take("offset", str), "offset")
+    if not 0 <= rate < 1:
+        raise FormatError("the calibration's mechanism has a rate outside [0, 1)")
+    return Slopes(
+        rate=rate,
+        offset=offset,
+        left=positive_integer("mechanism.left", fields.take("left", int), most=1000),
+        right=positive_integer("mechanism.right", fields.take("right", int), most=1000),
+        scale=positive_number("mechanism.scale", fields.take("scale", (float, int))),
+        selector=one_of("mechanism.selector", fields.take("selector", str), SELECTORS),
+        head_start=_count(fields.take("head_start", int)),
+    )
+
+
+def _threshold(value: Any, size: int, recipe: Mapping[str, Any]) -> float:
+    """The threshold, checked to be one of the candidates where the recipe tells them."""
+    if isinstance(value, str):
+        if value != "+inf":
+            raise FormatError("the calibration's threshold must be a number or '+inf'")
+        return math.inf
+    threshold = float(value)
+    kind = recipe.get("kind")
+    if kind in ("of", "from_reference"):
+        return threshold
+    options = {key: option for key, option in recipe.items() if key != "kind"}
+    if kind not in ("unit", "geometric", "sinh", "anything"):
+        raise FormatError("the calibration names candidates of an unknown kind")
+    try:
+        candidates = getattr(Candidates, kind)(**options)
+    except TypeError:
+        raise FormatError("the calibration describes its candidates wrongly") from None
+    if candidates.size != size or threshold not in candidates.edges:
+        raise FormatError("the calibration's threshold is not one of its candidates; do not use it")
+    return threshold
+
+
+class _Fields:
+    """A JSON object whose fields are taken one by one; what is left over at the end is refused."""
+
+    def __init__(self, name: str, content: dict[str, Any]) -> None:
+        self.name, self.content = name, dict(content)
+
+    def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
+        if key not in self.content:
+            raise FormatError(f"the calibration lacks the field {key!r} of its {self.name}")
+        value = self.content.pop(key)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            raise FormatError(f"the calibration's field {key!r} of its {self.name} has the wrong type")
+        return value
+
+    def optional(self, key: str, kinds: tuple[type, ...], read: Callable[[Any], Value]) -> Value | None:
+        value = self.take(key, (*kinds, type(None)))
+        return None if value is None else read(value)
+
+    def group(self, key: str) -> "_Fields":
+        return _Fields(key, self.take(key, dict))
+
+    def optional_group(self, key: str) -> "_Fields | None":
+        value = self.take(key, (dict, type(None)))
+        return None if value is None else _Fields(key, value)
+
+    def finish(self) -> None:
+        if self.content:
+            raise FormatError(f"the calibration has {len(self.content)} unknown field(s) in its {self.name}")
+
+
+def _between(value: float, name: str) -> float:
+    if not 0 <= value <= 1:
+        raise FormatError(f"the calibration's {name} must lie in [0, 1]")
+    return float(value)
+
+
+def _count(value: int) -> int:
+    if not 0 <= value <= MOST_RECORDS:
+        raise FormatError("the calibration's mechanism.head_start is out of range")
+    return value
+
+
+def _loss(value: float, name: str) -> float:
+    if not 0 <= value < math.inf:
+        raise FormatError(f"the calibration's {name} must not be negative")
+    return float(value)
+
+
+def _fraction(text: str, name: str) -> Fraction:
+    try:
+        if len(text) > 60 or any(character not in "0123456789/" for character in text):
+            raise ValueError
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise FormatError(f"the calibration's {name} must be a fraction of non-negative integers") from None
+    if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
+        raise FormatError(f"the calibration's {name} is out of range")
+    return value
+
+
+def _parse(text: str) -> dict[str, Any]:
+    if not isinstance(text, str):
+        raise InputError(f"text must be a JSON document; found {type(text).__name__}")
+    if len(text) > MOST_CHARACTERS:
+        raise FormatError(f"the file is not a confide calibration: it has more than {MOST_CHARACTERS} characters")
+    try:
+        content = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constants)
+    except (ValueError, RecursionError):
+        raise FormatError("the file is not a confide calibration: it is not valid JSON") from None
+    if not isinstance(content, dict):
+        raise FormatError("the file is not a confide calibration: it is not a JSON object")
+    return content
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError
+    return content
+
+
+def _no_constants(name: str) -> float:
+    raise ValueError(name)
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
