@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.random_rank import conditional_failure, tail
+from confide.guarantee.random_rank import binomial_at_least, conditional_failure, tail
 from confide.mechanisms.selector import Selector
 from confide.rationals import ceil_to
 
@@ -52,8 +52,8 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
     from scipy.special import ndtri
 
     p = float(level)
-    rise = max(0.0, float(-ndtri(delta))) * math.sqrt(p * (1 - p) / n) / 2
-    exact, grid = p + rise, level.denominator * math.ceil(min(20 / max(rise, 1e-9), 1e7) / level.denominator)
+    rise = max(0.5, float(-ndtri(delta))) * math.sqrt(p * (1 - p) / n) / 2
+    exact, grid = p + rise, level.denominator * max(2, math.ceil(min(20 / rise, 1e7) / level.denominator))
     return min(max(Fraction(math.floor(exact * grid), grid), level + Fraction(1, grid)), Fraction(grid - 1, grid))
 
 
@@ -70,8 +70,8 @@ def private_offset(
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min.
 
-    The smallest one on a grid of n is found first; a margin of 1/25 binomial standard deviation at n_typical then pays
-    for checking the n between in blocks.
+    The smallest one on a grid of n is found first; a margin of 1/25 binomial standard deviation at n_typical, or of
+    1/1000 of the miscoverage if that is more, then pays for checking the n between in blocks.
     """
 
     def on_grid(offset: float) -> bool:
@@ -86,7 +86,7 @@ def private_offset(
     while high - low > 0.05 / slope:
         middle = (low + high) / 2
         low, high = (low, middle) if on_grid(middle) else (middle, high)
-    margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25)
+    margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
     while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, m, selector):
         margin *= 2
     return ceil_to(high + margin, unit)
@@ -105,8 +105,10 @@ def line_holds(
 ) -> bool:
     """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem 4).
 
-    Blocks of n are checked at once, the lowest target of a block against its largest n; a block that fails is split
-    until it passes or is a single n that fails. Beyond the last block a Chernoff bound takes over.
+    Blocks of n are checked at once: the failure probability at (n, T) falls with T, grows with n at equal T, and falls
+    with n at equal n - T, so a block from low to high is no worse than (high, T(low)) and (low, low - high + T(high)).
+    A block that fails is split until it passes or is a single n that fails. Beyond the last block a Chernoff bound
+    takes over.
     """
     if rate <= level:
         return False
@@ -118,7 +120,11 @@ def line_holds(
         single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, m, selector)
         if np.any(single > delta):
             return False
-        block = _block_failure(float(rate) * (low + 1) + float(offset), high, float(level), slope, m, selector)
+        if level > Fraction(1, 2):
+            target, n = float(rate) * (high + 1) + float(offset) - (high - low), low
+        else:
+            target, n = float(rate) * (low + 1) + float(offset), high
+        block = _block_failure(target, n, float(level), slope, m, selector)
         low, high = low[block > delta], high[block > delta]
         middle = (low + high) // 2
         low, high = np.concatenate([low, middle + 1]), np.concatenate([middle, high])
@@ -129,17 +135,15 @@ def _block_failure(
     target: NDArray[Any], n: NDArray[np.int64], level: float, slope: float, m: int, selector: Selector
 ) -> NDArray[np.float64]:
     """Theorem 2b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
-    from scipy.special import bdtrc
-
-    step = max(1, int(0.1 / slope))
-    deficits = np.arange(0, math.ceil((math.log(m) + 25) / slope), step, dtype=np.int64)
+    step = max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n.min()) * level * (1 - level))))
+    deficits = np.arange(0, math.ceil((math.log(m) + 25) / slope) + 1, step, dtype=np.int64)
     fraction = target - np.ceil(target) + 1
     total = np.zeros(target.shape)
     survival = np.ones(target.shape)
     for d in deficits:
         beyond = tail(fraction + d + step - 1, slope, m, selector)  # P(rank deficit index >= d + step)
         rank = np.ceil(target).astype(np.int64) - d - step + 1  # lowest rank of this group
-        fails = np.where(rank <= 0, 1.0, np.where(rank > n, 0.0, bdtrc(np.clip(rank, 1, n) - 1, n, level)))
+        fails = np.where(rank <= 0, 1.0, np.where(rank > n, 0.0, binomial_at_least(np.clip(rank, 1, n), n, level)))
         total += (survival - beyond) * fails
         survival = beyond
     return total + survival

@@ -70,6 +70,7 @@ def rank_law(
     -------
     ranks, probabilities, bottom
         The ranks r >= 1 that matter, their probabilities, and the remaining mass, to be read as R = 0 (no coverage).
+        For slopes below 1/100, ranks are grouped, each group counted at its lowest: a smaller R is the safe side.
 
     Examples
     --------
@@ -79,9 +80,24 @@ def rank_law(
     """
     top = math.ceil(target)
     reach = math.ceil((math.log(m) - math.log(_NEGLIGIBLE)) / slope)
-    ranks = np.arange(max(1, top - reach), top + 1, dtype=np.int64)
+    step = max(1, int(0.02 / slope))
+    ranks = np.arange(top, max(0, top - reach), -step, dtype=np.int64)[::-1]
     at_least = 1 - tail(target - ranks + 1, slope, m, selector)
     return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
+
+
+def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
+    """P(Bin(n, p) >= r) for 1 <= r <= n, by the incomplete beta function (scipy's `bdtrc` fails from n = 2**24 on).
+
+    Examples
+    --------
+    >>> binomial_at_least(np.array([1, 2]), 2, 0.5)
+    array([0.75, 0.25])
+    """
+    from scipy.special import betainc
+
+    probability: NDArray[np.float64] = betainc(r, n - r + 1.0, p)
+    return probability
 
 
 def marginal_coverage(n: int, target: float, slope: float, m: int, selector: Selector) -> float:
@@ -106,8 +122,6 @@ def conditional_failure(n: int, level: float, target: float, slope: float, m: in
     >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 1000, "permute_and_flip"), 3)
     0.038
     """
-    from scipy.special import bdtrc
-
     ranks, probabilities, bottom = rank_law(target, slope, m, selector)
-    fails = np.where(ranks <= n, bdtrc(np.minimum(ranks, n) - 1, n, level), 0.0)
+    fails = np.where(ranks <= n, binomial_at_least(np.minimum(ranks, n), n, level), 0.0)
     return float(min(1.0, bottom + np.sum(probabilities * fails)))
