@@ -1,0 +1,126 @@
+"""Prediction sets and intervals for the rows of a file, written to another."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from confide.calibration import Calibration
+from confide.errors import InputError
+from confide.files import new_file
+from confide.sets import predict_interval, predict_set
+from confide.tables.formats import Format, file_format
+from confide.tables.parts import Number, Part, Probabilities
+from confide.tables.scan import Progress, scan, silent
+from confide.tables.set_columns import INTERVAL_COLUMNS, SET_COLUMNS, interval_columns, set_columns
+from confide.tables.sinks import open_sink
+from confide.tables.source import Table
+from confide.tables.sql import identifier, in_words, is_number, is_plain
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where predictions go.
+
+    Parameters
+    ----------
+    path
+        The file; its extension says the format.
+    keep
+        Input columns to keep; None keeps all but the probabilities.
+    overwrite
+        Whether an existing file may be replaced.
+    """
+
+    path: Path
+    keep: tuple[str, ...] | None = None
+    overwrite: bool = False
+
+    @property
+    def format(self) -> Format:
+        """The file format."""
+        return file_format(self.path)
+
+
+def write_sets(
+    probabilities: Probabilities, calibration: Calibration, output: Output, progress: Progress = silent
+) -> dict[str, float]:
+    """Write the kept columns with `prediction_set` and `set_size`; returns the number of rows and the mean size."""
+    names, as_text = probabilities.names, output.format == "csv"
+    members = 0
+
+    def columns(p: NDArray[Any]) -> list[Any]:
+        nonlocal members
+        mask = predict_set(p, calibration).mask
+        members += int(mask.sum())
+        return set_columns(mask, names, as_text=as_text)
+
+    table = probabilities.table
+    kept = _kept(table, output, probabilities.columns, SET_COLUMNS)
+    rows = _write(table, probabilities, columns, kept, SET_COLUMNS, output, progress)
+    return {"rows": rows, "mean_set_size": members / rows}
+
+
+def write_intervals(
+    prediction: Number, calibration: Calibration, output: Output, progress: Progress = silent
+) -> dict[str, float]:
+    """Write the kept columns with `lower` and `upper`; returns the number of rows."""
+
+    def columns(f: NDArray[Any]) -> list[Any]:
+        return interval_columns(*predict_interval(f, calibration))
+
+    kept = _kept(prediction.table, output, (), INTERVAL_COLUMNS)
+    return {"rows": _write(prediction.table, prediction, columns, kept, INTERVAL_COLUMNS, output, progress)}
+
+
+def _write(
+    table: Table,
+    part: Part,
+    columns: Callable[[NDArray[Any]], list[Any]],
+    kept: dict[str, str],
+    added: tuple[str, ...],
+    output: Output,
+    progress: Progress,
+) -> int:
+    import pyarrow as pa
+
+    rows = 0
+    delimiter = "\t" if output.path.suffix.lower() == ".tsv" else ","
+    with (
+        new_file(output.path, overwrite=output.overwrite) as path,
+        open_sink(path, output.format, delimiter) as sink,
+    ):
+        for (array,), others in scan(table, [part], list(kept.values()), progress):
+            sink.write(pa.RecordBatch.from_arrays([*others, *columns(array)], names=[*kept, *added]))
+            rows += len(array)
+    return rows
+
+
+def _kept(table: Table, output: Output, left_out: Sequence[str], added: tuple[str, ...]) -> dict[str, str]:
+    """The columns to keep, each with the expression that reads it."""
+    names = [name for name in table.columns if name not in left_out] if output.keep is None else list(output.keep)
+    for name in names:
+        table.kind(name)
+        if name in added:
+            raise InputError(
+                f"column {name!r} is in the input and would be written as well; choose the columns to keep without it"
+            )
+    if len(set(names)) != len(names):
+        raise InputError(f"keep must name every column once; found {len(names) - len(set(names))} repeated")
+    return {name: _expression(table, name, output.format) for name in names}
+
+
+def _expression(table: Table, name: str, kind: Format) -> str:
+    """A kept column: as it is, in CSV as text where it is no number, from CSV with the type of its first rows."""
+    column, held = identifier(name), table.columns[name]
+    if table.format == "csv":
+        return column if kind == "csv" or held == "VARCHAR" else f"CAST({column} AS {held})"
+    if kind != "csv" or held == "VARCHAR" or is_number(held):
+        return column
+    if not is_plain(held):
+        raise InputError(
+            f"column {name!r} holds {in_words(held)}, which a CSV cell cannot; leave it out with keep, or write Parquet"
+        )
+    return f"CAST({column} AS VARCHAR)"
