@@ -5,6 +5,8 @@ columns.
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,29 +16,61 @@ from confide.errors import InputError, InputTypeError
 
 
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
-    """A numeric numpy array (float16, float32, float64 or integer), missing values as NaN."""
+    """A numeric numpy array (float16, float32, float64 or integer, native byte order), missing values as NaN."""
     if isinstance(data, np.ma.MaskedArray):
-        data = np.ma.filled(data.astype(np.float64), np.nan)
-    if hasattr(data, "isna") and hasattr(data, "to_numpy"):  # pandas: nullable columns hold pandas.NA
-        try:
-            data = data.to_numpy(dtype=data.dtype if _is_numpy_dtype(data) else np.float64, na_value=np.nan)
-        except TypeError:
-            data = data.to_numpy()
-        except ValueError:
-            raise InputTypeError(f"{name} must hold numbers; found a column that does not") from None
-    try:
-        array = np.asarray(data)
-        if array.dtype == object:
-            array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputTypeError(f"{name} must be an array of numbers; found {type(data).__name__}") from None
+        values, mask = as_numeric(name, np.asarray(data.data)), np.ma.getmaskarray(data)
+        return np.where(mask, np.nan, values) if mask.any() else values
+    array = as_array(name, data)
+    if array.dtype == object:
+        array = _from_objects(name, array)
     if array.dtype.kind not in "fiu":
-        raise InputTypeError(f"{name} must hold real numbers; found dtype {array.dtype}")
-    return array
+        raise InputTypeError(f"{name} must hold real numbers; found dtype {array.dtype}; convert them to floats")
+    if array.dtype.itemsize > 8:
+        with np.errstate(over="ignore", under="ignore"):
+            return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _is_numpy_dtype(data: Any) -> bool:
-    return isinstance(getattr(data, "dtype", None), np.dtype) and data.dtype.kind in "fiu"
+def as_array(name: str, data: Any) -> NDArray[Any]:
+    """Anything that numpy can read; masked entries are refused."""
+    if np.ma.is_masked(data):
+        wrong = np.flatnonzero(np.ma.getmaskarray(data))
+        raise InputError(
+            f"{name} must not be masked; found {wrong.size} masked entries, the first at position {wrong[0]}; "
+            "drop those records"
+        )
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError, OverflowError):
+        raise InputTypeError(f"{name} must be an array; found {type(data).__name__} that numpy cannot read") from None
+
+
+def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers in an object array, one by one: None and pandas.NA are missing, all else that is no number is refused."""
+    values = array.ravel().tolist()
+    wrong = [i for i, value in enumerate(values) if not (_is_number(value) or _is_missing(value))]
+    if wrong or array.ndim == 0:
+        found = type(values[wrong[0]] if wrong else values[0]).__name__
+        where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
+        raise InputTypeError(f"{name} must hold real numbers; found {found}{where}; convert or drop them")
+    return np.array([np.nan if _is_missing(value) else _to_float(value) for value in values]).reshape(array.shape)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _to_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+    except ValueError:  # a signalling NaN of the decimal module
+        return np.nan
 
 
 def as_vector(name: str, data: ArrayLike) -> NDArray[Any]:
@@ -75,16 +109,17 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
 
     With `classes`, labels are looked up by value, so that [10, 20] or ["cat", "dog"] work.
     """
-    array = np.asarray(data)
+    array = as_array(name, data)
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional; found shape {array.shape}")
     if len(array) != n:
         raise InputError(f"{name} must have as many entries as there are rows; found {len(array)} for {n} rows")
     if classes is not None:
-        return _look_up(name, array, class_names(classes, k))
+        return _look_up(name, _as_list(data, array), class_names(classes, k))
     if array.dtype.kind not in "iu":
         raise InputTypeError(
-            f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; for class names pass classes=[...]"
+            f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; fill or drop missing labels, and "
+            "for class names pass classes=[...]"
         )
     wrong = np.flatnonzero((array < 0) | (array >= k))
     if wrong.size:
@@ -97,21 +132,37 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
 
 def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
     """The names of the k classes, all different."""
-    names = tuple(np.asarray(classes).tolist())
+    array = as_array("classes", classes)
+    if array.ndim != 1:
+        raise InputTypeError(f"classes must be a sequence of names; found {type(classes).__name__}")
+    names = tuple(_as_list(classes, array))
     if len(names) != k:
         raise InputError(f"classes must name every column; found {len(names)} names for {k} columns")
-    if len(set(names)) != k:
-        raise InputError(f"classes must differ from one another; found {k - len(set(names))} repeated")
+    try:
+        different = len(set(names))
+    except TypeError:
+        raise InputTypeError("classes must be texts or numbers; found names that cannot be compared") from None
+    if different != k:
+        raise InputError(f"classes must differ from one another; found {k - different} repeated")
     return names
 
 
-def _look_up(name: str, labels: NDArray[Any], names: tuple[object, ...]) -> NDArray[np.int64]:
+def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
+    """Plain Python values; a list is not read by numpy, which would turn [1, "a"] into texts."""
+    values = list(data) if isinstance(data, list | tuple) else array.tolist()
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _look_up(name: str, labels: list[Any], names: tuple[object, ...]) -> NDArray[np.int64]:
     position = {label: i for i, label in enumerate(names)}
-    index = np.fromiter((position.get(label, -1) for label in labels.tolist()), dtype=np.int64, count=len(labels))
+    try:
+        index = np.fromiter((position.get(label, -1) for label in labels), dtype=np.int64, count=len(labels))
+    except TypeError:
+        raise InputTypeError(f"{name} must be class names; found values that cannot be compared") from None
     wrong = np.flatnonzero(index < 0)
     if wrong.size:
         raise InputError(
-            f"{name} must be among the {len(names)} classes; found {wrong.size} that are not, "
-            f"the first at position {wrong[0]}"
+            f"{name} must be among the {len(names)} classes; found {wrong.size} that are not, the first at position "
+            f"{wrong[0]}; add the class or drop those records"
         )
     return index

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from confide.errors import InputError, InputTypeError
 
+LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
+
 Choice = TypeVar("Choice", bound=str)
 
 
@@ -20,7 +22,10 @@ def positive_number(name: str, value: Any) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputTypeError(f"{name} must be a positive number; found {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{name} must be a positive, finite number; found {number!r}")
     return number
@@ -29,8 +34,8 @@ def positive_number(name: str, value: Any) -> float:
 def privacy_loss(name: str, value: Any) -> float:
     """A privacy loss between 1e-6 and 1e6: less is no information at all, more is no privacy at all."""
     number = positive_number(name, value)
-    if not 1e-6 <= number <= 1e6:
-        raise InputError(f"{name} must lie between 1e-6 and 1e6; found {number!r}")
+    if not LEAST_LOSS <= number <= MOST_LOSS:
+        raise InputError(f"{name} must lie between {LEAST_LOSS:g} and {MOST_LOSS:g}; found {number!r}")
     return number
 
 
@@ -46,6 +51,8 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
 
 def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:
     """One of a few words."""
+    if not isinstance(value, str):
+        raise InputTypeError(f"{name} must be one of {', '.join(map(repr, choices))}; found {type(value).__name__}")
     if value not in choices:
         raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}; found {value!r}")
     return choices[choices.index(value)]

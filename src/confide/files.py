@@ -29,7 +29,7 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
     path = Path(path)
     refuse_existing(path, overwrite=overwrite)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=".confide-", suffix=".part", dir=path.parent)
     except OSError as error:
         raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
     os.close(handle)

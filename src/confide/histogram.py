@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
+from confide.request import MOST_RECORDS
 from confide.scores.kinds import ScoreKind, score_kind
 
 _BLOCK = 2**17
@@ -47,9 +48,14 @@ class ScoreHistogram:
             raise InputError(f"counts must have shape ({self.candidates.size},); found {counts.shape}")
         if (counts < 0).any():
             raise InputError(f"counts must not be negative; the first that is stands at {int(np.argmax(counts < 0))}")
+        if counts.sum(dtype=np.float64) > MOST_RECORDS:
+            raise InputError(f"counts must not exceed {MOST_RECORDS} records in total")
         counts = counts.astype(np.int64)
         counts.flags.writeable = False
         object.__setattr__(self, "counts", counts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScoreHistogram, (self.candidates, self.counts)
 
     @classmethod
     def from_scores(cls, scores: ArrayLike, candidates: Candidates, score: str | None = None) -> "ScoreHistogram":
@@ -109,10 +115,11 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
     nan, outside, first = 0, 0, -1
     for start in range(0, len(scores), _BLOCK):
         block = scores[start : start + _BLOCK]
-        if block.dtype.kind != "f" or block.dtype.itemsize not in (2, 4, 8):
+        if block.dtype.kind != "f":
             block = block.astype(np.float64)
         ordered = np.sort(block)
-        if not (kind.low <= ordered[0] and ordered[-1] <= kind.high):  # NaN sorts last and fails
+        if not (kind.low <= float(ordered[0]) and float(ordered[-1]) <= kind.high):  # NaN sorts last and fails
+            block = block.astype(np.float64)
             missing = np.isnan(block)
             wrong = missing | ~((block >= kind.low) & (block <= kind.high))
             nan, outside = nan + int(missing.sum()), outside + int((wrong & ~missing).sum())
@@ -122,6 +129,6 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
     if nan or outside:
         raise InputError(
             f"scores must be numbers {kind.range_text}; found {nan} NaN and {outside} outside, the first at position "
-            f"{first}; every record needs a valid score"
+            f"{first}; every record needs a valid score: correct them where they are computed"
         )
     return np.diff(np.concatenate([[0], at_or_below, [len(scores)]]))

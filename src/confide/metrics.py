@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from confide.arrays import as_array
 from confide.checks import positive_integer
 from confide.errors import InputError, InputTypeError
 from confide.rationals import Level, exact_level
@@ -45,7 +46,7 @@ def coverage(covered: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
     InputError, InputTypeError
         If `covered` is empty, not one-dimensional or not boolean.
     """
-    inside = np.asarray(covered)
+    inside = as_array("covered", covered)
     if inside.dtype != np.bool_:
         raise InputTypeError(f"covered must be boolean; found dtype {inside.dtype}")
     if inside.ndim != 1 or inside.size == 0:

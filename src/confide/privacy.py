@@ -1,10 +1,12 @@
 """What a release costs: neighbouring relations, the loss in every unit, and the statement that goes with a release."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from confide.mechanisms.selector import Selector
 from confide.mechanisms.slopes import Slopes
+from confide.rationals import float_above
 
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
 """`add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public."""
@@ -62,14 +64,14 @@ class PrivacyStatement:
 def privacy_statement(mechanism: Slopes, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
     """The statement for one run of the slope mechanism (docs/theory.md, Theorem 1)."""
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
-    epsilon = records_per_person * per_record
+    epsilon = float_above(records_per_person * Fraction(per_record))
     return PrivacyStatement(
         neighbors=neighbors,
         epsilon=epsilon,
         records_per_person=records_per_person,
         add_remove=mechanism.add_remove if neighbors == "add_remove" else None,
         replace_one=mechanism.replace_one,
-        rho=epsilon**2 / 8 if mechanism.selector == "exponential" else None,
+        rho=float_above(Fraction(epsilon) ** 2 / 8) if mechanism.selector == "exponential" else None,
     )
 
 

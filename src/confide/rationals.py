@@ -1,6 +1,7 @@
 """Exact levels: the rank ceil((n+1)(1-alpha)) computed in floats is one too high in places, so levels are fractions."""
 
 import math
+import re
 from fractions import Fraction
 from numbers import Real
 from typing import TypeAlias
@@ -11,6 +12,8 @@ Level: TypeAlias = float | str | Fraction
 """A probability: a float, a decimal string or an exact fraction."""
 
 MAX_DENOMINATOR = 10**6
+
+_TEXT = re.compile(r"[0-9.+-]{1,40}(e-?[0-9]{1,3})?|[0-9]{1,40}/[0-9]{1,40}", re.ASCII | re.IGNORECASE)
 
 
 def exact_level(name: str, value: Level) -> Fraction:
@@ -43,6 +46,8 @@ def exact_level(name: str, value: Level) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, Real | str):
         raise InputTypeError(f"{name} must be a number between 0 and 1; found {type(value).__name__}")
     try:
+        if isinstance(value, str) and not _TEXT.fullmatch(value.strip()):
+            raise ValueError
         exact = Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(f"{name} must be a finite number between 0 and 1; found {value!r}") from None
@@ -53,9 +58,26 @@ def exact_level(name: str, value: Level) -> Fraction:
         if abs(simple - exact) <= Fraction(1, 10**12) and 0 < simple < 1:
             return simple
     raise InputError(
-        f"{name} must be a fraction with a denominator of at most {MAX_DENOMINATOR}; found {value!r}; round it, "
-        f"for example to {float(Fraction(math.floor(exact * MAX_DENOMINATOR), MAX_DENOMINATOR))!r}"
+        f"{name} must be a fraction with a denominator of at most {MAX_DENOMINATOR}; found {value!r}; round it to six "
+        "decimals, none of them closer to 0 or 1 than 0.000001"
     )
+
+
+def float_below(exact: Fraction) -> float:
+    """The largest float that is at most `exact`.
+
+    Examples
+    --------
+    >>> Fraction(float_below(Fraction(1, 3))) < Fraction(1, 3) < Fraction(float_above(Fraction(1, 3)))
+    True
+    """
+    nearest = float(exact)
+    return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
+
+
+def float_above(exact: Fraction) -> float:
+    """The smallest float that is at least `exact`."""
+    return -float_below(-exact)
 
 
 def ceil_to(value: float | Fraction, denominator: int) -> Fraction:

@@ -9,10 +9,11 @@ from confide.checks import one_of, positive_integer, privacy_loss
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms.selector import SELECTORS, Selector
 from confide.privacy import NEIGHBORS, Neighbors
-from confide.rationals import Level, exact_level
+from confide.rationals import Level, exact_level, float_below
 
 MOST_RECORDS = 2**48
 MOST_CANDIDATES = 2**20
+MOST_PER_PERSON = 10**6
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Request:
 
     @property
     def per_record(self) -> float:
-        """The loss that one record may cost."""
-        return self.epsilon / self.records_per_person
+        """The loss that one record may cost, rounded down: all records together stay within epsilon."""
+        return float_below(Fraction(self.epsilon) / self.records_per_person)
 
 
 def check_request(
@@ -68,7 +69,7 @@ def check_request(
     if rho is not None:
         if selector == "permute_and_flip":
             raise InputError("rho needs selector='exponential': permute-and-flip has no better zCDP bound")
-        selector, epsilon = "exponential", math.sqrt(8 * privacy_loss("rho", rho))
+        selector, epsilon = "exponential", _epsilon_for(privacy_loss("rho", rho))
     n_min = positive_integer("n_min", n_min, most=MOST_RECORDS)
     if n_typical is not None:
         n_typical = positive_integer("n_typical", n_typical, most=MOST_RECORDS)
@@ -83,7 +84,7 @@ def check_request(
         if isinstance(shift, bool) or not isinstance(shift, Real):
             raise InputTypeError(f"shift must be a number of ranks; found {type(shift).__name__}")
         if not 0 <= shift <= MOST_RECORDS:
-            raise InputError(f"shift must be a number of ranks of at least 0; found {shift!r}")
+            raise InputError(f"shift must be a number of ranks from 0 to 2**48; found {shift!r}")
     return Request(
         alpha=exact_level("alpha", alpha),
         epsilon=privacy_loss("epsilon", epsilon),
@@ -93,8 +94,16 @@ def check_request(
         n_typical=n_typical or max(n_min, 1000),
         delta=None if delta is None else float(exact_level("delta", delta)),
         candidates=positive_integer("candidates", candidates, most=MOST_CANDIDATES),
-        records_per_person=positive_integer("records_per_person", records_per_person, most=10**6),
+        records_per_person=positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON),
         selector=one_of("selector", selector or "permute_and_flip", SELECTORS),
         slopes=slopes,
-        shift=None if shift is None else Fraction(shift).limit_denominator(16),
+        shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),
     )
+
+
+def _epsilon_for(rho: float) -> float:
+    """The largest float epsilon with epsilon**2 / 8 <= rho, exactly."""
+    epsilon = math.sqrt(8 * rho)
+    while Fraction(epsilon) ** 2 > 8 * Fraction(rho):
+        epsilon = math.nextafter(epsilon, 0.0)
+    return epsilon

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.checks import one_of, positive_integer, positive_number
-from confide.errors import ConfideError, FormatError, InputError
+from confide.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer, positive_number
+from confide.errors import ConfideError, FormatError, InputTypeError
 from confide.guarantee.statement import Guarantee, certify
-from confide.mechanisms.selector import SELECTORS
+from confide.mechanisms.selector import SELECTORS, Selector
 from confide.mechanisms.slopes import Slopes
 from confide.privacy import NEIGHBORS, PrivacyStatement, nothing_spent, privacy_statement
 from confide.rationals import MAX_DENOMINATOR, exact_level
-from confide.request import MOST_CANDIDATES, MOST_RECORDS
+from confide.request import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.scores.kinds import score_kind
 
 SCHEMA = 1
@@ -67,7 +67,7 @@ def loads(text: str) -> Calibration:
         raise FormatError("the calibration has no valid schema number")
     if schema > SCHEMA:
         raise FormatError(f"the calibration has schema {schema}; this version reads up to {SCHEMA}; upgrade confide")
-    if content.pop("sha256", None) != _checksum(content):
+    if not _is_intact(content):
         raise FormatError("the calibration was altered or damaged: its checksum does not match; get the original")
     try:
         calibration = _read(_Fields("calibration", content))
@@ -81,22 +81,40 @@ def loads(text: str) -> Calibration:
 
 def _check_claims(c: Calibration) -> None:
     """Everything but the threshold follows from the public choices: compute it again and compare."""
-    guarantee = certify(c.mechanism, c.alpha, c.candidates, c.guarantee.n, c.guarantee.n_min, c.guarantee.delta)
-    if guarantee.kind != c.guarantee.kind or c.guarantee.coverage > guarantee.coverage + 1e-9:
-        raise FormatError("the calibration claims more coverage than its mechanism guarantees; do not use it")
-    records = c.privacy.records_per_person
+    n, records = c.guarantee.n, c.privacy.records_per_person
+    if (c.guarantee.n is None) == (c.guarantee.n_min is None) or (c.privacy.neighbors == "replace_one") == (n is None):
+        raise FormatError("the calibration must state n exactly under replace_one, and else n_min; do not use it")
     if c.mechanism is None:
-        rho = c.privacy.rho
-        selector = "permute_and_flip" if rho is None else "exponential"
-        privacy = nothing_spent(c.privacy.neighbors, records, one_of("selector", selector, SELECTORS))
+        selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
+        privacy = nothing_spent(c.privacy.neighbors, records, selector)
         if not math.isinf(c.threshold):
             raise FormatError("the calibration has a finite threshold but no mechanism; do not use it")
     else:
+        _check_target(c, c.mechanism)
         privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records)
+        if not LEAST_LOSS * 0.99 <= privacy.epsilon <= MOST_LOSS:
+            raise FormatError("the calibration has a privacy loss that no release has; do not use it")
     if c.privacy != privacy:
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
-    if (c.privacy.neighbors == "replace_one") != (c.guarantee.n is not None):
-        raise FormatError("the calibration must state n exactly under replace_one; do not use it")
+    guarantee = certify(c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta)
+    # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
+    if guarantee.kind != c.guarantee.kind or not -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9:
+        raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
+
+
+def _check_target(c: Calibration, mechanism: Slopes) -> None:
+    """Refuse target ranks that no plan makes: they would serve another level than the one that is stated."""
+    level, n = 1 - c.alpha, c.guarantee.n
+    if n is not None:
+        target = mechanism.target(n)
+        aimed = target >= level * (n + 1) or c.guarantee.coverage >= float(level)
+        planned = mechanism.rate == 0 and mechanism.head_start == 0 and 0 < target <= n and aimed
+    elif c.guarantee.delta is not None:
+        planned = mechanism.rate > level and mechanism.head_start == 0
+    else:
+        planned = mechanism.rate == level
+    if not planned:
+        raise FormatError("the calibration's mechanism aims at another level than it states; do not use it")
 
 
 def _read(fields: "_Fields") -> Calibration:
@@ -108,7 +126,7 @@ def _read(fields: "_Fields") -> Calibration:
     size = positive_integer("candidates.size", candidates.take("size", int), most=MOST_CANDIDATES)
     recipe = candidates.take("recipe", dict)
     calibration = Calibration(
-        threshold=_threshold(threshold, size, recipe),
+        threshold=_threshold(threshold, _candidates(size, recipe)),
         alpha=exact_level("alpha", fields.take("alpha", str)),
         guarantee=Guarantee(
             kind=one_of("guarantee.kind", guarantee.take("kind", str), ("marginal", "training_conditional")),
@@ -120,7 +138,9 @@ def _read(fields: "_Fields") -> Calibration:
         privacy=PrivacyStatement(
             neighbors=one_of("privacy.neighbors", privacy.take("neighbors", str), NEIGHBORS),
             epsilon=_loss(privacy.take("epsilon", (float, int)), "privacy.epsilon"),
-            records_per_person=positive_integer("records_per_person", privacy.take("records_per_person", int)),
+            records_per_person=positive_integer(
+                "records_per_person", privacy.take("records_per_person", int), most=MOST_PER_PERSON
+            ),
             add_remove=privacy.optional("add_remove", (float, int), lambda v: _loss(v, "privacy.add_remove")),
             replace_one=_loss(privacy.take("replace_one", (float, int)), "privacy.replace_one"),
             rho=privacy.optional("rho", (float, int), lambda v: _loss(v, "privacy.rho")),
@@ -131,8 +151,6 @@ def _read(fields: "_Fields") -> Calibration:
         score=fields.optional("score", (str,), lambda v: score_kind(v).name),
         versions=fields.take("versions", dict),
     )
-    if (calibration.guarantee.n is None) == (calibration.guarantee.n_min is None):
-        raise FormatError("the calibration must state either n or n_min")
     if not all(isinstance(k, str) and isinstance(v, str) for k, v in calibration.versions.items()):
         raise FormatError("the calibration's versions must be texts")
     for group in (fields, guarantee, privacy, candidates, mechanism):
@@ -170,26 +188,36 @@ def _read_mechanism(fields: "_Fields") -> Slopes:
     )
 
 
-def _threshold(value: Any, size: int, recipe: Mapping[str, Any]) -> float:
-    """The threshold, checked to be one of the candidates where the recipe tells them."""
+def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
+    """The candidates that the recipe makes; None if it tells no more than their number."""
+    kind = recipe.get("kind")
+    options = {key: option for key, option in recipe.items() if key != "kind"}
+    if kind in ("of", "from_reference"):
+        stated = positive_integer("candidates.recipe.size", options.pop("size", None), most=MOST_CANDIDATES)
+        # Quantiles of a reference sample may coincide, and count once.
+        if options or stated < size or (kind == "of" and stated != size):
+            raise FormatError("the calibration describes its candidates wrongly")
+        return None
+    if kind not in ("unit", "geometric", "sinh", "anything"):
+        raise FormatError("the calibration names candidates of an unknown kind")
+    try:
+        candidates: Candidates = getattr(Candidates, kind)(**options)
+    except TypeError:
+        raise FormatError("the calibration describes its candidates wrongly") from None
+    if candidates.size != size or candidates.recipe != recipe:
+        raise FormatError("the calibration describes its candidates wrongly")
+    return candidates
+
+
+def _threshold(value: float | str, candidates: Candidates | None) -> float:
+    """The threshold, checked to be one of the candidates where they are known."""
     if isinstance(value, str):
         if value != "+inf":
             raise FormatError("the calibration's threshold must be a number or '+inf'")
         return math.inf
-    threshold = float(value)
-    kind = recipe.get("kind")
-    if kind in ("of", "from_reference"):
-        return threshold
-    options = {key: option for key, option in recipe.items() if key != "kind"}
-    if kind not in ("unit", "geometric", "sinh", "anything"):
-        raise FormatError("the calibration names candidates of an unknown kind")
-    try:
-        candidates = getattr(Candidates, kind)(**options)
-    except TypeError:
-        raise FormatError("the calibration describes its candidates wrongly") from None
-    if candidates.size != size or threshold not in candidates.edges:
+    if candidates is not None and value not in candidates.edges:
         raise FormatError("the calibration's threshold is not one of its candidates; do not use it")
-    return threshold
+    return float(value)
 
 
 class _Fields:
@@ -229,7 +257,7 @@ def _between(value: float, name: str) -> float:
 
 
 def _count(value: int) -> int:
-    if not 0 <= value <= MOST_RECORDS:
+    if not 0 <= value < 2**62:
         raise FormatError("the calibration's mechanism.head_start is out of range")
     return value
 
@@ -254,11 +282,17 @@ def _fraction(text: str, name: str) -> Fraction:
 
 def _parse(text: str) -> dict[str, Any]:
     if not isinstance(text, str):
-        raise InputError(f"text must be a JSON document; found {type(text).__name__}")
+        raise InputTypeError(f"text must be a JSON document; found {type(text).__name__}")
     if len(text) > MOST_CHARACTERS:
         raise FormatError(f"the file is not a confide calibration: it has more than {MOST_CHARACTERS} characters")
     try:
-        content = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constants)
+        content = json.loads(
+            text,
+            object_pairs_hook=_no_repeats,
+            parse_constant=_no_constants,
+            parse_int=_integer,
+            parse_float=_finite,
+        )
     except (ValueError, RecursionError):
         raise FormatError("the file is not a confide calibration: it is not valid JSON") from None
     if not isinstance(content, dict):
@@ -275,6 +309,28 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constants(name: str) -> float:
     raise ValueError(name)
+
+
+def _integer(text: str) -> int:
+    value = int(text)
+    if abs(value) >= 2**63:
+        raise ValueError
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def _is_intact(content: dict[str, Any]) -> bool:
+    """Whether the checksum fits; it is taken out of `content`."""
+    try:
+        return bool(content.pop("sha256", None) == _checksum(content))
+    except RecursionError:
+        return False
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

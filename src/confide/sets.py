@@ -115,7 +115,8 @@ def predict_interval(
     Returns
     -------
     lower, upper
-        float64, shape (n,) each; infinite if the threshold is.
+        float64, shape (n,) each; infinite if the threshold is. A negative threshold, possible for a calibration
+        without a name, gives lower > upper: the empty interval.
 
     Examples
     --------
@@ -128,8 +129,8 @@ def predict_interval(
     """
     check_score(calibration, "absolute_residual", "predict_interval")
     f = finite_vector("predictions", predictions)
-    reach = np.nextafter(calibration.threshold, np.inf)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
+        reach = np.nextafter(calibration.threshold, np.inf)
         return np.nextafter(f - reach, -np.inf), np.nextafter(f + reach, np.inf)
 
 

@@ -94,8 +94,9 @@ def _brackets(top: Fraction, bottom: Fraction, unit: int, slope: float) -> Itera
 
     L falls with x, so L(low) + high bounds L(x) + x on a pair. Coarse units are covered point by point, without slack.
     """
-    exact = unit <= _BRACKETS and slope > 0.05
-    steps = unit if exact else min(_BRACKETS, max(1, math.ceil(80 * slope)))
+    coarse = min(_BRACKETS, max(1, math.ceil(80 * slope)))
+    exact = unit <= coarse
+    steps = unit if exact else coarse
     for k in range(steps):
         high = top - Fraction(k, steps)
         if high <= bottom:
@@ -138,7 +139,8 @@ def sharp_loss(x: float, slope: float, m: int, selector: Selector, *, competitor
         return 1 - competitor
     evaluate = (_PermuteAndFlip if selector == "permute_and_flip" else _Exponential)(weights, points)
     spread = np.sqrt(weights) / np.sum(np.sqrt(weights)) * (m - 1)
-    tolerance = 1e-3 / min(slope, 1.0)
+    # A thousandth of a rank, or of L where slopes are small and L is large (there L is about 5/slope).
+    tolerance = 1e-3 / min(slope, 1.0) if slope > 0.5 else 5e-3 / slope
     while True:
         value, gradient = evaluate(spread)
         gain = float(spread @ gradient)

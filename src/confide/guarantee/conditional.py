@@ -17,6 +17,9 @@ from confide.guarantee.random_rank import binomial_at_least, conditional_failure
 from confide.mechanisms.selector import Selector
 from confide.rationals import ceil_to
 
+_LARGEST_N = 2**60
+_MOST_BLOCKS = 2**16
+
 
 def public_target(
     n: int, level: Fraction, delta: float, slope: float, m: int, selector: Selector, unit: int
@@ -108,11 +111,13 @@ def line_holds(
     Blocks of n are checked at once: the failure probability at (n, T) falls with T, grows with n at equal T, and falls
     with n at equal n - T, so a block from low to high is no worse than (high, T(low)) and (low, low - high + T(high)).
     A block that fails is split until it passes or is a single n that fails. Beyond the last block a Chernoff bound
-    takes over.
+    takes over. A line so close to failing that it takes more than 2**16 blocks at once counts as one that fails.
     """
     if rate <= level:
         return False
     last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, slope, m, selector)
+    if last > _LARGEST_N:
+        return False
     starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
@@ -126,6 +131,8 @@ def line_holds(
             target, n = float(rate) * (low + 1) + float(offset), high
         block = _block_failure(target, n, float(level), slope, m, selector)
         low, high = low[block > delta], high[block > delta]
+        if low.size > _MOST_BLOCKS:
+            return False
         middle = (low + high) // 2
         low, high = np.concatenate([low, middle + 1]), np.concatenate([middle, high])
     return True
@@ -156,12 +163,13 @@ def _chernoff_from(
     deficit = (math.log(m) + math.log(4 / delta)) / slope
     missed = float(tail(np.array(deficit), slope, m, selector))
     n = max(n_min, 64)
-    while True:
+    while n <= _LARGEST_N:
         ratio = (rate * (n + 1) + offset - deficit - 1) / n
         falling = min(ratio, rate)
         if level < falling and n * _kl(falling, level) >= -math.log(delta - missed):
             return n
         n *= 2
+    return n
 
 
 def _kl(a: float, b: float) -> float:

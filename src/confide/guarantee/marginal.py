@@ -24,7 +24,7 @@ def public_shift(
     whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, slope_left, m, selector)))
     if whole > n:
         return None
-    low, high = (whole - 1) * unit, max(whole, 1) * unit
+    low, high = max(whole - 1, 0) * unit, max(whole, 1) * unit
     while high - low > 1:
         middle = (low + high) // 2
         enough = public_coverage(n, Fraction(middle, unit), slope_left, slope_right, m, selector) >= level

@@ -10,6 +10,7 @@ from confide.guarantee.certificate import private_shortfall, public_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import Slopes
+from confide.rationals import float_below
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,4 @@ def _keeps(mechanism: Slopes, level: Fraction, m: int, n: int | None, n_min: int
 
 def _rounded_down(coverage: Fraction, level: Fraction) -> float:
     """The coverage as a float: the level's own float if it is met exactly, else never above the exact value."""
-    if coverage == level:
-        return float(level)
-    value = float(coverage)
-    return value if Fraction(value) <= coverage else math.nextafter(value, 0.0)
+    return float(level) if coverage == level else float_below(coverage)

@@ -5,6 +5,7 @@ distance* of neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)| 
 """
 
 import sys
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 
 Selector: TypeAlias = Literal["permute_and_flip", "exponential"]
 """`permute_and_flip` is the better of the two at pure epsilon; `exponential` also satisfies epsilon**2/8-zCDP."""
+
+_FEATURES = threading.Lock()
+"""OpenDP's features are global: one thread must not switch them off while another builds."""
 
 SELECTORS: tuple[Selector, ...] = ("permute_and_flip", "exponential")
 
@@ -113,10 +117,11 @@ def _with_contrib(build: Callable[[], Any]) -> Any:
     """Build with OpenDP's `contrib` feature on, and leave the user's process as it was."""
     import opendp.prelude as dp
 
-    had = "contrib" in sys.modules["opendp.mod"].GLOBAL_FEATURES
-    dp.enable_features("contrib")
-    try:
-        return build()
-    finally:
-        if not had:
-            dp.disable_features("contrib")
+    with _FEATURES:
+        had = "contrib" in sys.modules["opendp.mod"].GLOBAL_FEATURES
+        dp.enable_features("contrib")
+        try:
+            return build()
+        finally:
+            if not had:
+                dp.disable_features("contrib")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.mechanisms.selector import Selector, scale_for, select
+from confide.rationals import float_above
 
 UNIT = 16
 """Target ranks are searched in steps of 1/16 rank, or of the level's own denominator if that is finer."""
@@ -83,12 +84,12 @@ class Slopes:
     @property
     def replace_one(self) -> float:
         """Privacy loss when one record is replaced: slope_left + slope_right (Theorem 1a)."""
-        return _ratio_up(replace_one_range(self.left, self.right, self.unit), self.scale)
+        return float_above(replace_one_range(self.left, self.right, self.unit) / Fraction(self.scale))
 
     @property
     def add_remove(self) -> float:
         """Privacy loss when one record is added or removed, n staying secret (Theorem 1b)."""
-        return _ratio_up(add_remove_range(self.left, self.right, self.rate, self.unit), self.scale)
+        return float_above(add_remove_range(self.left, self.right, self.rate, self.unit) / Fraction(self.scale))
 
     def target(self, n: int) -> Fraction:
         """The target rank for n records."""
@@ -140,9 +141,3 @@ def add_remove_range(left: int, right: int, rate: Fraction, unit: int) -> int:
     """Range distance of the integer utilities when one record is added or removed (Theorem 1b)."""
     up, down = int(rate * unit), int((1 - rate) * unit)
     return max(unit * left, unit * right, up * (left + right), down * (left + right))
-
-
-def _ratio_up(numerator: int, denominator: float) -> float:
-    exact = Fraction(numerator) / Fraction(denominator)
-    rounded = float(exact)
-    return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)

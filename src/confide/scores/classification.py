@@ -51,8 +51,8 @@ def lac_mask(probabilities: NDArray[Any], threshold: float) -> NDArray[np.bool_]
 
     The comparison is made on the probabilities as they are, with the smallest p that qualifies in their own dtype.
     """
-    if threshold >= 1:
-        return np.ones(probabilities.shape, dtype=np.bool_)
+    if not 0 <= threshold < 1:
+        return np.full(probabilities.shape, threshold >= 1, dtype=np.bool_)
     if probabilities.dtype.kind != "f":
         probabilities = probabilities.astype(np.float64)
     return probabilities >= smallest_probability(threshold, probabilities.dtype)

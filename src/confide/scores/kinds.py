@@ -36,7 +36,9 @@ class ScoreKind:
         """The range in words, for messages."""
         if math.isinf(self.low) or self.low == -_LARGEST:
             return "above -inf" if math.isinf(self.high) else "other than +-inf"
-        return f"of at least {self.low:g}" if self.high >= _LARGEST else f"between {self.low:g} and {self.high:g}"
+        if self.high == _LARGEST:
+            return f"of at least {self.low:g} and finite"
+        return f"between {self.low:g} and {self.high:g}"
 
 
 _LARGEST = 1.7976931348623157e308
