@@ -84,4 +84,6 @@ def in_words(kind: str) -> str:
         return "integers"
     if is_number(kind):
         return "numbers"
-    return {"BOOLEAN": "true and false", "DATE": "dates"}.get(kind, "values of another type")
+    if kind.startswith(("DATE", "TIME")):
+        return "dates and times"
+    return {"BOOLEAN": "true and false"}.get(kind, "values of another type")

@@ -1,0 +1,49 @@
+"""The commands and their help."""
+
+from typing import Annotated
+
+import typer
+
+from confide.cli.calibrate import calibrate
+from confide.cli.demo import demo
+from confide.cli.evaluate import evaluate
+from confide.cli.exit_codes import IN_WORDS
+from confide.cli.plan import plan
+from confide.cli.predict import predict
+from confide.cli.show import show
+
+_EXIT_CODES = "Exit codes\n\n" + "\n\n".join(f"{code:>4}  {meaning}" for code, meaning in IN_WORDS.items())
+
+app = typer.Typer(
+    name="confide",
+    help="Prediction sets with a coverage guarantee and a differential-privacy guarantee.\n\n"
+    "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate and show look back.",
+    epilog=_EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    suggest_commands=False,  # click suggests, too
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"confide {version('confide')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _confide(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (plan, calibrate, predict, evaluate, show, demo):
+    app.command()(command)

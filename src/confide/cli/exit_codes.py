@@ -1,0 +1,21 @@
+"""Exit codes. They are part of the interface: a code never changes its meaning."""
+
+DONE = 0
+USAGE = 2
+REFUSED = 3
+EXISTS = 4
+INTERNAL = 70
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+TERMINATED = 143
+
+IN_WORDS = {
+    DONE: "done (warnings, if any, are on stderr)",
+    USAGE: "the command line was not understood",
+    REFUSED: "refused: an input, or a file that cannot be read or written",
+    EXISTS: "the output exists already; --force replaces it",
+    INTERNAL: "an internal error, please report it",
+    INTERRUPTED: "interrupted",
+    PIPE_CLOSED: "the reader of the output went away",
+    TERMINATED: "terminated",
+}

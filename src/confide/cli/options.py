@@ -1,0 +1,151 @@
+"""The options that commands share, with their help."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import click
+import typer
+
+from confide.mechanisms.selector import SELECTORS
+from confide.privacy import NEIGHBORS
+
+_COLUMNS, _PROMISE, _PRIVACY, _OUTPUT = "Columns", "Coverage promise", "Privacy", "Output"
+
+File: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="A .parquet, .csv, .tsv, .arrow, .feather or .ipc file.")
+]
+Probabilities: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN|COLUMN",
+        rich_help_panel=_COLUMNS,
+        help="Class probabilities: a pattern such as 'p_*' (quote it) with one column per class, named by what the * "
+        "stands for; or one list column.",
+    ),
+]
+Label: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        rich_help_panel=_COLUMNS,
+        help="True classes: names, or integers (positions 0, 1, ... unless the class names are integers).",
+    ),
+]
+Classes: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,C",
+        rich_help_panel=_COLUMNS,
+        help="Class names in the order of the probabilities, if the columns do not tell (default: 0, 1, ...).",
+    ),
+]
+Prediction: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", rich_help_panel=_COLUMNS, help="Predicted numbers, for regression."),
+]
+Target: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", rich_help_panel=_COLUMNS, help="True numbers, for regression.")
+]
+ScoreColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        rich_help_panel=_COLUMNS,
+        help="Conformity scores that you computed yourself: one number per record, larger means stranger.",
+    ),
+]
+Score: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=_COLUMNS,
+        help="The name of that score, recorded in the calibration ('lac' and 'absolute_residual' are known).",
+    ),
+]
+Alpha: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="LEVEL",
+        rich_help_panel=_PROMISE,
+        help="Share of truths that may be missed: 0.1 asks for 90 % coverage. A decimal number or a fraction.",
+    ),
+]
+Delta: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PROBABILITY",
+        rich_help_panel=_PROMISE,
+        help="Promise the coverage for this calibration, with probability 1 - delta, instead of on average.",
+    ),
+]
+Epsilon: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER",
+        rich_help_panel=_PRIVACY,
+        help="Privacy loss that one person may suffer; smaller is more private. 1 is a common choice.",
+    ),
+]
+Rho: TypeAlias = Annotated[
+    float | None,
+    typer.Option(metavar="NUMBER", rich_help_panel=_PRIVACY, help="zCDP loss, instead of --epsilon."),
+]
+NeighborsOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="RELATION",
+        click_type=click.Choice(NEIGHBORS),
+        rich_help_panel=_PRIVACY,
+        help="add_remove: whether a record is there at all stays secret, and so does their number. "
+        "replace_one: what a record says stays secret, their number is public.",
+    ),
+]
+RecordsPerPerson: TypeAlias = Annotated[
+    int,
+    typer.Option(metavar="K", rich_help_panel=_PRIVACY, help="The most records that belong to one person (public)."),
+]
+NMin: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        rich_help_panel=_PRIVACY,
+        help="A public lower bound on the secret number of records; the promise holds from there on.",
+    ),
+]
+NTypical: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        rich_help_panel=_PRIVACY,
+        help="A public guess of the secret number of records; it touches efficiency only.",
+    ),
+]
+SelectorOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        click_type=click.Choice(SELECTORS),
+        rich_help_panel=_PRIVACY,
+        help="How the threshold is drawn: permute_and_flip (default) or exponential (default with --rho).",
+    ),
+]
+CandidatesSpec: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC",
+        rich_help_panel=_PRIVACY,
+        help="Public candidate thresholds, such as unit:1000, unit:1000:logit, geometric:UNIT, sinh:UNIT or anything "
+        "(default: those that suit the score).",
+    ),
+]
+CalibrationFile: TypeAlias = Annotated[
+    Path,
+    typer.Option(metavar="FILE", rich_help_panel="Columns", help="The calibration, as `confide calibrate` wrote it."),
+]
+Out: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", rich_help_panel=_OUTPUT, help="Where to write.")]
+Force: TypeAlias = Annotated[
+    bool, typer.Option("--force", rich_help_panel=_OUTPUT, help="Replace the output if it exists.")
+]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", rich_help_panel=_OUTPUT, help="Print one JSON document instead of text.")
+]

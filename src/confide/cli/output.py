@@ -1,0 +1,76 @@
+"""What a command prints: text for people, or one JSON document for machines."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from confide.errors import InputError
+from confide.files import refuse_existing
+
+
+def say(text: str) -> None:
+    """Print a line, or several, on stdout."""
+    sys.stdout.write(text + "\n")
+
+
+def warn(text: str) -> None:
+    """Print a warning on stderr."""
+    sys.stderr.write(f"warning: {text}\n")
+
+
+def emit(document: Mapping[str, Any]) -> None:
+    """Print one JSON document on stdout."""
+    say(json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """A value without NaN and infinities, which JSON cannot hold: infinities become texts.
+
+    Examples
+    --------
+    >>> plain({"threshold": float("inf"), "sizes": [1, 2]})
+    {'threshold': '+inf', 'sizes': [1, 2]}
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else f"{value:+}"
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
+
+
+def table(rows: Sequence[tuple[str, str]]) -> str:
+    """Two aligned columns.
+
+    Examples
+    --------
+    >>> print(table([("alpha", "0.1"), ("epsilon", "1")]))
+      alpha    0.1
+      epsilon  1
+    """
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:<{width}}  {value}".rstrip() for name, value in rows)
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Refuse an output that cannot be written, before any work is done."""
+    refuse_existing(path, overwrite=force)
+    if not path.parent.is_dir():
+        raise InputError(f"output {str(path)!r} cannot be written: its folder does not exist")
+
+
+def number(value: float) -> str:
+    """A number as people read it: four significant digits, infinities with their sign.
+
+    Examples
+    --------
+    >>> number(0.123456), number(float("inf")), number(12345.678)
+    ('0.1235', '+inf', '12,346')
+    """
+    if math.isinf(value):
+        return f"{value:+}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -1,0 +1,74 @@
+"""`confide show`: a calibration in words."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from confide.calibration import Calibration
+from confide.checks import positive_integer
+from confide.cli import options as o
+from confide.cli.output import emit, say, table
+from confide.mechanisms.slopes import Slopes
+
+CalibrationArgument = Annotated[
+    Path, typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` wrote.")
+]
+RecordsOption = Annotated[
+    int, typer.Option("--records", metavar="K", help="Also state the loss when K records change at once.")
+]
+
+
+def show(calibration: CalibrationArgument, records: RecordsOption = 1, as_json: o.AsJson = False) -> None:
+    """Print what a calibration promises and what privacy it cost.
+
+    CALIBRATION is a file that `confide calibrate` wrote. It is checked: every
+    claim is computed again from the mechanism that the file states.
+
+    Example:
+
+      confide show cal.json --records 3
+    """
+    k = positive_integer("records", records)
+    released = Calibration.load(calibration)
+    losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
+    if as_json:
+        emit({"calibration": json.loads(released.to_json()), "records": k, "losses": losses})
+        return
+    say(str(released))
+    say(table([*_losses(released, k), *_making(released)]))
+
+
+def _losses(released: Calibration, k: int) -> list[tuple[str, str]]:
+    rows = []
+    for records in sorted({1, k}):
+        what = "one record" if records == 1 else f"{records} records"
+        for verb, relation in (("adding or removing", "add_remove"), ("replacing", "replace_one")):
+            loss = released.privacy.loss(relation, records)  # type: ignore[arg-type]
+            rows.append(
+                (f"loss, {verb} {what}", "unlimited: the number is public" if math.isinf(loss) else f"{loss:.6g}")
+            )
+    return rows
+
+
+def _making(released: Calibration) -> list[tuple[str, str]]:
+    recipe = ", ".join(f"{key} {value}" for key, value in released.recipe.items() if key not in ("kind", "size"))
+    versions = ", ".join(f"{name} {version}" for name, version in released.versions.items())
+    return [
+        ("calibration records", "secret" if released.n is None else str(released.n)),
+        ("mechanism", _mechanism(released.mechanism)),
+        ("candidate thresholds", f"{released.candidates} ({released.recipe['kind']}{', ' if recipe else ''}{recipe})"),
+        ("made with", versions),
+    ]
+
+
+def _mechanism(mechanism: Slopes | None) -> str:
+    if mechanism is None:
+        return "none: +inf was answered without touching the data"
+    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n+1) + "
+    return (
+        f"slopes {mechanism.slope_left:.4g} below and {mechanism.slope_right:.4g} above rank "
+        f"{grows}{float(mechanism.offset):g}, drawn by {mechanism.selector.replace('_', '-')}"
+    )
