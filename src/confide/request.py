@@ -95,7 +95,7 @@ def check_request(
         delta=None if delta is None else float(exact_level("delta", delta)),
         candidates=positive_integer("candidates", candidates, most=MOST_CANDIDATES),
         records_per_person=positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON),
-        selector=one_of("selector", selector or "permute_and_flip", SELECTORS),
+        selector=one_of("selector", "permute_and_flip" if selector is None else selector, SELECTORS),
         slopes=slopes,
         shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),
     )

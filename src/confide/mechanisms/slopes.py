@@ -99,8 +99,8 @@ class Slopes:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(n) * unit)
-        if max(self.left, self.right) * (unit * n + abs(target)) > _INT64_ROOM:
-            raise InputError("counts hold more records than 64-bit utilities allow; use an alpha of fewer digits")
+        if max(self.left, self.right) * (unit * n + abs(target)) + self.head_start > _INT64_ROOM:
+            raise InputError("the utilities exceed 64 bits; use an alpha of fewer digits, or a larger epsilon")
         at_or_below = unit * np.cumsum(counts, dtype=np.int64)
         below = at_or_below - unit * counts
         short = self.left * np.maximum(target - at_or_below, 0)
