@@ -1,0 +1,303 @@
+"""Public candidates: increasing, ending in +inf, of the promised resolution, and the same on every machine."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import confide
+from confide import Candidates
+from confide.candidates import MOST_CANDIDATES
+
+ROUNDING = 1e-11  # twelve significant digits, relative
+
+MADE = {
+    "unit": lambda: Candidates.unit(),
+    "unit 1": lambda: Candidates.unit(1),
+    "unit 2": lambda: Candidates.unit(2),
+    "unit 3": lambda: Candidates.unit(3),
+    "logit": lambda: Candidates.unit(1000, "logit"),
+    "logit 1": lambda: Candidates.unit(1, "logit"),
+    "logit 2": lambda: Candidates.unit(2, "logit"),
+    "logit 3": lambda: Candidates.unit(3, "logit"),
+    "geometric": lambda: Candidates.geometric(),
+    "geometric tiny": lambda: Candidates.geometric(unit=1e-300),
+    "geometric huge": lambda: Candidates.geometric(unit=1e300),
+    "geometric coarse": lambda: Candidates.geometric(step=9.0, decades=300),
+    "sinh": lambda: Candidates.sinh(),
+    "sinh coarse": lambda: Candidates.sinh(unit=1e-3, step=2.5, decades=9),
+    "anything": lambda: Candidates.anything(),
+    "reference": lambda: Candidates.from_reference(np.random.default_rng(0).normal(size=99), 50),
+    "reference of ties": lambda: Candidates.from_reference([1.0, 1.0, 2.0], 50),
+    "of": lambda: Candidates.of([-1.5, 0.0, 3.25]),
+    "of infinity": lambda: Candidates.of([np.inf]),
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE.keys())
+def test_increasing_and_ending_in_infinity(make):
+    candidates = make()
+    assert candidates.values[-1] == np.inf
+    assert np.isfinite(candidates.edges).all()
+    assert (candidates.values[1:] > candidates.values[:-1]).all()
+    assert candidates.size == len(candidates.values) == len(candidates.edges) + 1
+    assert candidates.edges.dtype == np.float64
+    assert not np.signbit(candidates.edges[candidates.edges == 0]).any()
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE.keys())
+def test_read_only_and_copied_faithfully(make):
+    candidates = make()
+    for one in (candidates, pickle.loads(pickle.dumps(candidates)), copy.copy(candidates), copy.deepcopy(candidates)):  # noqa: S301
+        assert one == candidates
+        assert hash(one) == hash(candidates)
+        assert one.recipe == candidates.recipe
+        assert not one.edges.flags.writeable
+        with pytest.raises(AttributeError):
+            one.edges = np.zeros(1)
+    candidates.values[0] = 7.0  # a copy
+    assert candidates == make()
+
+
+@pytest.mark.parametrize("make", [m for k, m in MADE.items() if not k.startswith(("of", "reference"))])
+def test_the_recipe_makes_them_again(make):
+    candidates = make()
+    options = dict(candidates.recipe)
+    again = getattr(Candidates, options.pop("kind"))(**options)
+    assert again == candidates
+    assert again.digest == candidates.digest
+
+
+KNOWN_DIGESTS = {
+    "unit": "ff8561cfffcb00cd",
+    "logit": "c4860e14c423c7fa",
+    "geometric": "ca140a2d3789c13b",
+    "sinh": "f1ff2f85b554d3d5",
+    "anything": "5b2b8c0398669284",
+}
+
+
+def test_known_digests():
+    """The same candidates on every machine and for ever: stored thresholds are compared with them."""
+    digests = {name: MADE[name]().digest[:16] for name in KNOWN_DIGESTS}
+    assert digests == KNOWN_DIGESTS
+
+
+def test_unit():
+    assert Candidates.unit(5).edges.tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert Candidates.unit(1).edges.tolist() == []
+    assert Candidates.unit(2).edges.tolist() == [1.0]
+    for size in (1, 2, 3, 10, 999, 1000, 2**16):
+        candidates = Candidates.unit(size)
+        assert candidates.size == size
+        expected = np.arange(1, size) / max(size - 1, 1)
+        np.testing.assert_allclose(candidates.edges, expected, rtol=ROUNDING, atol=0)
+
+
+def test_unit_logit():
+    for size in (1, 2, 3, 10, 1000, 2**16):
+        candidates = Candidates.unit(size, "logit")
+        assert candidates.size == size
+        assert size < 2 or candidates.edges[-1] == 1.0
+    edges = Candidates.unit(1000, "logit").edges
+    assert edges[0] == 1e-6
+    assert edges[-2] == 1 - 1e-6
+    steps = np.diff(np.log(edges[:-1] / (1 - edges[:-1])))
+    np.testing.assert_allclose(steps, 2 * math.log(1e6 - 1) / 997, rtol=1e-4)  # 1 - e has six digits near 1
+    # Relative resolution at both ends, of the threshold and of one minus it.
+    assert (edges[1:-1] / edges[:-2]).max() < 1.03
+    assert ((1 - edges[:-2]) / (1 - edges[1:-1])).max() < 1.03
+
+
+@pytest.mark.parametrize("step", [0.001, 0.01, 0.5, 1.0, 9.0])
+@pytest.mark.parametrize("decades", [1, 12, 30])
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 250.0])
+def test_geometric_covers_its_decades_with_relative_resolution(unit, step, decades):
+    edges = Candidates.geometric(unit, step, decades).edges
+    assert edges[0] == 0.0
+    assert edges[1] <= unit * 10 ** (-decades / 2) * (1 + ROUNDING)
+    assert edges[-1] >= unit * 10 ** (decades / 2) * (1 - ROUNDING)
+    ratio = edges[2:] / edges[1:-1]
+    assert ratio.max() <= (1 + step) * (1 + ROUNDING)
+    assert ratio.min() >= (1 + step) * (1 - ROUNDING)
+    assert unit in edges
+    # One step beyond the decades at most: nothing is wasted.
+    assert edges[-1] <= unit * 10 ** (decades / 2) * (1 + step)
+
+
+@pytest.mark.parametrize("step", [0.01, 0.5, 2.0])
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_sinh_is_linear_near_zero_and_geometric_far_away(unit, step):
+    edges = Candidates.sinh(unit, step, 6).edges
+    assert 0.0 in edges
+    np.testing.assert_array_equal(edges, -edges[::-1])
+    assert edges[-1] >= unit * 1e6
+    gaps = np.diff(edges)
+    assert gaps.min() >= unit * step * (1 - 1e-9)
+    far = edges > 10 * unit
+    assert (edges[far][1:] / edges[far][:-1]).max() <= math.exp(step) * 1.01
+
+
+def test_anything_serves_every_scale():
+    edges = Candidates.anything().edges
+    np.testing.assert_array_equal(edges, -edges[::-1])
+    assert edges[-1] >= 1e6
+    assert 0.0 in edges
+    assert 1.0 in edges
+    positive = edges[edges > 0]
+    assert positive[0] == 1e-6
+    assert (positive[1:] / positive[:-1]).max() < 1.03
+    below_one = 1 - positive[positive < 1]
+    assert (below_one[:-1] / below_one[1:]).max() < 1.03
+    assert 4700 < Candidates.anything().size < 4900  # as its documentation says
+
+
+def test_values_are_rounded_to_twelve_digits():
+    for make in (Candidates.unit, Candidates.geometric, Candidates.sinh, Candidates.anything):
+        edges = make().edges.tolist()
+        assert edges == [float(f"{edge:.12g}") for edge in edges]
+
+
+def test_own_values_are_not_rounded():
+    values = [0.12345678901234567, 1 / 3, math.pi * 1e200]
+    assert Candidates.of(values).edges.tolist() == values
+
+
+def test_of():
+    for values in ([1, 2, 3], np.array([1, 2, 3], np.int8), np.float16([1, 2, 3]), (1.0, 2.0, 3.0, np.inf)):
+        assert Candidates.of(values) == Candidates.of([1.0, 2.0, 3.0])
+    values = np.array([1.0, 2.0])
+    candidates = Candidates.of(values)
+    values[0] = 9.0
+    assert candidates.edges.tolist() == [1.0, 2.0]
+    assert Candidates.of([-1.7e308, 1.7e308]).size == 3
+    assert Candidates.of([5e-324, 1e-323]).size == 3
+
+
+def test_from_reference():
+    sample = np.random.default_rng(0).exponential(size=5000)
+    candidates = Candidates.from_reference(sample, 101)
+    np.testing.assert_allclose(candidates.edges, np.quantile(sample, np.linspace(0, 1, 100)), rtol=ROUNDING)
+    assert candidates.recipe == {"kind": "from_reference", "size": 101}
+    assert Candidates.from_reference([3.0], 10).edges.tolist() == [3.0]
+    assert Candidates.from_reference([3.0], 1).edges.tolist() == []
+    assert Candidates.from_reference(np.float32([1, 2]), 3).edges.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([3, 1, 2], "strictly increasing; found 1 not above their predecessor, the first at position 1; sort"),
+        ([1, 2, 2, 2], "strictly increasing; found 2 not above their predecessor, the first at position 2; sort"),
+        ([0.0, -0.0], "strictly increasing; found 1"),
+        ([1.7e308, -1.7e308], "strictly increasing; found 1"),
+        ([1, np.nan, 2, np.nan], "finite; found 2 that are not, the first at position 1; drop"),
+        ([1, np.inf, np.inf], "finite; found 1 that are not, the first at position 1"),
+        ([np.inf, 1], "finite; found 1 that are not, the first at position 0"),
+        ([-np.inf, 1], "finite; found 1 that are not, the first at position 0"),
+        ([2.0**53, 2**53 + 1], "strictly increasing"),
+        ([], "not be empty; found no values"),
+        ([[1, 2]], "one-dimensional; found shape"),
+        (5, "one-dimensional; found shape"),
+        (np.arange(MOST_CANDIDATES, dtype=float), "number at most 1048576; found 1048577"),
+    ],
+)
+def test_values_that_cannot_be_used(values, text):
+    with pytest.raises(confide.InputError, match=f"^candidates must .*{text}"):
+        Candidates.of(values)
+
+
+@pytest.mark.parametrize("values", [["a"], [True, False], [1j], None, "0.5", np.array(["2020"], "M8[D]")])
+def test_values_of_the_wrong_type(values):
+    with pytest.raises(confide.InputTypeError, match=r"^candidates must hold real numbers"):
+        Candidates.of(values)
+
+
+def test_the_constructor_checks_too():
+    for edges in ([2.0, 1.0], [np.nan], [np.inf], [[1.0]]):
+        with pytest.raises(confide.InputError, match=r"^candidates must"):
+            Candidates(np.array(edges), {"kind": "of", "size": 2})
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (Candidates.unit, {"size": 0}),
+        (Candidates.unit, {"size": MOST_CANDIDATES + 1}),
+        (Candidates.unit, {"spacing": "log"}),
+        (Candidates.geometric, {"unit": 0}),
+        (Candidates.geometric, {"unit": -1.0}),
+        (Candidates.geometric, {"unit": math.inf}),
+        (Candidates.geometric, {"unit": math.nan}),
+        (Candidates.geometric, {"unit": 1e307, "decades": 100}),
+        (Candidates.geometric, {"step": 0}),
+        (Candidates.geometric, {"step": 1e-9}),
+        (Candidates.geometric, {"step": 5e-324}),
+        (Candidates.geometric, {"decades": 0}),
+        (Candidates.geometric, {"decades": 301}),
+        (Candidates.sinh, {"unit": 1e305, "decades": 10}),
+        (Candidates.sinh, {"step": 1e-320}),
+        (Candidates.sinh, {"decades": -1}),
+        (Candidates.from_reference, {"scores": [1, np.nan]}),
+        (Candidates.from_reference, {"scores": [1, np.inf]}),
+        (Candidates.from_reference, {"scores": []}),
+        (Candidates.from_reference, {"scores": [-1.7e308, 1.7e308], "size": 6}),
+        (Candidates.from_reference, {"scores": [1], "size": 0}),
+    ],
+)
+def test_options_out_of_range(make, options):
+    with pytest.raises(confide.InputError):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (Candidates.unit, {"size": 10.0}),
+        (Candidates.unit, {"size": True}),
+        (Candidates.unit, {"spacing": None}),
+        (Candidates.geometric, {"unit": "1"}),
+        (Candidates.geometric, {"step": None}),
+        (Candidates.geometric, {"decades": 2.0}),
+        (Candidates.sinh, {"unit": True}),
+        (Candidates.from_reference, {"scores": ["a"]}),
+    ],
+)
+def test_options_of_the_wrong_type(make, options):
+    with pytest.raises(confide.InputTypeError, match="must"):
+        make(**options)
+
+
+def test_a_reference_sample_is_refused_without_its_values():
+    with pytest.raises(confide.InputError, match="found 2 that are not, the first at position 1; remove them"):
+        Candidates.from_reference([1.0, np.nan, 2.0, -np.inf])
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    unit=st.floats(1e-300, 1e300),
+    step=st.floats(1e-3, 1e3),
+    decades=st.integers(1, 300),
+    family=st.sampled_from(["geometric", "sinh"]),
+)
+def test_every_option_gives_candidates_or_an_input_error(unit, step, decades, family):
+    try:
+        candidates = getattr(Candidates, family)(unit, step, decades)
+    except confide.InputError:
+        return
+    assert (np.diff(candidates.edges) > 0).all()
+    assert np.isfinite(candidates.edges).all()
+
+
+def test_equality_and_repr():
+    assert Candidates.unit(5) == Candidates.of([0.25, 0.5, 0.75, 1.0])
+    assert hash(Candidates.unit(5)) == hash(Candidates.of([0.25, 0.5, 0.75, 1.0]))
+    assert Candidates.unit(5) != Candidates.unit(6)
+    assert Candidates.unit(5) != [0.25, 0.5, 0.75, 1.0]
+    assert repr(Candidates.geometric(2)) == "Candidates.geometric(unit=2.0, step=0.01, decades=12)"
+    assert repr(Candidates.anything()) == "Candidates.anything()"
+    assert eval(repr(Candidates.unit(7, "logit")), {"Candidates": Candidates}) == Candidates.unit(7, "logit")  # noqa: S307
