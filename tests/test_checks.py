@@ -80,6 +80,12 @@ def test_counts(name, most):
     assert confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: np.int64(7)}).mechanism is not None
 
 
+def test_every_record_gets_a_loss():
+    text = "^records_per_person leaves each record less than a loss of 1e-06; found 1001 records for epsilon=0.001"
+    refused(confide.InputError, text, epsilon=0.001, records_per_person=1001)
+    assert confide.plan(alpha=0.1, epsilon=0.001, records_per_person=1000).mechanism is not None
+
+
 @pytest.mark.parametrize("name", ["neighbors", "selector"])
 def test_words(name):
     for value in ("replace-one", "ADD_REMOVE", "", "add_remove "):

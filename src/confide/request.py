@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 
-from confide.checks import one_of, positive_integer, privacy_loss
+from confide.checks import LEAST_LOSS, one_of, positive_integer, privacy_loss
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms.selector import SELECTORS, Selector
 from confide.privacy import NEIGHBORS, Neighbors
@@ -85,16 +85,23 @@ def check_request(
             raise InputTypeError(f"shift must be a number of ranks; found {type(shift).__name__}")
         if not 0 <= shift <= MOST_RECORDS:
             raise InputError(f"shift must be a number of ranks from 0 to 2**48; found {shift!r}")
+    epsilon = privacy_loss("epsilon", epsilon)
+    records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
+    if epsilon < LEAST_LOSS * records:
+        raise InputError(
+            f"records_per_person leaves each record less than a loss of {LEAST_LOSS:g}; found {records} records for "
+            f"epsilon={epsilon:g}; raise epsilon or keep fewer records of each person"
+        )
     return Request(
         alpha=exact_level("alpha", alpha),
-        epsilon=privacy_loss("epsilon", epsilon),
+        epsilon=epsilon,
         neighbors=one_of("neighbors", neighbors, NEIGHBORS),
         n=positive_integer("n", n, most=MOST_RECORDS) if neighbors == "replace_one" else None,
         n_min=n_min,
         n_typical=n_typical or max(n_min, 1000),
         delta=None if delta is None else float(exact_level("delta", delta)),
         candidates=positive_integer("candidates", candidates, most=MOST_CANDIDATES),
-        records_per_person=positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON),
+        records_per_person=records,
         selector=one_of("selector", "permute_and_flip" if selector is None else selector, SELECTORS),
         slopes=slopes,
         shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),

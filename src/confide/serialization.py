@@ -92,7 +92,7 @@ def _check_claims(c: Calibration) -> None:
     else:
         _check_target(c, c.mechanism)
         privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records)
-        if not LEAST_LOSS * 0.99 <= privacy.epsilon <= MOST_LOSS:
+        if not (LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS):
             raise FormatError("the calibration has a privacy loss that no release has; do not use it")
     if c.privacy != privacy:
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")

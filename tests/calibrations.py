@@ -1,0 +1,65 @@
+"""Calibrations for tests: at a given threshold, and one of every kind that the library releases."""
+
+import warnings
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+import confide
+
+
+@lru_cache
+def _any_calibration() -> confide.Calibration:
+    return confide.calibrate(np.linspace(0, 1, 500), alpha=0.1, epsilon=1.0, candidates=confide.Candidates.unit(10))
+
+
+def calibration_at(threshold: float, score: str | None = "lac") -> confide.Calibration:
+    """A calibration with this threshold, whatever its statements say."""
+    return replace(_any_calibration(), threshold=float(threshold), score=score)
+
+
+OPTIONS = {
+    "add_remove": {},
+    "replace_one": {"neighbors": "replace_one"},
+    "n_min": {"n_min": 200},
+    "exponential": {"selector": "exponential"},
+    "rho": {"epsilon": None, "rho": 0.1},
+    "rho, replace_one": {"epsilon": None, "rho": 0.1, "neighbors": "replace_one"},
+    "delta": {"delta": 0.05},
+    "delta, replace_one": {"delta": 0.05, "neighbors": "replace_one"},
+    "delta, exponential": {"delta": "1/20", "selector": "exponential", "n_min": 300, "n_typical": 3000},
+    "people": {"records_per_person": 3},
+    "people, replace_one": {"records_per_person": 7, "neighbors": "replace_one"},
+    "slopes": {"slopes": (30, 7)},
+    "shift": {"shift": 3.25},
+    "shift, replace_one": {"shift": 0, "neighbors": "replace_one"},
+    "one third": {"alpha": "1/3"},
+    "fine alpha": {"alpha": 0.123457},
+    "tiny alpha": {"alpha": 1e-6},
+    "small epsilon": {"epsilon": 1e-6},
+    "large epsilon": {"epsilon": 1e6},
+    "too few records": {"epsilon": 0.001, "neighbors": "replace_one"},
+    "too few records, rho": {"epsilon": None, "rho": 1e-6, "neighbors": "replace_one"},
+    "only infinity": {"candidates": confide.Candidates.unit(1)},
+    "one candidate": {"candidates": confide.Candidates.of([0.5])},
+    "own candidates": {"candidates": confide.Candidates.of(np.linspace(-1, 2, 77) ** 3)},
+    "reference": {"candidates": confide.Candidates.from_reference(np.linspace(0, 1, 50).repeat(3), 200)},
+    "geometric": {"candidates": confide.Candidates.geometric(0.1, 0.05, 4)},
+    "sinh": {"candidates": confide.Candidates.sinh()},
+    "anything": {"candidates": None},
+    "lac": {"score": "lac", "candidates": None},
+    "absolute_residual": {"score": "absolute_residual", "candidates": None},
+    "unicode score": {"score": "Abstand |ŷ − y| ‘größer’ 分数 \N{GRINNING FACE}"},
+    "quoted score": {"score": 'a "quoted" \\ name'},
+}
+"""What can be asked of `calibrate`, by a name."""
+
+
+@lru_cache
+def released(name: str) -> confide.Calibration:
+    """A calibration of 1,000 evenly spread scores with these options."""
+    options = {"alpha": 0.1, "epsilon": 1.0, "candidates": confide.Candidates.unit(100), **OPTIONS[name]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        return confide.calibrate(np.linspace(0, 1, 1000), **options)

@@ -1,0 +1,111 @@
+"""1 - p of the true class, computed in float64 from whatever dtype, and the mask that inverts it exactly."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import confide
+from confide.scores.classification import lac_mask, smallest_probability
+from confide.scores.kinds import ABSOLUTE_RESIDUAL, LAC, score_kind
+
+DTYPES = [np.float16, np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_score_is_one_minus_the_probability_of_the_label(dtype):
+    rng = np.random.default_rng(0)
+    p, y = rng.random((500, 7)).astype(dtype), rng.integers(0, 7, 500)
+    scores = confide.lac_score(p, y)
+    assert scores.dtype == np.float64
+    assert scores.tolist() == [1.0 - float(row[k]) for row, k in zip(p, y, strict=True)]
+
+
+def test_rows_need_not_sum_to_one():
+    assert confide.lac_score([[0.5, 0.75], [0.0, 0.0]], [1, 0]).tolist() == [0.25, 1.0]
+
+
+def test_one_class_and_integer_probabilities():
+    assert confide.lac_score([[1], [0]], [0, 0]).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scores_pass_their_own_range_check(dtype):
+    p = np.array([[0.0, 1.0, np.finfo(dtype).smallest_subnormal, np.nextafter(dtype(1), dtype(0)), -0.0]] * 5, dtype)
+    confide.ScoreHistogram.from_scores(confide.lac_score(p, range(5)), confide.Candidates.unit(10), "lac")
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    threshold=st.floats(0, 1, exclude_max=True),
+    dtype=st.sampled_from(DTYPES),
+)
+def test_smallest_probability_is_exact(threshold, dtype):
+    smallest = smallest_probability(threshold, np.dtype(dtype))
+    assert smallest.dtype == dtype
+    assert 1.0 - float(smallest) <= threshold
+    if smallest > 0:
+        below = np.nextafter(smallest, dtype(0))
+        assert 1.0 - float(below) > threshold
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), dtype=st.sampled_from(DTYPES), threshold=st.floats(allow_nan=False))
+def test_mask_is_the_score_of_every_label(data, dtype, threshold):
+    width = np.dtype(dtype).itemsize * 8
+    shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=2, max_side=6))
+    p = data.draw(hnp.arrays(dtype, shape, elements=st.floats(0, 1, width=width)))
+    scores = np.stack([confide.lac_score(p, np.full(len(p), k)) for k in range(p.shape[1])], axis=1)
+    # Thresholds of all kinds: drawn, exactly a score, and its neighbours.
+    exact = float(data.draw(st.sampled_from(scores.ravel().tolist())))
+    for t in (
+        threshold,
+        exact,
+        np.nextafter(exact, -np.inf),
+        np.nextafter(exact, np.inf),
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        1.0,
+    ):
+        np.testing.assert_array_equal(lac_mask(p, float(t)), scores <= t)
+
+
+def test_float_level():
+    """Comparing p with 1 - threshold in floats is wrong; comparing 1 - p with the threshold is what was calibrated."""
+    disagree = 0
+    for threshold in np.linspace(0.01, 0.99, 99).tolist():
+        for p in (np.nextafter(1 - threshold, k) for k in (0, 1)):
+            for value in (p, 1 - threshold):
+                mask = bool(lac_mask(np.array([[value]]), threshold)[0, 0])
+                assert mask == (1.0 - value <= threshold)
+                disagree += mask != (value >= 1 - threshold)
+    assert disagree > 0
+
+
+def test_rounding_of_one_minus_p_matters():
+    """A tiny p has score exactly 1.0 in float64, so a threshold just below 1 leaves it out."""
+    just_below = float(np.nextafter(1, 0))
+    for dtype in (np.float32, np.float64):
+        p = np.array([[np.finfo(dtype).smallest_subnormal, 0.5]], dtype)
+        assert lac_mask(p, just_below).tolist() == [[False, True]]
+        assert lac_mask(p, 1.0).tolist() == [[True, True]]
+    # In exact arithmetic 1 - 2**-54 is below 1; in float64 it is 1.
+    assert 1 - Fraction(2) ** -54 < 1
+    assert lac_mask(np.array([[2.0**-54]]), just_below).tolist() == [[False]]
+    assert lac_mask(np.array([[2.0**-53]]), just_below).tolist() == [[True]]
+
+
+def test_score_kinds():
+    assert score_kind("lac") is LAC
+    assert score_kind("absolute_residual") is ABSOLUTE_RESIDUAL
+    assert score_kind(None).name is None
+    assert score_kind("mein Maß").name == "mein Maß"
+    assert score_kind(None).candidates() == confide.Candidates.anything()
+    assert LAC.candidates() == confide.Candidates.unit(1000, "logit")
+    assert ABSOLUTE_RESIDUAL.candidates() == confide.Candidates.geometric()
+    assert {LAC.task, ABSOLUTE_RESIDUAL.task, score_kind("x").task} == {"classification", "regression", "any"}

@@ -1,0 +1,215 @@
+"""Sets and intervals hold exactly the labels whose score, as calibrated, is at most the threshold."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import confide
+from tests.calibrations import calibration_at
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def scores_of_every_label(p):
+    return np.stack([confide.lac_score(p, np.full(len(p), k)) for k in range(p.shape[1])], axis=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4", ">f8", np.longdouble])
+@pytest.mark.parametrize(
+    "threshold", [0.0, 5e-324, 1e-6, 0.1, 0.5, 0.9, 1 - 1e-6, np.nextafter(1, 0), 1.0, 2.0, np.inf]
+)
+def test_sets_are_the_labels_at_or_below_the_threshold(dtype, threshold):
+    p = np.random.default_rng(0).dirichlet(np.full(6, 0.3), 400).astype(dtype)
+    p[:5] = [[0, 1, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0.5] * 6, [0.1] * 6, [0.9] * 6]
+    sets = confide.predict_set(p, calibration_at(threshold))
+    np.testing.assert_array_equal(sets.mask, scores_of_every_label(p) <= threshold)
+    np.testing.assert_array_equal(sets.sizes, sets.mask.sum(axis=1))
+    assert sets.mask.dtype == np.bool_
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), dtype=st.sampled_from([np.float16, np.float32, np.float64]))
+def test_sets_agree_with_the_score_on_exact_ties(data, dtype):
+    shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=2, max_side=5))
+    p = data.draw(hnp.arrays(dtype, shape, elements=st.floats(0, 1, width=np.dtype(dtype).itemsize * 8)))
+    scores = scores_of_every_label(p)
+    for score in {scores.max(), scores.min(), scores.flat[0]}:
+        for threshold in (score, np.nextafter(score, 0)):
+            np.testing.assert_array_equal(confide.predict_set(p, calibration_at(threshold)).mask, scores <= threshold)
+
+
+@pytest.mark.parametrize("layout", ["F", "reversed", "read-only", "strided"])
+def test_layout_does_not_matter(layout):
+    p = np.random.default_rng(0).random((50, 4))
+    other = {"F": np.asfortranarray(p), "reversed": p[::-1].copy()[::-1], "read-only": p.copy()}
+    other["strided"] = np.repeat(np.repeat(p, 2, axis=0), 3, axis=1)[::2, ::3]
+    other["read-only"].flags.writeable = False
+    expected = confide.predict_set(p, calibration_at(0.6)).mask
+    np.testing.assert_array_equal(confide.predict_set(other[layout], calibration_at(0.6)).mask, expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 10), (2, 50), (300, 1)])
+def test_few_rows_and_few_classes(shape):
+    p = np.random.default_rng(0).random(shape)
+    sets = confide.predict_set(p, calibration_at(0.5))
+    assert sets.mask.shape == shape
+    np.testing.assert_array_equal(sets.mask, 1 - p <= 0.5)
+    one_by_one = [confide.predict_set(p[i : i + 1], calibration_at(0.5)).mask[0] for i in range(len(p))]
+    np.testing.assert_array_equal(sets.mask, one_by_one)
+
+
+def test_a_negative_threshold_gives_empty_sets():
+    """Candidates for scores of which nothing is known reach below 0; no probability has a negative score."""
+    p = np.array([[1.0, 0.0], [0.5, 0.5]])
+    assert not confide.predict_set(p, calibration_at(-0.5, score=None)).mask.any()
+    lower, upper = confide.predict_interval([1.0], calibration_at(-0.5, score=None))
+    assert lower[0] > upper[0]
+
+
+def test_calibration_and_prediction_agree_end_to_end():
+    """Every calibration record whose score is at most the threshold has its label in its set, and no other has."""
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float16, np.float64):
+        p = rng.dirichlet(np.ones(5), 3000).astype(dtype)
+        y = rng.integers(0, 5, 3000)
+        scores = confide.lac_score(p, y)
+        candidates = confide.Candidates.of(np.unique(scores)[::7])
+        calibration = confide.calibrate(scores, alpha=0.1, epsilon=1.0, score="lac", candidates=candidates)
+        inside = confide.predict_set(p, calibration).contains(y)
+        np.testing.assert_array_equal(inside, scores <= calibration.threshold)
+        assert inside.sum() == (scores <= calibration.threshold).sum() < 3000
+
+
+# --- the sets themselves
+
+
+def test_names_labels_and_membership():
+    p = np.array([[0.75, 0.25, 0.0], [0.5, 0.5, 0.5], [0.0, 0.0, 0.0]])
+    sets = confide.predict_set(p, calibration_at(0.5), classes=["cat", "dog", "owl"])
+    assert sets.classes == ("cat", "dog", "owl")
+    assert sets.labels() == [["cat"], ["cat", "dog", "owl"], []]
+    assert sets.contains(["cat", "owl", "dog"]).tolist() == [True, True, False]
+    assert sets.sizes.tolist() == [1, 3, 0]
+    assert sets.sizes.dtype == np.int64
+    assert len(sets) == 3
+    assert repr(sets) == "PredictionSets(n=3, classes=3, mean size 1.33, empty 1)"
+
+
+def test_classes_without_names_are_numbers():
+    sets = confide.predict_set([[0.75, 0.25]], calibration_at(0.5))
+    assert sets.classes is None
+    assert sets.labels() == [[0]]
+    assert type(sets.labels()[0][0]) is int
+    assert sets.contains([1]).tolist() == [False]
+
+
+@pytest.mark.parametrize("labels", [[0], [0, 1, 2], [0, 3], [0, -1]])
+def test_membership_checks_its_labels(labels):
+    sets = confide.predict_set(np.full((2, 3), 0.5), calibration_at(0.5))
+    with pytest.raises(confide.InputError, match=r"^labels must"):
+        sets.contains(labels)
+
+
+def test_sets_are_frozen():
+    sets = confide.predict_set([[0.5]], calibration_at(0.5))
+    with pytest.raises(AttributeError):
+        sets.mask = None
+
+
+# --- intervals
+
+
+@settings(max_examples=500, deadline=None)
+@given(f=FINITE, y=FINITE, extra=st.sampled_from([0, 1, 2]))
+def test_intervals_contain_every_target_at_or_below_the_threshold(f, y, extra):
+    score = float(confide.absolute_residual_score([f], [y])[0])
+    threshold = score
+    for _ in range(extra):
+        threshold = math.nextafter(threshold, math.inf)
+    (lower,), (upper,) = confide.predict_interval([f], calibration_at(threshold, score="absolute_residual"))
+    assert lower <= y <= upper
+
+
+@settings(max_examples=300, deadline=None)
+@given(f=st.floats(-1e6, 1e6), threshold=st.floats(0, 1e6))
+def test_intervals_are_no_wider_than_rounding_asks(f, threshold):
+    (lower,), (upper,) = confide.predict_interval([f], calibration_at(threshold, score="absolute_residual"))
+    slack = 4 * np.spacing(max(abs(f), threshold, abs(lower), abs(upper)))
+    assert 0 <= (f - threshold) - lower <= slack
+    assert 0 <= upper - (f + threshold) <= slack
+
+
+def test_intervals_at_rounding_boundaries():
+    """Targets around the ends, by the ulp, at scales where f + threshold rounds."""
+    rng = np.random.default_rng(0)
+    for f, t in zip(
+        rng.normal(size=200) * 10.0 ** rng.integers(-8, 8, 200), 10.0 ** rng.uniform(-8, 8, 200), strict=True
+    ):
+        calibration = calibration_at(float(t), score="absolute_residual")
+        (lower,), (upper,) = confide.predict_interval([f], calibration)
+        for end in (lower, upper, f - t, f + t):
+            near = [end]
+            for direction in (-np.inf, np.inf):
+                step = end
+                for _ in range(4):
+                    step = np.nextafter(step, direction)
+                    near.append(step)
+            inside = confide.absolute_residual_score(np.full(len(near), f), near) <= t
+            assert all(lower <= y <= upper for y in np.array(near)[inside])
+
+
+def test_infinite_and_huge_thresholds():
+    for threshold in (np.inf, np.finfo(float).max):
+        lower, upper = confide.predict_interval(
+            [0.0, 1e308, -1e308], calibration_at(threshold, score="absolute_residual")
+        )
+        assert lower.tolist() == [-np.inf] * 3
+        assert upper.tolist() == [np.inf] * 3
+
+
+def test_interval_ends_are_float64():
+    for dtype in (np.float16, np.float32, np.int64):
+        lower, upper = confide.predict_interval(np.array([1, 2], dtype), calibration_at(0.5, score="absolute_residual"))
+        assert lower.dtype == upper.dtype == np.float64
+        np.testing.assert_allclose(lower, [0.5, 1.5], rtol=1e-12)
+
+
+def test_predictions_are_checked():
+    calibration = calibration_at(0.5, score="absolute_residual")
+    with pytest.raises(confide.InputError, match=r"^predictions must be finite; found 1 .* position 1$"):
+        confide.predict_interval([1.0, np.nan], calibration)
+    with pytest.raises(confide.InputError, match=r"^predictions must be one-dimensional"):
+        confide.predict_interval([[1.0]], calibration)
+
+
+# --- the right calibration
+
+
+@pytest.mark.parametrize(
+    ("predict", "made_for", "hint"),
+    [
+        (lambda c: confide.predict_set([[0.5]], c), "absolute_residual", "computes 'lac'; use predict_interval"),
+        (lambda c: confide.predict_interval([0.5], c), "lac", "computes 'absolute_residual'; use predict_set"),
+        (lambda c: confide.predict_set([[0.5]], c), "mine", "compute that score for every label"),
+        (lambda c: confide.predict_interval([0.5], c), "mine", "compute that score for every label"),
+    ],
+)
+def test_a_calibration_made_for_another_score_is_refused(predict, made_for, hint):
+    with pytest.raises(confide.InputError, match=f"^calibration was made for the score '{made_for}'.*{hint}"):
+        predict(calibration_at(0.5, score=made_for))
+
+
+def test_a_calibration_without_a_name_serves_both():
+    assert confide.predict_set([[0.5]], calibration_at(0.5, score=None)).mask.tolist() == [[True]]
+    assert confide.predict_interval([0.5], calibration_at(0.5, score=None))[0][0] <= 0
+
+
+@pytest.mark.parametrize("calibration", [None, 0.5, "text", {"threshold": 0.5}, confide.Calibration])
+def test_a_calibration_is_a_calibration(calibration):
+    for predict in (confide.predict_set, confide.predict_interval):
+        with pytest.raises(confide.InputTypeError, match=r"^calibration must be a confide.Calibration; found"):
+            predict([[0.5]], calibration)
