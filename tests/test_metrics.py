@@ -14,7 +14,7 @@ from confide.metrics import coverage_from_counts
 @settings(max_examples=200, deadline=None)
 @given(n=st.integers(1, 3000), share=st.floats(0, 1), confidence=st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]))
 def test_interval_is_exact(n, share, confidence):
-    """The ends are where a tail of the binomial law holds exactly (1 - confidence)/2, to the precision of scipy's law."""
+    """The ends are where a tail of the binomial law holds exactly (1 - confidence)/2, as precisely as scipy."""
     hits = round(share * n)
     estimate = coverage_from_counts(hits, n, confidence)
     tail = (1 - confidence) / 2

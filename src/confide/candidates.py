@@ -149,7 +149,10 @@ class Candidates:
 
     @classmethod
     def from_reference(cls, scores: ArrayLike, size: int = 1000) -> "Candidates":
-        """Quantiles of a *public* reference sample of scores. Never pass the private scores."""
+        """Quantiles of a *public* reference sample of scores. Never pass the private scores.
+
+        Quantiles that coincide count once, so there may be fewer than `size` candidates.
+        """
         sample = as_vector("scores", scores).astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(sample))
         if bad.size:
@@ -160,7 +163,8 @@ class Candidates:
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.quantile(sample, np.linspace(0, 1, max(size - 1, 1)))[: size - 1]
-        return cls._build(edges, {"kind": "from_reference", "size": size})
+        edges = np.unique(_rounded(edges))
+        return cls(edges, {"kind": "from_reference", "size": len(edges) + 1})
 
     @classmethod
     def of(cls, values: ArrayLike) -> "Candidates":

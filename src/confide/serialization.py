@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer, positive_number
+from confide.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer
 from confide.errors import ConfideError, FormatError, InputTypeError
 from confide.guarantee.statement import Guarantee, certify
 from confide.mechanisms.selector import SELECTORS, Selector
@@ -182,7 +182,7 @@ def _read_mechanism(fields: "_Fields") -> Slopes:
         offset=offset,
         left=positive_integer("mechanism.left", fields.take("left", int), most=1000),
         right=positive_integer("mechanism.right", fields.take("right", int), most=1000),
-        scale=positive_number("mechanism.scale", fields.take("scale", (float, int))),
+        scale=_scale(fields.take("scale", (float, int))),
         selector=one_of("mechanism.selector", fields.take("selector", str), SELECTORS),
         head_start=_count(fields.take("head_start", int)),
     )
@@ -194,8 +194,7 @@ def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     options = {key: option for key, option in recipe.items() if key != "kind"}
     if kind in ("of", "from_reference"):
         stated = positive_integer("candidates.recipe.size", options.pop("size", None), most=MOST_CANDIDATES)
-        # Quantiles of a reference sample may coincide, and count once.
-        if options or stated < size or (kind == "of" and stated != size):
+        if options or stated != size:
             raise FormatError("the calibration describes its candidates wrongly")
         return None
     if kind not in ("unit", "geometric", "sinh", "anything"):
@@ -253,6 +252,12 @@ class _Fields:
 def _between(value: float, name: str) -> float:
     if not 0 <= value <= 1:
         raise FormatError(f"the calibration's {name} must lie in [0, 1]")
+    return float(value)
+
+
+def _scale(value: float) -> float:
+    if not 1e-9 <= value <= 1e30:
+        raise FormatError("the calibration's mechanism.scale is out of range")
     return float(value)
 
 
