@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from confide.tables.scan import silent
+from confide.cli.interruption import check_interruption
 from confide.tables.source import Table
 
 
@@ -12,7 +12,7 @@ from confide.tables.source import Table
 def progress_bar(title: str, table: Table) -> Iterator[Callable[[int], None]]:
     """A function to be told of every batch of rows. The bar says which share is done, not how many rows there are."""
     if not sys.stderr.isatty():
-        yield silent
+        yield lambda rows: check_interruption()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -20,4 +20,9 @@ def progress_bar(title: str, table: Table) -> Iterator[Callable[[int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=table.row_count())
-        yield lambda rows: bar.advance(task, rows)
+
+        def advance(rows: int) -> None:
+            check_interruption()
+            bar.advance(task, rows)
+
+        yield advance

@@ -41,7 +41,7 @@ def _model(digits: Digits) -> str:
 
 
 def _release(released: Calibration) -> str:
-    epsilon = released.epsilon
+    factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
     statement = str(released.privacy)[0].upper() + str(released.privacy)[1:]
     threshold = released.threshold
     if math.isinf(threshold):
@@ -58,7 +58,7 @@ def _release(released: Calibration) -> str:
               of calibration images, and with the noise that privacy needs.
    Protected  {statement}.
               Whatever somebody concludes from the calibration would have been concluded without
-              any one image, too, with a probability at most e^{epsilon:g} = {math.exp(epsilon):.1f} times smaller or larger.
+              any one image, too, with a probability at most {factor} times smaller or larger.
               Even the number of images stays secret.
    Released   {what}"""
 

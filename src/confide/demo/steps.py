@@ -47,16 +47,8 @@ def run(folder: Path, *, force: bool = False) -> str:
     _write_images(images, digits, force=force)
     released.save(calibration, overwrite=force)
     _write_sets(images, released, Output(sets, overwrite=force))
-    return tell(
-        digits,
-        released,
-        costs,
-        outcome(digits, released.threshold),
-        outcome(digits, ordinary),
-        calibration,
-        sets,
-        images,
-    )
+    private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
+    return tell(digits, released, costs, private, nonprivate, calibration, sets, images)
 
 
 def _write_images(path: Path, digits: Digits, *, force: bool) -> None:

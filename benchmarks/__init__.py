@@ -1,0 +1,1 @@
+"""Speed and memory, measured next to a yardstick in the same run."""

@@ -1,0 +1,50 @@
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from confide.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did: its exit code, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    @property
+    def error(self) -> str:
+        """The one line that a refusal consists of."""
+        assert self.code != 0
+        assert self.out == ""
+        assert self.err.startswith("error: ")
+        assert self.err.endswith("\n")
+        assert self.err.count("\n") == 1, self.err
+        assert "Traceback" not in self.err
+        return self.err.removeprefix("error: ").rstrip("\n")
+
+
+@pytest.fixture
+def confide_run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*arguments: object) -> Ran:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

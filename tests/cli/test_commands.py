@@ -1,0 +1,235 @@
+"""Every command on good input: what it prints, what it writes, and that it is what the library computes."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.cli.exit_codes import IN_WORDS
+from tests.files import FORMATS, NAMES, class_table, classified, read, write
+
+COLUMNS = ("--probabilities", "p_*", "--label", "label")
+LEVELS = ("--alpha", 0.1, "--epsilon", 1)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_the_way_from_records_to_sets(confide_run, folder, suffix):
+    records = write(folder / f"records.{suffix}", class_table(lists=False))
+    new = write(folder / f"new.{suffix}", class_table(500, seed=1, lists=False))
+    made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json")
+    assert (made.code, made.err) == (0, "")
+    released = confide.Calibration.load("cal.json")
+    assert released.score == "lac"
+    assert released.n is None
+    lines = made.out.splitlines()
+    assert "\n".join(lines[:3]) == str(released)
+    assert lines[3].startswith("cost: mean coverage 0.90")
+    assert "with 1000 records, a public guess: the true number stays secret" in lines[4]
+    assert lines[5:] == ["saved: cal.json"]
+
+    done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")
+    assert (done.code, done.err) == (0, "")
+    sets = confide.predict_set(classified(500, seed=1)[0], released, NAMES)
+    assert read(folder / "sets.parquet")["prediction_set"].to_pylist() == sets.labels()
+    assert done.out.splitlines()[0] == f"500 sets, {sets.sizes.mean():.2f} classes each on average"
+    assert done.out.splitlines()[-1] == "saved: sets.parquet"
+
+    seen = confide_run("evaluate", new, "--calibration", "cal.json", *COLUMNS)
+    covered = confide.coverage(
+        confide.predict_set(classified(500, seed=1)[0], released).contains(classified(500, 1)[1])
+    )
+    assert (seen.code, seen.err) == (0, "")
+    assert str(covered) in seen.out
+    assert "they are not private" in seen.out
+
+
+def test_json_of_every_command(confide_run, folder):
+    records = write(folder / "records.parquet", class_table(lists=False))
+    made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json", "--json").json
+    released = confide.Calibration.load("cal.json")
+    assert made["calibration"] == json.loads(released.to_json())
+    assert made["out"] == "cal.json"
+    assert made["warnings"] == []
+    assert made["expected"]["records"] == 1000
+    done = confide_run(
+        "predict", records, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "s.csv", "--json"
+    ).json
+    assert done["rows"] == 3000
+    assert 1 <= done["mean_set_size"] <= 3
+    seen = confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--json").json
+    sets = confide.predict_set(classified()[0], released)
+    assert seen["coverage"]["value"] == pytest.approx(sets.contains(classified()[1]).mean())
+    assert seen["mean_size"] == pytest.approx(sets.sizes.mean())
+    assert seen["singletons"] == pytest.approx((sets.sizes == 1).mean())
+    assert seen["empty"] == pytest.approx((sets.sizes == 0).mean())
+    assert seen["private"] is False
+    shown = confide_run("show", "cal.json", "--records", 3, "--json").json
+    assert shown["calibration"] == made["calibration"]
+    assert shown["losses"] == {
+        "add_remove": pytest.approx(released.privacy.loss("add_remove", 3)),
+        "replace_one": pytest.approx(released.privacy.loss("replace_one", 3)),
+    }
+    planned = confide_run("plan", *LEVELS, "--n", 500, "--json").json
+    plan = confide.plan(0.1, 1.0, 500)
+    assert planned["target_rank"] == plan.target_rank
+    assert planned["records_needed"] == plan.records_needed
+    assert planned["guarantee"]["coverage"] == 0.9
+
+
+def test_options_reach_the_library(confide_run, folder):
+    records = write(folder / "records.parquet", class_table())
+    options = ("--neighbors", "replace_one", "--delta", 0.05, "--records-per-person", 2, "--candidates", "unit:500")
+    assert confide_run("calibrate", records, *COLUMNS, *LEVELS, *options, "--out", "a.json").code == 0
+    a = confide.Calibration.load("a.json")
+    assert (a.n, a.guarantee.kind, a.guarantee.delta) == (3000, "training_conditional", 0.05)
+    assert (a.privacy.records_per_person, a.candidates) == (2, 500)
+    options = ("--rho", 0.125, "--n-min", 200, "--n-typical", 2000)
+    assert confide_run("calibrate", records, *COLUMNS, "--alpha", "1/10", *options, "--out", "b.json").code == 0
+    b = confide.Calibration.load("b.json")
+    assert b.privacy.rho == pytest.approx(0.125)
+    assert b.guarantee.n_min == 200
+    assert b.mechanism is not None
+    assert b.mechanism.selector == "exponential"
+
+
+def test_class_names(confide_run, folder):
+    records = write(folder / "records.parquet", class_table())
+    classes = ("--probabilities", "p", "--classes", "cat, dog,emu")
+    assert confide_run("calibrate", records, *classes, "--label", "name", *LEVELS, "--out", "cal.json").code == 0
+    for arguments in (classes, ("--probabilities", "p_*")):
+        out = ("--out", "sets.arrow", "--force")
+        assert confide_run("predict", records, "--calibration", "cal.json", *arguments, *out).code == 0
+        assert {m for s in read(folder / "sets.arrow")["prediction_set"].to_pylist() for m in s} == set(NAMES)
+
+
+def test_regression(confide_run, folder):
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=4000)
+    records = write(folder / "records.csv", {"f": f, "y": f + rng.normal(size=4000)})
+    pair = ("--prediction", "f", "--target", "y")
+    assert confide_run("calibrate", records, *pair, *LEVELS, "--out", "cal.json").code == 0
+    released = confide.Calibration.load("cal.json")
+    assert released.score == "absolute_residual"
+    done = confide_run(
+        "predict", records, "--calibration", "cal.json", "--prediction", "f", "--out", "intervals.feather"
+    )
+    assert done.out.startswith("4,000 intervals\n")
+    assert read(folder / "intervals.feather").column_names == ["f", "y", "lower", "upper"]
+    seen = confide_run("evaluate", records, "--calibration", "cal.json", *pair, "--json").json
+    assert seen["coverage"]["value"] == pytest.approx(0.91, abs=0.02)
+    assert seen["mean_width"] == pytest.approx(2 * released.threshold)
+    assert "width of intervals" in confide_run("evaluate", records, "--calibration", "cal.json", *pair).out
+
+
+def test_ready_made_scores(confide_run, folder):
+    scores = np.random.default_rng(0).gumbel(size=4000)
+    records = write(folder / "records.parquet", {"s": scores})
+    column = ("--score-column", "s")
+    options = (*column, "--score", "energy", "--candidates", "sinh:1")
+    assert confide_run("calibrate", records, *options, *LEVELS, "--out", "cal.json").code == 0
+    released = confide.Calibration.load("cal.json")
+    assert released.score == "energy"
+    seen = confide_run("evaluate", records, "--calibration", "cal.json", *column, "--json").json
+    assert seen["coverage"]["value"] == np.mean(scores <= released.threshold)
+    assert confide_run("calibrate", records, *column, *LEVELS, "--out", "unnamed.json").code == 0
+    assert confide.Calibration.load("unnamed.json").score is None
+
+
+def test_too_few_records_warn_and_are_done(confide_run, folder):
+    records = write(folder / "records.parquet", class_table(5))
+    arguments = ("calibrate", records, *COLUMNS, *LEVELS, "--neighbors", "replace_one", "--out")
+    made = confide_run(*arguments, "a.json")
+    assert made.code == 0
+    assert made.err.startswith("warning: the threshold is +inf")
+    assert made.err.count("\n") == 1
+    document = confide_run(*arguments, "b.json", "--json").json
+    assert len(document["warnings"]) == 1
+    assert document["calibration"]["threshold"] == "+inf"
+    done = confide_run("predict", records, "--calibration", "a.json", "--probabilities", "p_*", "--out", "s.parquet")
+    assert done.out.startswith("5 sets, 3.00 classes each")
+    shown = confide_run("show", "a.json")
+    assert "threshold +inf" in shown.out
+    assert confide_run("show", "a.json", "--json").json["losses"]["replace_one"] == 0
+
+
+def test_infinite_intervals_are_valid_json(confide_run, folder):
+    records = write(folder / "records.parquet", {"f": [1.0], "y": [2.0]})
+    pair = ("--prediction", "f", "--target", "y")
+    made = confide_run("calibrate", records, *pair, *LEVELS, "--neighbors", "replace_one", "--out", "cal.json")
+    assert made.code == 0
+    assert math.isinf(confide.Calibration.load("cal.json").threshold)
+    seen = confide_run("evaluate", records, "--calibration", "cal.json", *pair, "--json").json
+    assert seen["mean_width"] == "+inf"
+    done = confide_run("predict", records, "--calibration", "cal.json", *pair[:2], "--out", "i.parquet", "--json").json
+    assert done["threshold"] == "+inf"
+
+
+def test_plan_says_what_it_will_cost(confide_run):
+    text = confide_run("plan", *LEVELS, "--n", 1000).out
+    for words in ("promise: coverage at least 0.9", "target rank", "rank without privacy  901", "records needed"):
+        assert words in text
+    public = confide_run("plan", *LEVELS, "--neighbors", "replace_one", "--candidates", "geometric:2").out
+    assert "unlimited: the number of records is public" in public
+    assert f"{confide.Candidates.geometric(2).size}" in public
+    assert "+inf is the likely answer" in confide_run("plan", *LEVELS, "--n", 20).out
+    few = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one")
+    assert "none serves: the answer is +inf" in few.out
+    document = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one", "--json").json
+    assert document["target_rank"] == "+inf"
+    assert document["privacy"]["add_remove"] == "+inf"
+
+
+def test_show_states_every_loss(confide_run, folder):
+    confide.calibrate(classified()[0][:, 0], 0.1, 1.0, neighbors="replace_one", score="mine").save("cal.json")
+    text = confide_run("show", "cal.json", "--records", 4).out
+    for words in (
+        "score 'mine'",
+        "loss, replacing one record",
+        "loss, replacing 4 records",
+        "unlimited",
+        "3000",
+        "slopes",
+    ):
+        assert words in text
+
+
+def test_keep_and_force(confide_run, folder):
+    records = write(folder / "records.parquet", class_table())
+    confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json")
+    arguments = ("predict", records, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "s.parquet")
+    assert confide_run(*arguments, "--keep", "id,name", "--keep", "text").code == 0
+    assert read(folder / "s.parquet").column_names == ["id", "name", "text", "prediction_set", "set_size"]
+    assert confide_run(*arguments, "--force").code == 0
+    assert "label" in read(folder / "s.parquet").column_names
+
+
+def test_arrow_of_one_batch_and_csv_give_the_same_calibration_counts(confide_run, folder):
+    table = pa.table({"s": np.linspace(0, 1, 2000)}).combine_chunks()
+    for suffix in ("arrow", "csv"):
+        path = write(folder / f"r.{suffix}", table)
+        seen = confide_run(
+            "calibrate", path, "--score-column", "s", *LEVELS, "--epsilon", 1000, "--out", f"{suffix}.json"
+        )
+        assert seen.code == 0
+    a, b = (confide.Calibration.load(f"{suffix}.json").threshold for suffix in ("arrow", "csv"))
+    assert a == pytest.approx(b, abs=0.01)
+
+
+@pytest.mark.parametrize("command", ["calibrate", "predict", "evaluate", "plan", "show", "demo"])
+def test_help_has_an_example(confide_run, command):
+    text = confide_run(command, "--help").out
+    assert f"confide {command} " in text
+    assert "Example:" in text
+
+
+def test_help_and_version(confide_run):
+    text = confide_run("--help").out
+    for code in IN_WORDS:
+        assert f" {code} " in text
+    assert confide_run("--version").out.startswith("confide 0.")
+    nothing = confide_run()
+    assert nothing.code == 2
+    assert "Usage: confide" in nothing.out

@@ -1,0 +1,146 @@
+"""The program as a process: how it starts, streams, is interrupted, and ends."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from tests.files import class_table, classified, write
+
+CONFIDE = (sys.executable, "-m", "confide")
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("released") / "cal.json"
+    confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, score="lac").save(path)
+    return path
+
+
+def long_file(path: Path, blocks: int) -> Path:
+    """Blocks of 2**17 rows of 10 probabilities (10 MB each once decoded, a few bytes each in the file)."""
+    values = np.random.default_rng(0).choice([0.05, 0.1, 0.5, 0.9], size=(10, 2**17))
+    table = pa.table({f"p_{k}": values[k] for k in range(10)})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for _ in range(blocks):
+            writer.write_table(table)
+    return path
+
+
+def predict(records: Path, released: Path, out: Path) -> list[str]:
+    return ["predict", str(records), "--calibration", str(released), "--probabilities", "p_*", "--out", str(out)]
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path, released):
+    peaks = []
+    for blocks in (2, 30):
+        records = long_file(tmp_path / f"{blocks}.parquet", blocks)
+        command = predict(records, released, tmp_path / f"sets-{blocks}.parquet")
+        ran = subprocess.run([sys.executable, "-c", _PEAK, *command], capture_output=True, text=True, check=True)
+        peaks.append(int(ran.stderr))
+    assert peaks[1] - peaks[0] < 150 * 2**20  # the larger file decodes to 300 MB of probabilities
+
+
+_PEAK = """
+import re, resource, sys
+from pathlib import Path
+from confide.cli import main
+assert main(sys.argv[1:]) == 0
+status = Path("/proc/self/status")
+if status.exists():
+    peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read_text())[1]) * 1024
+else:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(peak, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing(tmp_path, released, number, code):
+    records, out = long_file(tmp_path / "records.parquet", 120), tmp_path / "sets.csv"
+    out.write_text("precious")
+    command = [*CONFIDE, *predict(records, released, out), "--force"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not list(tmp_path.glob(".confide-*")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert stdout == ""
+    assert stderr.endswith("unfinished output was removed\n")
+    assert stderr.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["records.parquet", "sets.csv"]
+    assert out.read_text() == "precious"
+
+
+def test_help_is_quick_to_start():
+    heavy = "{'opendp', 'duckdb', 'pyarrow', 'sklearn', 'scipy', 'pandas', 'polars'}"
+    code = f"import sys; from confide.cli import main; main(['--help']); print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.rstrip().endswith("[]")
+
+
+def test_progress_is_for_terminals_only(tmp_path, released):
+    records = long_file(tmp_path / "records.parquet", 8)
+    quiet = subprocess.run(
+        [*CONFIDE, *predict(records, released, tmp_path / "a.parquet"), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert quiet.stderr == ""
+    assert json.loads(quiet.stdout)["rows"] == 8 * 2**17
+    master, terminal = pty.openpty()
+    command = [*CONFIDE, *predict(records, released, tmp_path / "b.parquet"), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True) as process:
+        os.close(terminal)
+        shown = _read_all(master)
+        assert process.stdout is not None
+        assert json.loads(process.stdout.read())["rows"] == 8 * 2**17
+    assert b"predicting" in shown
+
+
+def _read_all(master: int) -> bytes:
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            piece = b""
+        if not piece:
+            os.close(master)
+            return shown
+        shown += piece
+
+
+def test_a_closed_pipe_is_no_error(tmp_path, released):
+    command = [*CONFIDE, "show", str(released)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_the_console_script(tmp_path):
+    records = write(tmp_path / "records.parquet", class_table())
+    script = Path(sys.executable).with_name("confide")
+    command = [str(script), "calibrate", str(records), "--probabilities", "p_*", "--label", "name"]
+    levels = ["--alpha", "0.1", "--epsilon", "1", "--out", str(tmp_path / "cal.json")]
+    ran = subprocess.run([*command, *levels], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    again = subprocess.run([*command, *levels], capture_output=True, text=True)
+    assert (again.returncode, again.stdout) == (4, "")
+    assert again.stderr.count("\n") == 1

@@ -1,0 +1,61 @@
+"""Tables for tests, written in every format that is read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+
+FORMATS = ("parquet", "csv", "tsv", "arrow", "feather")
+NAMES = ("cat", "dog", "emu")
+
+
+def write(path: Path, columns: dict[str, Any] | pa.Table) -> Path:
+    """Write a table in the format of the extension."""
+    table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+    match path.suffix:
+        case ".parquet" | ".pq":
+            pa.parquet.write_table(table, path)
+        case ".csv" | ".tsv":
+            options = pa.csv.WriteOptions(delimiter="," if path.suffix == ".csv" else "\t")
+            pa.csv.write_csv(table, path, options)
+        case ".feather":
+            pa.feather.write_feather(table, path, compression="lz4")
+        case _:
+            with pa.ipc.new_file(str(path), table.schema) as writer:
+                writer.write_table(table)
+    return path
+
+
+def read(path: Path) -> pa.Table:
+    """Read a table back, without the code under test."""
+    match path.suffix:
+        case ".parquet":
+            return pa.parquet.read_table(path)
+        case ".csv" | ".tsv":
+            options = pa.csv.ParseOptions(delimiter="," if path.suffix == ".csv" else "\t", newlines_in_values=True)
+            return pa.csv.read_csv(path, parse_options=options)
+        case _:
+            with pa.memory_map(str(path)) as source:
+                return pa.ipc.open_file(source).read_all()
+
+
+def classified(n: int = 3000, seed: int = 0, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of three classes, and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(3), n)
+    y = (rng.random(n)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1)
+    return p.astype(dtype), y
+
+
+def class_table(n: int = 3000, seed: int = 0, dtype: Any = np.float32, *, lists: bool = True) -> pa.Table:
+    """A table of records: id, text, p_cat/p_dog/p_emu, the same as a list, labels as positions and as names."""
+    p, y = classified(n, seed, dtype)
+    columns: dict[str, Any] = {"id": np.arange(n), "text": [f'note {i}, "quoted"' for i in range(n)]}
+    columns |= {f"p_{name}": p[:, k] for k, name in enumerate(NAMES)}
+    if lists:
+        columns["p"] = pa.array(list(p))
+    return pa.table(columns | {"label": y, "name": np.array(NAMES)[y]})

@@ -1,0 +1,160 @@
+"""Every format, every way to name columns: the same counts as from arrays."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.tables import choose, histogram
+from confide.tables.source import open_table
+from tests.files import FORMATS, NAMES, class_table, classified, write
+
+UNIT = confide.Candidates.unit(200)
+
+
+def expected(p: np.ndarray, y: np.ndarray) -> list[int]:
+    return confide.ScoreHistogram.from_scores(confide.lac_score(p, y), UNIT, "lac").counts.tolist()
+
+
+def counts(path: Path, pattern: str, label: str, classes: list[str] | None = None) -> list[int]:
+    with open_table(path) as table:
+        p = choose.probabilities(table, pattern, classes, label)
+        return histogram.from_probabilities(p, choose.label(table, label, p.names), UNIT).counts.tolist()
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("label", ["label", "name"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_patterns_and_lists_in_every_format(tmp_path, suffix, label, dtype):
+    lists = suffix not in ("csv", "tsv")
+    path = write(tmp_path / f"records.{suffix}", class_table(dtype=dtype, lists=lists))
+    p, y = classified(dtype=dtype)
+    assert counts(path, "p_*", label) == expected(p, y)
+    if lists:
+        assert counts(path, "p", label, list(NAMES)) == expected(p, y)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_other_kinds_of_columns(tmp_path, suffix):
+    p, y = classified(dtype=np.float16 if suffix == "arrow" else np.float32)
+    flat = pa.array(p.ravel())
+    table = pa.table(
+        {
+            "fixed": pa.FixedSizeListArray.from_arrays(flat, 3),
+            "lists": pa.ListArray.from_arrays(pa.array(np.arange(0, 3 * len(p) + 1, 3, dtype=np.int32)), flat),
+            "small": pa.array(y, pa.uint8()),
+            "category": pa.array(np.array(NAMES)[y]).dictionary_encode(),
+        }
+    )
+    path = write(tmp_path / f"records.{suffix}", table)
+    for column in ("fixed", "lists"):
+        assert counts(path, column, "small") == expected(p, y)
+        assert counts(path, column, "category", list(NAMES)) == expected(p, y)
+
+
+def test_polars_files(tmp_path):
+    p, y = classified(dtype=np.float64)
+    frame = pl.DataFrame({"p": p.tolist(), "y": pl.Series(np.array(NAMES)[y], dtype=pl.Categorical)})
+    frame.write_ipc(tmp_path / "records.arrow")
+    frame.write_parquet(tmp_path / "records.parquet")
+    for name in ("records.arrow", "records.parquet"):
+        assert counts(tmp_path / name, "p", "y", list(NAMES)) == expected(p, y)
+
+
+def test_integer_labels_are_matched_by_name_if_the_classes_are_integers(tmp_path):
+    p, y = classified()
+    order = [2, 0, 1]
+    columns = {f"p_{k}": p[:, k] for k in order} | {"label": y}
+    assert counts(write(tmp_path / "a.parquet", columns), "p_*", "label") == expected(p, y)
+    assert counts(write(tmp_path / "a.csv", columns), "p_*", "label") == expected(p, y)
+    tens = {f"p_{10 * (k + 1)}": p[:, k] for k in order} | {"label": 10 * (y + 1)}
+    assert counts(write(tmp_path / "b.parquet", tens), "p_*", "label") == expected(p, y)
+
+
+def test_text_labels_that_look_like_integers(tmp_path):
+    p, y = classified()
+    path = write(tmp_path / "a.parquet", {"p": pa.array(list(p)), "label": y.astype(str)})
+    assert counts(path, "p", "label") == expected(p, y)
+
+
+def test_the_label_column_may_match_the_pattern(tmp_path):
+    p, y = classified()
+    columns = {name: p[:, k] for k, name in enumerate(NAMES)} | {"truth": y}
+    assert counts(write(tmp_path / "a.parquet", columns), "*", "truth") == expected(p, y)
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(30, 6), pa.int64()])
+def test_scores_of_every_numeric_type(tmp_path, kind):
+    scores = pa.array(np.random.default_rng(0).integers(0, 2, 500)).cast(kind)
+    path = write(tmp_path / "a.parquet", {"score": scores})
+    with open_table(path) as table:
+        found = histogram.from_score(choose.score(table, "score", None), UNIT, None)
+    assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores.cast("double"), UNIT).counts.tolist()
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_regression_in_every_format(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    f, y = rng.normal(size=2000), rng.normal(size=2000)
+    path = write(tmp_path / f"a.{suffix}", {"f": f, "y": y})
+    candidates = confide.Candidates.geometric()
+    with open_table(path) as table:
+        found = histogram.from_predictions(choose.number(table, "f"), choose.number(table, "y"), candidates)
+    scores = confide.absolute_residual_score(f, y)
+    assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores, candidates).counts.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("score;note\r\n0.5;a\r\n0.25;b\r\n", ";"),
+        ("\ufeffscore,note\n0.5,a\n0.25,b", ","),
+        ('"score"\n"0.5"\n0.25\n', ","),
+    ],
+)
+def test_dialects_of_csv(tmp_path, text, delimiter):
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.encode())
+    with open_table(path) as table:
+        assert histogram.from_score(choose.score(table, "score", None), UNIT, None).total == 2
+
+
+def test_quotes_that_appear_late_in_a_csv(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("score,note\n" + "0.5,a\n" * 30_000 + '0.5,"x, ""y"""\n')
+    with open_table(path) as table:
+        assert histogram.from_score(choose.score(table, "score", None), UNIT, None).total == 30_001
+
+
+def test_names_that_need_quoting(tmp_path):
+    p, y = classified()
+    columns = {f"p \"{k}' -- ": p[:, k] for k in range(3)} | {"select *": y}
+    path = write(tmp_path / "it's [1] * 'a'.parquet", columns)
+    assert counts(path, "p \"*' -- ", "select *") == expected(p, y)
+
+
+def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
+    n = 100_000
+    path = write(tmp_path / "a.arrow", pa.table({"score": np.linspace(0, 1, n)}).combine_chunks())
+    sizes: list[int] = []
+    with open_table(path) as table:
+        assert table.row_count() == n
+        found = histogram.from_score(choose.score(table, "score", None), UNIT, None, sizes.append)
+    assert found.total == sum(sizes) == n
+    assert max(sizes) <= 2**14
+
+
+def test_batches_shrink_with_the_number_of_columns(tmp_path):
+    n, k = 10_000, 300
+    path = write(
+        tmp_path / "a.parquet", {f"p_{i}": np.full(n, 0.5, np.float32) for i in range(k)} | {"y": np.zeros(n, int)}
+    )
+    sizes: list[int] = []
+    with open_table(path) as table:
+        p = choose.probabilities(table, "p_*", label="y")
+        histogram.from_probabilities(p, choose.label(table, "y", p.names), UNIT, sizes.append)
+    assert sum(sizes) == n
+    assert max(sizes) == 2048

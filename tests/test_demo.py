@@ -1,0 +1,110 @@
+"""The demo: its story is true, its files are sound, and the commands that it prints work."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli import main
+from confide.demo import run
+from confide.demo.digits import CALIBRATION, TRAINING, outcome, train
+from tests.files import read
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "left behind"
+    return folder, run(folder)
+
+
+def test_the_split_is_fixed_and_the_sets_are_worth_looking_at():
+    digits = train()
+    assert len(digits.calibration) == CALIBRATION
+    assert TRAINING + CALIBRATION + len(digits.unseen) == 1797
+    assert np.array_equal(digits.unseen, train().unseen)
+    assert 0.8 < digits.accuracy < 0.95
+
+
+def test_the_files_are_the_calibration_the_sets_and_the_unseen_images(demo):
+    folder, _ = demo
+    assert sorted(path.name for path in folder.iterdir()) == ["calibration.json", "images.parquet", "sets.parquet"]
+    released = confide.Calibration.load(folder / "calibration.json")
+    digits = train()
+    sets = read(folder / "sets.parquet")
+    assert sets.column_names == ["image", "digit", "prediction_set", "set_size"]
+    expected = confide.predict_set(digits.unseen, released, tuple(map(str, range(10)))).labels()
+    assert sets["prediction_set"].to_pylist() == expected
+    assert sets["digit"].to_pylist() == digits.unseen_digits.tolist()
+    assert released.n is None
+    assert (released.coverage, released.epsilon) == (0.9, 1.0)
+
+
+def test_the_story_states_what_is_in_the_files(demo):
+    folder, story = demo
+    released = confide.Calibration.load(folder / "calibration.json")
+    digits = train()
+    private = outcome(digits, released.threshold)
+    scores = np.sort(confide.lac_score(digits.calibration, digits.calibration_digits))
+    ordinary = outcome(digits, float(scores[631 - 1]))  # ceil(701 * 0.9) = 631
+    for each in (private, ordinary):
+        found = each.coverage
+        for words in (f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})", f"{each.threshold:.4f}"):
+            assert words in story
+    assert f"Privacy cost {private.sizes.mean() - ordinary.sizes.mean():.2f} digits per set" in story
+    assert "1-differential privacy for adding or removing one record" in story
+    assert "not private" in story
+    assert "without privacy" in story
+    found = re.findall(r"image +(\d+)   true digit (\d)   set \{([\d, ]*)\}(   missed)?", story)
+    assert len(found) >= 4
+    for image, digit, members, missed in found:
+        chosen = [int(member) for member in members.split(",")]
+        assert chosen == np.flatnonzero(private.mask[int(image)]).tolist()
+        assert (int(digit) in chosen) == (not missed)
+
+
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    assert main(["demo"]) == 4
+    assert main(["demo", "--force"]) == 0
+    released = confide.Calibration.load("demo-output/calibration.json")
+    assert released.score == "lac"
+
+
+def test_lines_fit_a_terminal(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    story = run(Path("demo-output"))
+    assert max(map(len, story.splitlines())) <= 98
+
+
+def test_the_printed_commands_work_on_the_files_left(demo, capsys):
+    folder, story = demo
+    commands = [
+        shlex.split(text.replace("\\\n", ""))
+        for text in re.findall(r"^ +(confide (?:.*\\\n)*.*)$", story, re.MULTILINE)
+    ]
+    assert [command[1] for command in commands] == ["show", "predict", "evaluate", "calibrate"]
+    before = read(folder / "sets.parquet")
+    for command in commands[:3]:
+        assert main(command[1:]) == 0
+    assert read(folder / "sets.parquet") == before
+    capsys.readouterr()
+    own = [str(folder / "images.parquet") if word == "records.parquet" else word for word in commands[3][1:]]
+    assert main([*own[:-1], str(folder.parent / "cal.json")]) == 0
+
+
+def test_an_existing_demo_is_not_overwritten(demo):
+    folder, _ = demo
+    before = (folder / "calibration.json").read_bytes()
+    with pytest.raises(confide.InputError, match="exists already"):
+        run(folder)
+    assert (folder / "calibration.json").read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(confide.InputError, match="cannot be made"):
+        run(tmp_path / "file" / "demo")
