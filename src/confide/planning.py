@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from confide.checks import positive_integer
 from confide.guarantee.conditional import private_offset, public_target, tangent_rate
 from confide.guarantee.marginal import private_head_start, private_shift, public_shift
@@ -187,6 +189,7 @@ def make_plan(request: Request, n: int) -> Plan:
 
 
 @lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
 def mechanism_for(request: Request) -> Slopes | None:
     """The mechanism that answers a request, or None if +inf has to be answered without touching the data."""
     left, right = request.slopes or best_slopes(

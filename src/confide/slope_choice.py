@@ -20,6 +20,7 @@ PARTS = 20
 _REACH = 40.0
 
 
+@np.errstate(under="ignore")
 def expected_drift(slope_left: float, slope_right: float, m: int, spacing: float, selector: Selector) -> float:
     """Mean rank of the selected candidate minus the target, for candidates `spacing` ranks apart on both sides.
 

@@ -112,6 +112,7 @@ def marginal_coverage(n: int, target: float, slope: float, m: int, selector: Sel
     return float(np.sum(np.minimum(ranks, n + 1) * probabilities)) / (n + 1)
 
 
+@np.errstate(under="ignore")
 def conditional_failure(n: int, level: float, target: float, slope: float, m: int, selector: Selector) -> float:
     """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem 2b).
 

@@ -6,6 +6,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
+import numpy as np
+
 from confide.guarantee.certificate import private_shortfall, public_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import conditional_failure
@@ -59,6 +61,7 @@ class Guarantee:
 
 
 @lru_cache(maxsize=256)
+@np.errstate(under="ignore")
 def certify(
     mechanism: Slopes | None, alpha: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
 ) -> Guarantee:
