@@ -52,9 +52,13 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Refuse an output that exists, unless it may be overwritten; a folder is always refused."""
-    if path.is_dir():
+    try:
+        folder, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
+    if folder:
         raise InputError(f"output {str(path)!r} is a folder; name a file")
-    if path.exists() and not overwrite:
+    if exists and not overwrite:
         raise _exists(path)
 
 

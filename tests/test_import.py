@@ -1,0 +1,65 @@
+"""`import confide` is light: numpy and the standard library, nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ["opendp", "scipy", "sklearn", "duckdb", "pyarrow", "pandas", "polars", "matplotlib", "torch", "typer", "rich"]
+EXPENSIVE_STANDARD = ["asyncio", "multiprocessing", "email", "http", "ssl", "sqlite3", "tempfile", "unittest", "xml"]
+
+
+def modules_after(program: str) -> set[str]:
+    program += "; import sys; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return {name.split(".")[0] for name in done.stdout.split()}
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    return modules_after("import confide")
+
+
+@pytest.mark.parametrize("library", HEAVY)
+def test_import_loads_nothing_heavy(loaded, library):
+    assert library not in loaded
+
+
+def test_import_loads_few_modules_beyond_numpy(loaded):
+    added = loaded - modules_after("import numpy")
+    assert "confide" in added
+    assert not added & set(EXPENSIVE_STANDARD)
+
+
+def test_prediction_loads_nothing_heavy():
+    """Who only predicts needs neither the privacy library nor scipy; reading a calibration does."""
+    program = """import confide, numpy as np
+p = np.full((2, 2), 0.5)
+scores = confide.lac_score(p, [0, 1])
+confide.ScoreHistogram.from_scores(scores, confide.Candidates.unit(10))
+confide.PredictionSets(p > 0.5).labels()"""
+    assert not modules_after(program) & set(HEAVY)
+
+
+def test_planning_does_not_load_the_privacy_library():
+    assert not modules_after("import confide; confide.plan(alpha=0.1, epsilon=1.0)") & (set(HEAVY) - {"scipy"})
+
+
+def test_public_names():
+    import confide
+
+    assert sorted(confide.__all__) == confide.__all__
+    for name in confide.__all__:
+        assert getattr(confide, name).__doc__
+
+
+def test_errors_are_standard_errors_too():
+    import confide
+
+    assert issubclass(confide.InputError, ValueError)
+    assert issubclass(confide.InputTypeError, TypeError)
+    assert issubclass(confide.FormatError, confide.InputError)
+    assert issubclass(confide.CoverageWarning, UserWarning)
+    for error in (confide.InputError, confide.InputTypeError, confide.FormatError):
+        assert issubclass(error, confide.ConfideError)

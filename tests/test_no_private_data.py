@@ -1,0 +1,161 @@
+"""No trace of the private data in anything that leaves the library, and no cost that betrays them."""
+
+import gc
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import confide
+from tests.private import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
+
+REQUESTS = [
+    {},
+    {"neighbors": "replace_one"},
+    {"rho": 0.1, "epsilon": None},
+    {"delta": 0.05},
+    {"n_min": 100},
+    {"epsilon": 1e-5, "neighbors": "replace_one"},
+]
+
+
+def released_from(scores, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        calibration = confide.calibrate(scores, **{"alpha": 0.1, "epsilon": 1.0, **options})
+    return calibration, caught
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=str)
+def test_nothing_that_is_released_shows_a_value(request_):
+    calibration, caught = released_from(planted_scores(500), **request_)
+    for text in (
+        repr(calibration),
+        str(calibration),
+        calibration.to_json(),
+        pickle.dumps(calibration),
+        pickle.dumps(calibration, 0),
+        vars(calibration),
+        calibration.guarantee,
+        calibration.privacy,
+        calibration.mechanism,
+        [str(w.message) for w in caught],
+        confide.plan(**{"alpha": 0.1, "epsilon": 1.0, "n": 500, **request_}),
+    ):
+        assert_no_private_value(text)
+
+
+def test_the_search_finds_what_is_planted():
+    for value in PLANTED:
+        with pytest.raises(AssertionError, match="a private value is visible"):
+            assert_no_private_value({"leak": [np.float64(value)]})
+    hidden = confide.InputError("scores are wrong")
+    hidden.__context__, hidden.__suppress_context__ = ValueError(f"not a float: {PLANTED[0]} apples"), True
+    with pytest.raises(AssertionError, match="visible"):
+        assert_error_is_private(hidden)
+
+
+def test_a_released_calibration_holds_no_arrays():
+    """Follow every reference from the calibration: no array, no histogram, and nothing that refers to the scores."""
+    scores = planted_scores(1000)
+    calibration, _ = released_from(scores, neighbors="replace_one")
+    seen, todo = set(), [calibration]
+    while todo:
+        item = todo.pop()
+        if (
+            id(item) in seen
+            or isinstance(item, type)
+            or type(item).__name__ in ("module", "function", "getset_descriptor")
+        ):
+            continue
+        seen.add(id(item))
+        assert not isinstance(item, np.ndarray | confide.ScoreHistogram | confide.Candidates)
+        todo += gc.get_referents(item)
+    assert id(scores) not in seen
+    assert len(seen) < 200
+
+
+def test_nothing_keeps_the_scores_alive():
+    import weakref
+
+    scores = planted_scores(1000)
+    watch = weakref.ref(scores)
+    calibration, _ = released_from(scores)
+    del scores
+    gc.collect()
+    assert watch() is None
+    assert calibration.coverage == 0.9
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=str)
+def test_size_does_not_grow_with_the_data(request_):
+    sizes = set()
+    for n in (100, 1000, 100_000):
+        calibration, _ = released_from(np.linspace(0, 1, n), **request_)
+        assert len(pickle.dumps(calibration)) < 5000
+        assert len(calibration.to_json()) < 5000
+        sizes.add(len(pickle.dumps(calibration)))
+    assert max(sizes) - min(sizes) < 100  # digits of the threshold, and of n where it is public
+
+
+def test_only_the_threshold_depends_on_a_secret_data_set():
+    """Under add_remove two data sets of any sizes give releases that differ in nothing but the threshold."""
+    texts = set()
+    for n, high in ((10, 1.0), (999, 0.3), (5000, 0.9)):
+        calibration, _ = released_from(np.linspace(0, high, n), candidates=confide.Candidates.unit(50))
+        content = calibration.to_json()
+        start, end = content.index('"threshold"'), content.index('"score"')
+        checksum = content.index('"sha256"')
+        texts.add(content[:start] + content[end:checksum])
+    assert len(texts) == 1
+
+
+BAD_CALLS = {
+    "NaN": lambda s: confide.calibrate(np.append(s, np.nan), 0.1, 1.0),
+    "-inf": lambda s: confide.calibrate(np.append(s, -np.inf), 0.1, 1.0),
+    "above 1": lambda s: confide.calibrate(s, 0.1, 1.0, score="lac"),
+    "below 0": lambda s: confide.calibrate(-s, 0.1, 1.0, score="absolute_residual"),
+    "shape": lambda s: confide.calibrate(s.reshape(-1, 1), 0.1, 1.0),
+    "texts": lambda s: confide.calibrate(s.astype(str), 0.1, 1.0),
+    "objects": lambda s: confide.calibrate([*s.tolist(), "0.123456789"], 0.1, 1.0),
+    "complex": lambda s: confide.calibrate(s + 0j, 0.1, 1.0),
+    "swapped with alpha": lambda s: confide.calibrate(0.1, s, 1.0),
+    "as alpha": lambda s: confide.calibrate([0.5], s, 1.0),
+    "as epsilon": lambda s: confide.calibrate([0.5], 0.1, s),
+    "as candidates": lambda s: confide.calibrate(s, 0.1, 1.0, candidates=s),
+    "as neighbors": lambda s: confide.calibrate(s, 0.1, 1.0, neighbors=s),
+    "as score": lambda s: confide.calibrate(s, 0.1, 1.0, score=s),
+    "as slopes": lambda s: confide.calibrate(s, 0.1, 1.0, slopes=s),
+    "as histogram": lambda s: confide.calibrate_histogram(s, 0.1, 1.0),
+    "as counts": lambda s: confide.ScoreHistogram(confide.Candidates.unit(len(s)), s),
+    "as text": lambda s: confide.Calibration.from_json(s),
+    "as calibration": lambda s: confide.predict_set([[0.5]], s),
+    "labels": lambda s: confide.lac_score(np.full((len(s), 2), 0.5), s),
+    "labels by name": lambda s: confide.lac_score(np.full((len(s), 2), 0.5), s, classes=["a", "b"]),
+    "text labels": lambda s: confide.lac_score(np.full((len(s), 2), 0.5), s.astype(str)),
+    "probabilities": lambda s: confide.lac_score(s.reshape(-1, 2), np.zeros(len(s) // 2, int)),
+    "predictions": lambda s: confide.absolute_residual_score(np.append(s, np.nan), np.append(s, 0)),
+    "targets": lambda s: confide.absolute_residual_score(s, np.append(s[1:], np.inf)),
+    "lengths": lambda s: confide.absolute_residual_score(s, s[1:]),
+    "reference": lambda s: confide.Candidates.from_reference(np.append(s, np.nan)),
+    "unsorted": lambda s: confide.Candidates.of(s),
+    "covered": lambda s: confide.coverage(s),
+}
+
+
+@pytest.mark.parametrize("call", BAD_CALLS.values(), ids=BAD_CALLS.keys())
+def test_no_error_shows_a_value(call):
+    with pytest.raises(confide.ConfideError) as refusal:
+        call(planted_scores(60))
+    assert_error_is_private(refusal.value)
+    assert len(str(refusal.value)) < 300
+    assert "\n" not in str(refusal.value)
+
+
+def test_histograms_show_no_counts():
+    histogram = confide.ScoreHistogram.from_scores(planted_scores(54321), confide.Candidates.unit(4))
+    text = repr(histogram) + str(histogram) + f"{histogram}"
+    assert_no_private_value(text)
+    assert "54321" not in text
+    assert "18107" not in text  # the count of each planted value
