@@ -40,7 +40,7 @@ UNSURE = 1e-6
 """Probability with which the simulated quantile may be too small; it is part of gamma alpha."""
 
 _WALKS = 50_000
-_MOST_STEPS = 10**8
+_MOST_STEPS = 2 * 10**7
 _SEED = 20210212
 _INT64_ROOM = 2**62
 
