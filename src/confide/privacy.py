@@ -77,6 +77,8 @@ def privacy_statement(mechanism: Mechanism, neighbors: Neighbors, records_per_pe
         raise InputError(
             f"neighbors must be 'replace_one' for mechanism={mechanism.name!r}: it uses n, which is public"
         )
+    if math.isinf(per_record):
+        return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, None)
     epsilon = float_above(records_per_person * Fraction(per_record))
     return PrivacyStatement(
         neighbors=neighbors,

@@ -1,0 +1,65 @@
+"""The steps of the demo, and the files it leaves."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.calibrate import calibrate
+from confide.calibration import Calibration
+from confide.demo.digits import CALIBRATION, Digits, outcome, train
+from confide.demo.story import tell
+from confide.errors import InputError
+from confide.files import new_file, refuse_existing
+from confide.planning import plan
+from confide.scores.classification import lac_score
+from confide.tables import choose
+from confide.tables.predict import Output, write_sets
+from confide.tables.sinks import open_sink
+from confide.tables.source import open_table
+
+ALPHA, EPSILON = 0.1, 1.0
+
+
+def run(folder: Path, *, force: bool = False) -> str:
+    """Do the demo, leave its files in a folder, and return the story to print.
+
+    Parameters
+    ----------
+    folder
+        Where to leave `calibration.json`, `sets.parquet` and `images.parquet` (the unseen images' probabilities and
+        digits); made if it does not exist. No trace of the calibration images is left but the calibration.
+    force
+        Whether the files of an earlier demo may be replaced.
+    """
+    calibration, sets, images = (folder / name for name in ("calibration.json", "sets.parquet", "images.parquet"))
+    for path in (calibration, sets, images):
+        refuse_existing(path, overwrite=force)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"folder {str(folder)!r} cannot be made: {error.strerror}") from None
+    digits = train()
+    scores = lac_score(digits.calibration, digits.calibration_digits)
+    released = calibrate(scores, ALPHA, EPSILON, score="lac")
+    costs = plan(ALPHA, EPSILON, CALIBRATION, candidates=released.candidates)
+    ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
+    _write_images(images, digits, force=force)
+    released.save(calibration, overwrite=force)
+    _write_sets(images, released, Output(sets, overwrite=force))
+    private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
+    return tell(digits, released, costs, private, nonprivate, calibration, sets, images)
+
+
+def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {"image": np.arange(len(digits.unseen)), "digit": digits.unseen_digits}
+    columns |= {f"p_{k}": digits.unseen[:, k] for k in range(10)}
+    with new_file(path, overwrite=force) as part, open_sink(part, "parquet") as sink:
+        sink.write(pa.RecordBatch.from_pydict(columns))
+
+
+def _write_sets(images: Path, released: Calibration, output: Output) -> None:
+    with open_table(images) as table:
+        write_sets(choose.probabilities(table, "p_*"), released, output)
