@@ -47,6 +47,8 @@ class Request:
     @property
     def per_record(self) -> float:
         """The loss that one record may cost, rounded down: all records together stay within epsilon."""
+        if math.isinf(self.epsilon):
+            return math.inf
         return float_below(Fraction(self.epsilon) / self.records_per_person)
 
 
