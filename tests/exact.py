@@ -69,11 +69,16 @@ def worst_log_ratio(
     return max(float(np.abs(logs(h) - logs(g)).max()) for h in starts for g in neighbours(h))
 
 
-def leave_one_out_coverage(mechanism, h: Histogram) -> float:
+def leave_one_out(output_law: Callable[[Histogram], np.ndarray], h: Histogram) -> float:
     """Exact coverage of N points in bins h: each point in turn is the new one, the others calibrate."""
     covered = 0.0
     for b, count in enumerate(h):
         if count:
             rest = tuple(v - (i == b) for i, v in enumerate(h))
-            covered += count * mechanism_law(mechanism, rest)[b:].sum()
+            covered += count * output_law(rest)[b:].sum()
     return covered / sum(h)
+
+
+def leave_one_out_coverage(mechanism, h: Histogram) -> float:
+    """The same for a slope mechanism."""
+    return leave_one_out(lambda rest: mechanism_law(mechanism, rest), h)

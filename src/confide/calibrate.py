@@ -2,8 +2,10 @@
 
 import math
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
 from confide.calibration import Calibration
@@ -11,7 +13,10 @@ from confide.candidates import Candidates
 from confide.errors import CoverageWarning, InputTypeError
 from confide.guarantee.statement import certify
 from confide.histogram import ScoreHistogram
+from confide.mechanism_choice import chosen_mechanism
+from confide.mechanisms.interface import Mechanism, MechanismName
 from confide.mechanisms.selector import Selector
+from confide.mechanisms.split_conformal import split_conformal_for
 from confide.planning import make_plan
 from confide.privacy import Neighbors, nothing_spent, privacy_statement
 from confide.rationals import Level
@@ -35,6 +40,7 @@ def calibrate(
     selector: Selector | None = None,
     slopes: tuple[int, int] | None = None,
     shift: float | None = None,
+    mechanism: MechanismName = "slopes",
 ) -> Calibration:
     """Release a threshold with a coverage guarantee and a differential-privacy guarantee.
 
@@ -56,6 +62,10 @@ def calibrate(
         Public candidate thresholds; by default those that suit the score.
     rho, neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, shift
         As in `confide.plan`.
+    mechanism
+        `"slopes"` (default), or a published method by its name, to compare: `"pps"`, `"pps-laplace"`,
+        `"noisy-histogram"`, `"opendp-quantile"` (no coverage promised) or `"none"` (**not private**: split conformal
+        prediction on the scores themselves; leave out epsilon). See docs/methods.md.
 
     Returns
     -------
@@ -91,8 +101,10 @@ def calibrate(
         selector=selector,
         slopes=slopes,
         shift=shift,
+        mechanism=mechanism,
     )
-    return release(ScoreHistogram.from_scores(array, chosen, score), request, score)
+    histogram = ScoreHistogram.from_scores(array, chosen, score)
+    return _plain(array, request, score) if request.mechanism == "none" else release(histogram, request, score)
 
 
 def calibrate_histogram(
@@ -110,8 +122,11 @@ def calibrate_histogram(
     selector: Selector | None = None,
     slopes: tuple[int, int] | None = None,
     shift: float | None = None,
+    mechanism: MechanismName = "slopes",
 ) -> Calibration:
     """`calibrate` for scores that were already counted, wherever they live.
+
+    With `mechanism="none"` the threshold is the first candidate that reaches the rank, for the scores are not here.
 
     Examples
     --------
@@ -137,29 +152,46 @@ def calibrate_histogram(
         selector=selector,
         slopes=slopes,
         shift=shift,
+        mechanism=mechanism,
     )
     return release(histogram, request, score)
 
 
 def release(histogram: ScoreHistogram, request: Request, score: str | None) -> Calibration:
     """Run the mechanism once on the counts and state what it promises and costs."""
-    plan = make_plan(request, request.n or 1)
-    mechanism, m = plan.mechanism, request.candidates
+    mechanism = chosen_mechanism(request)
     if mechanism is None:
         threshold = math.inf
-        privacy = nothing_spent(request.neighbors, request.records_per_person, request.selector)
     else:
         threshold = float(histogram.candidates.values[mechanism.choose(histogram.counts)])
+    return _state(threshold, mechanism, request, request.candidates, histogram.candidates.recipe, score)
+
+
+def _plain(scores: NDArray[Any], request: Request, score: str | None) -> Calibration:
+    """Split conformal prediction without privacy, on the scores themselves: they are the candidates, with +inf."""
+    assert request.n is not None
+    mechanism = split_conformal_for(request.level, request.n)
+    threshold = math.inf if mechanism is None else mechanism.threshold(scores)
+    return _state(threshold, mechanism, request, request.n + 1, {"kind": "scores"}, score)
+
+
+def _state(
+    threshold: float,
+    mechanism: Mechanism | None,
+    request: Request,
+    m: int,
+    recipe: Mapping[str, Any],
+    score: str | None,
+) -> Calibration:
+    """A threshold with everything that is said about it, all from public numbers."""
+    if mechanism is None:
+        privacy = nothing_spent(request.neighbors, request.records_per_person, request.selector)
+    else:
         privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person)
     secret_from = request.n_min if request.n is None else None
     guarantee = certify(mechanism, request.alpha, m, request.n, secret_from, request.delta)
     if math.isinf(threshold):
-        warnings.warn(
-            f"the threshold is +inf: every label is in every set; about {plan.records_needed} calibration records "
-            f"are needed for a finite one at alpha={float(request.alpha):g} and epsilon={request.epsilon:g}",
-            CoverageWarning,
-            stacklevel=3,
-        )
+        warnings.warn(f"the threshold is +inf: {_advice(request)}", CoverageWarning, stacklevel=4)
     return Calibration(
         threshold=threshold,
         alpha=request.alpha,
@@ -167,10 +199,18 @@ def release(histogram: ScoreHistogram, request: Request, score: str | None) -> C
         privacy=privacy,
         mechanism=mechanism,
         candidates=m,
-        recipe=histogram.candidates.recipe,
+        recipe=recipe,
         score=score,
         versions=library_versions(),
     )
+
+
+def _advice(request: Request) -> str:
+    at = f"at alpha={float(request.alpha):g} and epsilon={request.epsilon:g}"
+    if request.mechanism != "slopes":
+        return f"every label is in every set; mechanism={request.mechanism!r} needs more calibration records {at}"
+    needed = make_plan(request, request.n or 1).records_needed
+    return f"every label is in every set; about {needed} calibration records are needed for a finite one {at}"
 
 
 def check_candidates(candidates: Candidates) -> Candidates:

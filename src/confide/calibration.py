@@ -14,9 +14,9 @@ from typing import Any
 
 from confide.checks import positive_integer
 from confide.errors import InputError
-from confide.guarantee.random_rank import conditional_failure, mean_overshoot
+from confide.guarantee.random_rank import law_failure
 from confide.guarantee.statement import Guarantee
-from confide.mechanisms.slopes import Slopes
+from confide.mechanisms.interface import Mechanism
 from confide.privacy import PrivacyStatement
 from confide.rationals import Level, exact_level
 
@@ -61,7 +61,7 @@ class Calibration:
     alpha: Fraction
     guarantee: Guarantee
     privacy: PrivacyStatement
-    mechanism: Slopes | None
+    mechanism: Mechanism | None
     candidates: int
     recipe: Mapping[str, Any] = field(hash=False)
     score: str | None
@@ -113,24 +113,25 @@ class Calibration:
         failure, n = float(exact_level("delta", delta)), self._records(n)
         if self.mechanism is None:
             return 1.0
-        target, slope = float(self.mechanism.target(n)), self.mechanism.slope_left
+        law = self.mechanism.rank_law(n, self.candidates)
+        if law is None:
+            raise InputError(f"mechanism {self.mechanism.name!r} has no training-conditional statement; use 'slopes'")
         low, high = 0.0, 1.0
         while high - low > 1e-9:
             level = (low + high) / 2
-            fails = conditional_failure(n, level, target, slope, self.candidates, self.mechanism.selector) > failure
+            fails = law_failure(law, n, level) > failure
             low, high = (low, level) if fails else (level, high)
         return low
 
     def coverage_at_most(self, n: int | None = None) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5).
 
-        `n` as in `conditional_coverage`.
+        1 for a mechanism without such a bound. `n` as in `conditional_coverage`.
         """
         n = self._records(n)
         if self.mechanism is None:
             return 1.0
-        over = mean_overshoot(self.mechanism.slope_right, self.candidates, self.mechanism.selector)
-        return min(1.0, (float(self.mechanism.target(n)) + over + 1) / (n + 1))
+        return self.mechanism.coverage_at_most(n, self.candidates)
 
     def _records(self, n: int | None) -> int:
         if n is None and self.n is None:
@@ -174,4 +175,5 @@ class Calibration:
     def __str__(self) -> str:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
         value = "+inf (every label is in every set)" if math.isinf(self.threshold) else f"{self.threshold:.12g}"
-        return f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}"
+        method = "" if self.mechanism is None or self.mechanism.name == "slopes" else f"\nmethod: {self.mechanism.name}"
+        return f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 
-from confide.checks import LEAST_LOSS, one_of, positive_integer, privacy_loss
+from confide.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer, privacy_loss
 from confide.errors import InputError, InputTypeError
+from confide.mechanisms.interface import MECHANISMS, MechanismName
 from confide.mechanisms.selector import SELECTORS, Selector
 from confide.privacy import NEIGHBORS, Neighbors
 from confide.rationals import Level, exact_level, float_below
@@ -20,7 +21,8 @@ MOST_PER_PERSON = 10**6
 class Request:
     """What was asked for: everything public that a plan depends on.
 
-    See `plan` for the meaning of the fields. `n` is the number of records under `replace_one` and None otherwise.
+    See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
+    otherwise. Without privacy (`mechanism="none"`) epsilon is infinite.
     """
 
     alpha: Fraction
@@ -35,6 +37,7 @@ class Request:
     selector: Selector
     slopes: tuple[int, int] | None
     shift: Fraction | None
+    mechanism: MechanismName = "slopes"
 
     @property
     def level(self) -> Fraction:
@@ -44,6 +47,8 @@ class Request:
     @property
     def per_record(self) -> float:
         """The loss that one record may cost, rounded down: all records together stay within epsilon."""
+        if math.isinf(self.epsilon):
+            return math.inf
         return float_below(Fraction(self.epsilon) / self.records_per_person)
 
 
@@ -62,8 +67,16 @@ def check_request(
     selector: Selector | None,
     slopes: tuple[int, int] | None,
     shift: float | None,
+    mechanism: str = "slopes",
 ) -> Request:
-    """Check every argument of `plan` and fill in the defaults."""
+    """Check every argument of `plan` and `calibrate` and fill in the defaults."""
+    method = one_of("mechanism", mechanism, MECHANISMS)
+    if method != "slopes":
+        _check_other(method, neighbors, rho=rho, delta=delta, selector=selector, slopes=slopes, shift=shift)
+    if method == "none":
+        if epsilon is not None:
+            raise InputError("epsilon must be left out with mechanism='none', which is not private")
+        neighbors, epsilon = "replace_one", MOST_LOSS
     if (epsilon is None) == (rho is None):
         raise InputError("epsilon or rho must be given, and not both")
     if rho is not None:
@@ -94,7 +107,7 @@ def check_request(
         )
     return Request(
         alpha=exact_level("alpha", alpha),
-        epsilon=epsilon,
+        epsilon=math.inf if method == "none" else epsilon,
         neighbors=one_of("neighbors", neighbors, NEIGHBORS),
         n=positive_integer("n", n, most=MOST_RECORDS) if neighbors == "replace_one" else None,
         n_min=n_min,
@@ -105,6 +118,7 @@ def check_request(
         selector=one_of("selector", "permute_and_flip" if selector is None else selector, SELECTORS),
         slopes=slopes,
         shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),
+        mechanism=method,
     )
 
 
@@ -114,3 +128,14 @@ def _epsilon_for(rho: float) -> float:
     while Fraction(epsilon) ** 2 > 8 * Fraction(rho):
         epsilon = math.nextafter(epsilon, 0.0)
     return epsilon
+
+
+def _check_other(method: MechanismName, neighbors: Neighbors, **options: object) -> None:
+    """Refuse options that only `slopes` has, and a secret n where the method's formulas need a public one."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InputError(f"{given[0]} must be left out with mechanism={method!r}; it belongs to mechanism='slopes'")
+    if method in ("pps", "pps-laplace") and neighbors != "replace_one":
+        raise InputError(
+            f"neighbors must be 'replace_one' for mechanism={method!r}: its level depends on n, a public n"
+        )

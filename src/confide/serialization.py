@@ -3,19 +3,20 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer
 from confide.errors import ConfideError, FormatError, InputTypeError
-from confide.guarantee.statement import Guarantee, certify
-from confide.mechanisms.selector import SELECTORS, Selector
+from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, certify
+from confide.json_fields import Fields
+from confide.mechanism_fields import mechanism_fields, read_mechanism
+from confide.mechanisms.selector import Selector
 from confide.mechanisms.slopes import Slopes
 from confide.privacy import NEIGHBORS, PrivacyStatement, nothing_spent, privacy_statement
-from confide.rationals import MAX_DENOMINATOR, exact_level
+from confide.rationals import exact_level
 from confide.request import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.scores.kinds import score_kind
 
@@ -32,7 +33,7 @@ def dumps(calibration: Calibration) -> str:
     content: dict[str, Any] = {
         "kind": KIND,
         "schema": SCHEMA,
-        "threshold": "+inf" if math.isinf(c.threshold) else c.threshold,
+        "threshold": _number(c.threshold),
         "score": c.score,
         "alpha": str(c.alpha),
         "guarantee": {
@@ -44,13 +45,14 @@ def dumps(calibration: Calibration) -> str:
         },
         "privacy": {
             "neighbors": c.privacy.neighbors,
-            "epsilon": c.privacy.epsilon,
+            "epsilon": _number(c.privacy.epsilon),
             "records_per_person": c.privacy.records_per_person,
-            "add_remove": c.privacy.add_remove,
-            "replace_one": c.privacy.replace_one,
+            "add_remove": _number(c.privacy.add_remove),
+            "replace_one": _number(c.privacy.replace_one),
             "rho": c.privacy.rho,
+            **({} if c.privacy.claimed is None else {"claimed": c.privacy.claimed}),
         },
-        "mechanism": None if c.mechanism is None else _mechanism_fields(c.mechanism),
+        "mechanism": None if c.mechanism is None else mechanism_fields(c.mechanism),
         "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
         "versions": dict(c.versions),
     }
@@ -70,7 +72,7 @@ def loads(text: str) -> Calibration:
     if not _is_intact(content):
         raise FormatError("the calibration was altered or damaged: its checksum does not match; get the original")
     try:
-        calibration = _read(_Fields("calibration", content))
+        calibration = _read(Fields("calibration", content))
     except FormatError:
         raise
     except ConfideError as error:
@@ -90,9 +92,10 @@ def _check_claims(c: Calibration) -> None:
         if not math.isinf(c.threshold):
             raise FormatError("the calibration has a finite threshold but no mechanism; do not use it")
     else:
-        _check_target(c, c.mechanism)
+        if isinstance(c.mechanism, Slopes):
+            _check_target(c, c.mechanism)
         privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records)
-        if not (LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS):
+        if not (LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS or c.mechanism.name == "none"):
             raise FormatError("the calibration has a privacy loss that no release has; do not use it")
     if c.privacy != privacy:
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
@@ -100,6 +103,7 @@ def _check_claims(c: Calibration) -> None:
     # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
     if guarantee.kind != c.guarantee.kind or not -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9:
         raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
+    _check_scores_recipe(c)
 
 
 def _check_target(c: Calibration, mechanism: Slopes) -> None:
@@ -117,19 +121,28 @@ def _check_target(c: Calibration, mechanism: Slopes) -> None:
         raise FormatError("the calibration's mechanism aims at another level than it states; do not use it")
 
 
-def _read(fields: "_Fields") -> Calibration:
+def _check_scores_recipe(c: Calibration) -> None:
+    """Candidates that are the scores themselves belong to releases without privacy only."""
+    if c.recipe.get("kind") == "scores":
+        plain = c.mechanism is None or c.mechanism.name == "none"
+        if not plain or c.candidates != (c.guarantee.n or 0) + 1:
+            raise FormatError("the calibration has its own scores as candidates; do not use it")
+
+
+def _read(fields: Fields) -> Calibration:
     guarantee, privacy = fields.group("guarantee"), fields.group("privacy")
     candidates, mechanism = fields.group("candidates"), fields.optional_group("mechanism")
     for known in ("kind", "schema"):
         fields.take(known, (str, int))
     threshold = fields.take("threshold", (float, int, str))
-    size = positive_integer("candidates.size", candidates.take("size", int), most=MOST_CANDIDATES)
     recipe = candidates.take("recipe", dict)
+    most = MOST_RECORDS + 1 if recipe.get("kind") == "scores" else MOST_CANDIDATES
+    size = positive_integer("candidates.size", candidates.take("size", int), most=most)
     calibration = Calibration(
         threshold=_threshold(threshold, _candidates(size, recipe)),
         alpha=exact_level("alpha", fields.take("alpha", str)),
         guarantee=Guarantee(
-            kind=one_of("guarantee.kind", guarantee.take("kind", str), ("marginal", "training_conditional")),
+            kind=one_of("guarantee.kind", guarantee.take("kind", str), GUARANTEE_KINDS),
             coverage=_between(guarantee.take("coverage", (float, int)), "guarantee.coverage"),
             delta=guarantee.optional("delta", (float,), lambda v: float(exact_level("guarantee.delta", v))),
             n=guarantee.optional("n", (int,), lambda v: positive_integer("guarantee.n", v, most=MOST_RECORDS)),
@@ -137,15 +150,16 @@ def _read(fields: "_Fields") -> Calibration:
         ),
         privacy=PrivacyStatement(
             neighbors=one_of("privacy.neighbors", privacy.take("neighbors", str), NEIGHBORS),
-            epsilon=_loss(privacy.take("epsilon", (float, int)), "privacy.epsilon"),
+            epsilon=_loss(privacy.take("epsilon", (float, int, str)), "privacy.epsilon"),
             records_per_person=positive_integer(
                 "records_per_person", privacy.take("records_per_person", int), most=MOST_PER_PERSON
             ),
-            add_remove=privacy.optional("add_remove", (float, int), lambda v: _loss(v, "privacy.add_remove")),
-            replace_one=_loss(privacy.take("replace_one", (float, int)), "privacy.replace_one"),
+            add_remove=privacy.optional("add_remove", (float, int, str), lambda v: _loss(v, "privacy.add_remove")),
+            replace_one=_loss(privacy.take("replace_one", (float, int, str)), "privacy.replace_one"),
             rho=privacy.optional("rho", (float, int), lambda v: _loss(v, "privacy.rho")),
+            claimed=_loss(privacy.take("claimed", float), "privacy.claimed") if "claimed" in privacy else None,
         ),
-        mechanism=None if mechanism is None else _read_mechanism(mechanism),
+        mechanism=None if mechanism is None else read_mechanism(mechanism),
         candidates=size,
         recipe=recipe,
         score=fields.optional("score", (str,), lambda v: score_kind(v).name),
@@ -159,39 +173,12 @@ def _read(fields: "_Fields") -> Calibration:
     return calibration
 
 
-def _mechanism_fields(mechanism: Slopes) -> dict[str, Any]:
-    return {
-        "name": "slopes",
-        "rate": str(mechanism.rate),
-        "offset": str(mechanism.offset),
-        "left": mechanism.left,
-        "right": mechanism.right,
-        "scale": mechanism.scale,
-        "selector": mechanism.selector,
-        "head_start": mechanism.head_start,
-    }
-
-
-def _read_mechanism(fields: "_Fields") -> Slopes:
-    one_of("mechanism.name", fields.take("name", str), ("slopes",))
-    rate, offset = _fraction(fields.take("rate", str), "rate"), _fraction(fields.take("offset", str), "offset")
-    if not 0 <= rate < 1:
-        raise FormatError("the calibration's mechanism has a rate outside [0, 1)")
-    return Slopes(
-        rate=rate,
-        offset=offset,
-        left=positive_integer("mechanism.left", fields.take("left", int), most=1000),
-        right=positive_integer("mechanism.right", fields.take("right", int), most=1000),
-        scale=_scale(fields.take("scale", (float, int))),
-        selector=one_of("mechanism.selector", fields.take("selector", str), SELECTORS),
-        head_start=_count(fields.take("head_start", int)),
-    )
-
-
 def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     """The candidates that the recipe makes; None if it tells no more than their number."""
     kind = recipe.get("kind")
     options = {key: option for key, option in recipe.items() if key != "kind"}
+    if kind == "scores" and not options:
+        return None
     if kind in ("of", "from_reference"):
         stated = positive_integer("candidates.recipe.size", options.pop("size", None), most=MOST_CANDIDATES)
         if options or stated != size:
@@ -219,70 +206,23 @@ def _threshold(value: float | str, candidates: Candidates | None) -> float:
     return float(value)
 
 
-class _Fields:
-    """A JSON object whose fields are taken one by one; what is left over at the end is refused."""
-
-    def __init__(self, name: str, content: dict[str, Any]) -> None:
-        self.name, self.content = name, dict(content)
-
-    def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
-        if key not in self.content:
-            raise FormatError(f"the calibration lacks the field {key!r} of its {self.name}")
-        value = self.content.pop(key)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise FormatError(f"the calibration's field {key!r} of its {self.name} has the wrong type")
-        return value
-
-    def optional(self, key: str, kinds: tuple[type, ...], read: Callable[[Any], Value]) -> Value | None:
-        value = self.take(key, (*kinds, type(None)))
-        return None if value is None else read(value)
-
-    def group(self, key: str) -> "_Fields":
-        return _Fields(key, self.take(key, dict))
-
-    def optional_group(self, key: str) -> "_Fields | None":
-        value = self.take(key, (dict, type(None)))
-        return None if value is None else _Fields(key, value)
-
-    def finish(self) -> None:
-        if self.content:
-            raise FormatError(f"the calibration has {len(self.content)} unknown field(s) in its {self.name}")
-
-
 def _between(value: float, name: str) -> float:
     if not 0 <= value <= 1:
         raise FormatError(f"the calibration's {name} must lie in [0, 1]")
     return float(value)
 
 
-def _scale(value: float) -> float:
-    if not 1e-9 <= value <= 1e30:
-        raise FormatError("the calibration's mechanism.scale is out of range")
-    return float(value)
+def _number(value: float | None) -> float | str | None:
+    """A number as JSON has them: infinity is the text "+inf"."""
+    return "+inf" if value == math.inf else value
 
 
-def _count(value: int) -> int:
-    if not 0 <= value < 2**62:
-        raise FormatError("the calibration's mechanism.head_start is out of range")
-    return value
-
-
-def _loss(value: float, name: str) -> float:
-    if not 0 <= value < math.inf:
+def _loss(value: float | str, name: str) -> float:
+    if value == "+inf":
+        return math.inf
+    if isinstance(value, str) or not 0 <= value < math.inf:
         raise FormatError(f"the calibration's {name} must not be negative")
     return float(value)
-
-
-def _fraction(text: str, name: str) -> Fraction:
-    try:
-        if len(text) > 60 or any(character not in "0123456789/" for character in text):
-            raise ValueError
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise FormatError(f"the calibration's {name} must be a fraction of non-negative integers") from None
-    if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
-        raise FormatError(f"the calibration's {name} is out of range")
-    return value
 
 
 def _parse(text: str) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def calibrate(
     n_min: o.NMin = 1,
     n_typical: o.NTypical = None,
     selector: o.SelectorOption = None,
+    mechanism: o.MechanismOption = "slopes",
     candidates: o.CandidatesSpec = None,
     out: o.Out,
     force: o.Force = False,
@@ -78,6 +79,7 @@ def calibrate(
         "selector": selector,
         "slopes": None,
         "shift": None,
+        "mechanism": mechanism,
     }
     check_request(n=1, candidates=chosen.size, **settings)
     check_output(out, force=force)
@@ -89,7 +91,8 @@ def calibrate(
             calibration = calibrate_histogram(counts, score=name, **settings)
         part.write_text(calibration.to_json(), encoding="utf-8")
     request = check_request(n=counts.total, candidates=chosen.size, **settings)
-    plan = make_plan(request, request.n or request.n_typical)  # nothing secret: n only where it is public
+    slopes = request.mechanism == "slopes"
+    plan = make_plan(request, request.n or request.n_typical) if slopes else None  # n only where it is public
     _report(calibration, plan, str(out), [str(one.message) for one in caught], as_json=as_json)
 
 
@@ -104,7 +107,7 @@ def _count(table: Table, columns: Columns, chosen: Candidates, progress: Progres
     raise AssertionError  # check_truth has refused the rest
 
 
-def _report(calibration: Calibration, plan: Plan, out: str, notes: list[str], *, as_json: bool) -> None:
+def _report(calibration: Calibration, plan: Plan | None, out: str, notes: list[str], *, as_json: bool) -> None:
     for note in notes:
         warn(note)
     if as_json:
@@ -112,10 +115,15 @@ def _report(calibration: Calibration, plan: Plan, out: str, notes: list[str], *,
             {
                 "out": out,
                 "calibration": json.loads(calibration.to_json()),
-                "expected": {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess},
+                "expected": None
+                if plan is None
+                else {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess},
                 "warnings": notes,
             }
         )
+        return
+    if plan is None:
+        say(f"{calibration}\nsaved: {out}")
         return
     known = "" if calibration.n is not None else ", a public guess: the true number stays secret"
     say(str(calibration))

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 import click
 import typer
 
+from confide.mechanisms.interface import MECHANISMS
 from confide.mechanisms.selector import SELECTORS
 from confide.privacy import NEIGHBORS
 
@@ -127,6 +128,15 @@ SelectorOption: TypeAlias = Annotated[
         click_type=click.Choice(SELECTORS),
         rich_help_panel=_PRIVACY,
         help="How the threshold is drawn: permute_and_flip (default) or exponential (default with --rho).",
+    ),
+]
+MechanismOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        click_type=click.Choice(MECHANISMS),
+        rich_help_panel=_PRIVACY,
+        help="`slopes`, or a published method to compare with. `none` is NOT PRIVATE and takes no epsilon; `pps` and "
+        "`pps-laplace` need --neighbors replace_one; `opendp-quantile` promises no coverage.",
     ),
 ]
 CandidatesSpec: TypeAlias = Annotated[

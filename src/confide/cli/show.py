@@ -11,6 +11,8 @@ from confide.calibration import Calibration
 from confide.checks import positive_integer
 from confide.cli import options as o
 from confide.cli.output import emit, say, table
+from confide.mechanism_fields import mechanism_fields
+from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.slopes import Slopes
 
 CalibrationArgument = Annotated[
@@ -64,9 +66,12 @@ def _making(released: Calibration) -> list[tuple[str, str]]:
     ]
 
 
-def _mechanism(mechanism: Slopes | None) -> str:
+def _mechanism(mechanism: Mechanism | None) -> str:
     if mechanism is None:
         return "none: +inf was answered without touching the data"
+    if not isinstance(mechanism, Slopes):
+        stated = mechanism_fields(mechanism)
+        return ", ".join([stated.pop("name"), *(f"{key} {value}" for key, value in stated.items())])
     grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n+1) + "
     return (
         f"slopes {mechanism.slope_left:.4g} below and {mechanism.slope_right:.4g} above rank "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.mechanisms.interface import RankLaw
 from confide.mechanisms.selector import Selector
 
 _NEGLIGIBLE = 1e-18
@@ -123,6 +124,17 @@ def conditional_failure(n: int, level: float, target: float, slope: float, m: in
     >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 1000, "permute_and_flip"), 3)
     0.038
     """
-    ranks, probabilities, bottom = rank_law(target, slope, m, selector)
+    return law_failure(rank_law(target, slope, m, selector), n, level)
+
+
+def law_failure(law: RankLaw, n: int, level: float) -> float:
+    """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem 2b).
+
+    Examples
+    --------
+    >>> round(law_failure((np.array([95]), np.array([1.0]), 0.0), 100, 0.9), 4)
+    0.0576
+    """
+    ranks, probabilities, bottom = law
     fails = np.where(ranks <= n, binomial_at_least(np.minimum(ranks, n), n, level), 0.0)
     return float(min(1.0, bottom + np.sum(probabilities * fails)))

@@ -4,15 +4,19 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from confide.guarantee.certificate import private_shortfall, public_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import conditional_failure
+from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.slopes import Slopes
 from confide.rationals import float_below
+
+GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
+
+GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional", "none")
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Guarantee:
     kind
         `"marginal"`: a new record's true label is in its set with probability at least `coverage`, over calibration
         data, noise and new record. `"training_conditional"`: with probability 1 - delta over calibration data and
-        noise, that holds for all new records to come.
+        noise, that holds for all new records to come. `"none"`: nothing is promised, and `coverage` is 0.
     coverage
         The guaranteed coverage.
     delta
@@ -40,13 +44,15 @@ class Guarantee:
     coverage at least 0.9 on average over calibration data and new records, for every number of records
     """
 
-    kind: Literal["marginal", "training_conditional"]
+    kind: GuaranteeKind
     coverage: float
     delta: float | None
     n: int | None
     n_min: int | None
 
     def __str__(self) -> str:
+        if self.kind == "none":
+            return "NO COVERAGE IS PROMISED by this mechanism"
         if self.n is not None:
             scope = f"from {self.n} calibration records"
         elif self.n_min == 1:
@@ -63,28 +69,25 @@ class Guarantee:
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")
 def certify(
-    mechanism: Slopes | None, alpha: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
+    mechanism: Mechanism | None, alpha: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
 ) -> Guarantee:
     """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems 3 and 4).
 
     Exactly one of n (public) and n_min (n secret) is given. Without a mechanism the answer is +inf, which covers all.
-    A training-conditional promise that the mechanism does not keep is certified at coverage 0.
+    A training-conditional promise that the mechanism does not keep is certified at coverage 0, and so is any for
+    mechanisms other than `slopes`. A mechanism without a certificate gets no promise, of kind `"none"`.
     """
     level = 1 - alpha
     if mechanism is None:
-        coverage = Fraction(1)
-    elif delta is not None:
-        coverage = level if _keeps(mechanism, level, m, n, n_min, delta) else Fraction(0)
-    elif n is not None:
-        left, right = mechanism.slope_left, mechanism.slope_right
-        coverage = public_coverage(n, mechanism.target(n), left, right, m, mechanism.selector)
+        coverage: Fraction | None = Fraction(1)
+    elif delta is None:
+        coverage = mechanism.certified(level, m, n, n_min)
     else:
-        assert n_min is not None
-        left, right = mechanism.slope_left, mechanism.slope_right
-        rate, offset, ahead = mechanism.rate, mechanism.offset, mechanism.head_start_ranks
-        short = private_shortfall(rate, offset, ahead, n_min, left, right, m, mechanism.selector)
-        coverage = max(Fraction(0), mechanism.rate - Fraction(max(0.0, short)) / (n_min + 1))
-    kind: Literal["marginal", "training_conditional"] = "marginal" if delta is None else "training_conditional"
+        kept = isinstance(mechanism, Slopes) and _keeps(mechanism, level, m, n, n_min, delta)
+        coverage = level if kept else Fraction(0)
+    if coverage is None:
+        return Guarantee("none", 0.0, None, n, n_min)
+    kind: GuaranteeKind = "marginal" if delta is None else "training_conditional"
     return Guarantee(kind, _rounded_down(coverage, level), delta, n, n_min)
 
 

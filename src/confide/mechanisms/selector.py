@@ -110,10 +110,10 @@ def _noisy_max(scale: float, selector: Selector) -> Any:
     # `monotonic=True` tells OpenDP that the input distance is already the range distance.
     metric = dp.linf_distance(T="i64", monotonic=True)
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    return _with_contrib(lambda: dp.m.make_noisy_max(domain, metric, measure, scale=scale))
+    return with_contrib(lambda: dp.m.make_noisy_max(domain, metric, measure, scale=scale))
 
 
-def _with_contrib(build: Callable[[], Any]) -> Any:
+def with_contrib(build: Callable[[], Any]) -> Any:
     """Build with OpenDP's `contrib` feature on, and leave the user's process as it was."""
     import opendp.prelude as dp
 

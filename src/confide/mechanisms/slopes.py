@@ -13,11 +13,15 @@ with one float scale follows. The privacy map is therefore exact.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
+from confide.guarantee.certificate import private_shortfall, public_coverage
+from confide.guarantee.random_rank import mean_overshoot, rank_law
+from confide.mechanisms.interface import RankLaw
 from confide.mechanisms.selector import Selector, scale_for, select
 from confide.rationals import float_above
 
@@ -52,6 +56,9 @@ class Slopes:
     >>> mechanism.replace_one, mechanism.slope_left
     (1.0, 0.75)
     """
+
+    name: ClassVar[Literal["slopes"]] = "slopes"
+    claimed: ClassVar[None] = None
 
     rate: Fraction
     offset: Fraction
@@ -91,6 +98,11 @@ class Slopes:
         """Privacy loss when one record is added or removed, n staying secret (Theorem 1b)."""
         return float_above(add_remove_range(self.left, self.right, self.rate, self.unit) / Fraction(self.scale))
 
+    @property
+    def bounded_range(self) -> bool:
+        """Whether epsilon**2/8-zCDP holds besides: the exponential mechanism only."""
+        return self.selector == "exponential"
+
     def target(self, n: int) -> Fraction:
         """The target rank for n records."""
         return self.rate * (n + 1) + self.offset
@@ -112,6 +124,25 @@ class Slopes:
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that sees private counts."""
         return select(self.utilities(counts), self.scale, self.selector)
+
+    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
+        """Guaranteed marginal coverage by the sharp certificate (Theorem 3)."""
+        left, right = self.slope_left, self.slope_right
+        if n is not None:
+            return public_coverage(n, self.target(n), left, right, m, self.selector)
+        assert n_min is not None
+        ahead = self.head_start_ranks
+        short = private_shortfall(self.rate, self.offset, ahead, n_min, left, right, m, self.selector)
+        return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
+
+    def rank_law(self, n: int, m: int) -> RankLaw:
+        """The law of the random rank for n records (Theorem 2)."""
+        return rank_law(float(self.target(n)), self.slope_left, m, self.selector)
+
+    def coverage_at_most(self, n: int, m: int) -> float:
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem 5)."""
+        over = mean_overshoot(self.slope_right, m, self.selector)
+        return min(1.0, (float(self.target(n)) + over + 1) / (n + 1))
 
 
 def slopes_for(

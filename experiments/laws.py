@@ -1,0 +1,78 @@
+"""Exact output laws of the mechanisms, so that tables average over the privacy noise instead of sampling it.
+
+Noisy histograms have no closed law here: their noise is simulated with a NumPy generator. For experiments only; a
+release draws its noise from OpenDP.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.mechanisms.noisy_histogram import NoisyHistogram
+from confide.mechanisms.opendp_quantile import OpenDPQuantile
+from confide.mechanisms.pps import PrivatePredictionSets
+from confide.mechanisms.pps_laplace import LaplaceHistogram
+from confide.mechanisms.selector import selection_law
+from confide.mechanisms.slopes import Slopes
+from confide.mechanisms.split_conformal import SplitConformal
+
+_NEGLIGIBLE = 1e-16
+
+
+def law(mechanism: Any, counts: NDArray[np.int64], rng: np.random.Generator, draws: int = 20) -> NDArray[np.float64]:
+    """P(candidate j is selected), shape (m,); without a mechanism the last candidate, +inf, is."""
+    m = len(counts)
+    if mechanism is None:
+        return _certain(m, m - 1)
+    if isinstance(mechanism, SplitConformal):
+        return _certain(m, mechanism.choose(counts))
+    if isinstance(mechanism, Slopes):
+        return _selected(mechanism.utilities(counts) / mechanism.scale, mechanism.selector)
+    if isinstance(mechanism, PrivatePredictionSets):
+        return _selected(mechanism.utilities(counts) / mechanism.scale, "exponential")
+    if isinstance(mechanism, OpenDPQuantile):
+        below, level = np.cumsum(counts) - counts, float(mechanism.level)
+        above = counts.sum() - np.cumsum(counts)
+        return _selected(-np.abs((1 - level) * below - level * above) / mechanism.scale, "permute_and_flip")
+    chosen = _noisy_choices(mechanism, counts, rng, draws)
+    return np.bincount(chosen, minlength=m) / draws
+
+
+def draw(mechanism: Any, counts: NDArray[np.int64], rng: np.random.Generator) -> int:
+    """One candidate from the mechanism's law."""
+    p = law(mechanism, counts, rng, draws=1)
+    return int(min(np.searchsorted(np.cumsum(p), rng.random() * p.sum(), side="right"), len(p) - 1))
+
+
+def _certain(m: int, index: int) -> NDArray[np.float64]:
+    p = np.zeros(m)
+    p[index] = 1.0
+    return p
+
+
+def _selected(utility: NDArray[np.float64], selector: Any) -> NDArray[np.float64]:
+    weights = np.exp(utility - utility.max())
+    keep = weights > _NEGLIGIBLE
+    p = np.zeros(len(weights))
+    p[keep] = selection_law(weights[keep], selector)
+    return p
+
+
+def _noisy_choices(
+    mechanism: NoisyHistogram | LaplaceHistogram, counts: NDArray[np.int64], rng: np.random.Generator, draws: int
+) -> NDArray[np.int64]:
+    """The first candidate that reaches the target, for each of `draws` noisy copies of the counts."""
+    n, size = int(counts.sum()), (draws, len(counts))
+    if isinstance(mechanism, LaplaceHistogram):
+        noisy, total, target = counts + rng.laplace(scale=mechanism.scale, size=size), n, float(mechanism.level) * n
+    else:
+        p = -math.expm1(-1 / mechanism.scale)
+        noisy = counts + rng.geometric(p, size) - rng.geometric(p, size)
+        total = noisy.sum(axis=1, keepdims=True) if mechanism.rate else n
+        target = float(mechanism.rate) * (total + 1) + float(mechanism.offset)
+    beyond = noisy.sum(axis=1, keepdims=True) - np.cumsum(noisy, axis=1)
+    reached = total - beyond >= target - 1e-9
+    reached[:, -1] = True
+    return np.argmax(reached, axis=1)

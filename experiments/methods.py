@@ -1,0 +1,88 @@
+"""The methods that are compared: name, what is claimed, and how each is set up for n records."""
+
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import confide
+from confide.mechanism_choice import chosen_mechanism
+from confide.mechanisms import pps, pps_laplace
+from confide.request import check_request
+
+
+@dataclass(frozen=True)
+class Method:
+    """A column of the tables.
+
+    Parameters
+    ----------
+    name
+        As `calibrate` calls it.
+    label
+        As tables and figures call it.
+    neighbors
+        Neighbouring relation under which epsilon holds.
+    claims
+        Whether the method claims coverage at all.
+    color
+        In figures.
+    """
+
+    name: str
+    label: str
+    neighbors: str
+    claims: bool
+    color: str
+
+    def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
+        """The mechanism for n records and m candidates; None where it answers +inf without the data."""
+        return chosen_mechanism(
+            check_request(
+                alpha=alpha,
+                epsilon=None if self.name == "none" else epsilon,
+                n=n,
+                rho=None,
+                neighbors=self.neighbors,
+                candidates=m,
+                n_min=1,
+                n_typical=None,
+                delta=None,
+                records_per_person=1,
+                selector=None,
+                slopes=None,
+                shift=None,
+                mechanism=self.name,
+            )
+        )
+
+    def bins(self, n: int, alpha: Fraction, epsilon: float, usual: int) -> int:
+        """Its own number of candidates: `usual`, but for noisy histograms the published rule."""
+        if self.name in ("pps-laplace", "noisy-histogram"):
+            return pps_laplace.optimal_bins(n, alpha, epsilon)
+        return usual
+
+
+OURS = Method("slopes", "slopes (ours)", "replace_one", True, "#0b6e4f")
+OURS_SECRET = Method("slopes", "slopes, n secret (ours)", "add_remove", True, "#6bbf59")
+PPS = Method("pps", "pps", "replace_one", True, "#c1121f")
+PPS_LAPLACE = Method("pps-laplace", "pps-laplace", "replace_one", True, "#e07a1f")
+NOISY = Method("noisy-histogram", "noisy-histogram (ours)", "replace_one", True, "#7b5ea7")
+OPENDP = Method("opendp-quantile", "opendp-quantile (no claim)", "add_remove", False, "#8d99ae")
+NONE = Method("none", "none (not private)", "replace_one", True, "#22223b")
+
+PRIVATE = (OURS, OURS_SECRET, PPS, PPS_LAPLACE, NOISY, OPENDP)
+
+
+def published_bins(n: int, alpha: Fraction, epsilon: float, seed: int) -> int:
+    """The number of bins of version 3's Algorithm 5."""
+    return pps.optimal_bins(n, alpha, epsilon, np.random.default_rng(seed))
+
+
+def quiet(scores: Any, **options: Any) -> confide.Calibration:
+    """`confide.calibrate` without the warning for +inf."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        return confide.calibrate(scores, **options)

@@ -1,0 +1,106 @@
+"""Scores of trained classifiers on held-out records: probabilities, labels, and curves over candidates.
+
+ImageNet logits, if there are any, are read from the file named by CONFIDE_IMAGENET (an npz with arrays `logits` of shape
+(n, K) and `labels` of shape (n,)).
+"""
+
+import os
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import confide
+from experiments.cifar10 import data_folder
+
+BLOOD = ("basophil", "eosinophil", "erythroblast", "immature gr.", "lymphocyte", "monocyte", "neutrophil", "platelet")
+SKIN = ("actinic ker.", "basal cell c.", "benign ker.", "dermatofibr.", "melanoma", "nevus", "vascular")
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSet:
+    """Class probabilities of shape (N, K) and labels of shape (N,)."""
+
+    name: str
+    probabilities: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...] | None = None
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """LAC scores, 1 - p of the true class."""
+        return confide.lac_score(self.probabilities, self.labels)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of records whose most probable class is the true one."""
+        return float(np.mean(self.probabilities.argmax(axis=1) == self.labels))
+
+    def binned(self, candidates: confide.Candidates) -> "Binned":
+        """The scores as indices of candidates."""
+        edges = candidates.edges
+        every = np.searchsorted(edges, 1 - self.probabilities, side="left").astype(np.int32)
+        return Binned(candidates, np.searchsorted(edges, self.scores, side="left"), every)
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """Scores of true labels, (N,), and of all labels, (N, K), as indices of the first candidate not below them."""
+
+    candidates: confide.Candidates
+    truth: NDArray[np.int64]
+    every: NDArray[np.int32]
+
+    def split(self, order: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray, NDArray]:
+        """Counts of the first n records in `order`; coverage and mean set size of the rest at every candidate."""
+        m = self.candidates.size
+        calibration, rest = order[:n], order[n:]
+        counts = np.bincount(self.truth[calibration], minlength=m)
+        coverage = np.cumsum(np.bincount(self.truth[rest], minlength=m)) / len(rest)
+        sizes = np.cumsum(np.bincount(self.every[rest].ravel(), minlength=m)) / len(rest)
+        return counts, coverage, sizes
+
+
+def softmax(logits: NDArray) -> NDArray[np.float64]:
+    """Probabilities from logits, row by row."""
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+def cifar10() -> ScoreSet:
+    """CIFAR-10 test images, a VGG-16."""
+    data = np.load(data_folder() / "cifar10_vgg16.npz")
+    return ScoreSet("CIFAR-10", data["probabilities"].astype(np.float64).clip(0, 1), data["labels"].ravel())
+
+
+def _resnet(file: str, name: str, classes: tuple[str, ...] | None = None) -> ScoreSet:
+    data = np.load(data_folder() / file)
+    logits = np.concatenate([data["val_logits"], data["test_logits"]])
+    return ScoreSet(name, softmax(logits), np.concatenate([data["val_labels"], data["test_labels"]]).ravel(), classes)
+
+
+@lru_cache(maxsize=1)
+def cifar100() -> ScoreSet:
+    """CIFAR-100 test images, a small ResNet."""
+    return _resnet("cifar100_resnet14.npz", "CIFAR-100")
+
+
+def blood() -> ScoreSet:
+    """BloodMNIST: blood cells under the microscope, eight types."""
+    return _resnet("bloodmnist_resnet14.npz", "blood cells", BLOOD)
+
+
+def skin() -> ScoreSet:
+    """DermaMNIST: skin lesions, seven diagnoses."""
+    return _resnet("dermamnist_resnet14.npz", "skin lesions", SKIN)
+
+
+def imagenet(path: str | Path | None = None) -> ScoreSet | None:
+    """ImageNet logits from a file, or None if no path is given."""
+    path = path or os.environ.get("CONFIDE_IMAGENET")
+    if not path:
+        return None
+    data = np.load(path)
+    return ScoreSet("ImageNet", softmax(data["logits"]), data["labels"].ravel().astype(np.int64))

@@ -1,0 +1,62 @@
+"""A JSON object read field by field: every field has to be there, of the right type, and nothing else."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from confide.errors import FormatError
+from confide.rationals import MAX_DENOMINATOR
+from confide.request import MOST_RECORDS
+
+Value = TypeVar("Value")
+
+
+class Fields:
+    """A JSON object whose fields are taken one by one; what is left over at the end is refused."""
+
+    def __init__(self, name: str, content: dict[str, Any]) -> None:
+        self.name, self.content = name, dict(content)
+
+    def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
+        """Take a field that has to be there and of one of these types."""
+        if key not in self.content:
+            raise FormatError(f"the calibration lacks the field {key!r} of its {self.name}")
+        value = self.content.pop(key)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            raise FormatError(f"the calibration's field {key!r} of its {self.name} has the wrong type")
+        return value
+
+    def optional(self, key: str, kinds: tuple[type, ...], read: Callable[[Any], Value]) -> Value | None:
+        """Take a field that may be null."""
+        value = self.take(key, (*kinds, type(None)))
+        return None if value is None else read(value)
+
+    def group(self, key: str) -> "Fields":
+        """Take a field that is an object."""
+        return Fields(key, self.take(key, dict))
+
+    def optional_group(self, key: str) -> "Fields | None":
+        """Take a field that is an object or null."""
+        value = self.take(key, (dict, type(None)))
+        return None if value is None else Fields(key, value)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.content
+
+    def finish(self) -> None:
+        """Refuse fields that nobody took."""
+        if self.content:
+            raise FormatError(f"the calibration has {len(self.content)} unknown field(s) in its {self.name}")
+
+
+def read_fraction(text: str, name: str) -> Fraction:
+    """A fraction of non-negative integers, of a size that a calibration can have."""
+    try:
+        if len(text) > 60 or any(character not in "0123456789/" for character in text):
+            raise ValueError
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise FormatError(f"the calibration's {name} must be a fraction of non-negative integers") from None
+    if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
+        raise FormatError(f"the calibration's {name} is out of range")
+    return value

@@ -1,0 +1,53 @@
+"""What every mechanism says about itself. A calibration stores nothing else about how it was made."""
+
+from fractions import Fraction
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
+
+MECHANISMS: tuple[MechanismName, ...] = ("slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none")
+
+RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
+"""Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""
+
+
+class Mechanism(Protocol):
+    """A frozen dataclass that states a mechanism completely, in public numbers."""
+
+    def __hash__(self) -> int:
+        """Equal statements are one mechanism."""
+
+    @property
+    def name(self) -> MechanismName:
+        """The name under which `calibrate` knows it."""
+
+    @property
+    def add_remove(self) -> float | None:
+        """Proven loss when one record is added or removed; None if the number of records is public."""
+
+    @property
+    def replace_one(self) -> float:
+        """Proven loss when one record is replaced."""
+
+    @property
+    def claimed(self) -> float | None:
+        """The loss that the published analysis states, where it differs from the proven one; else None."""
+
+    @property
+    def bounded_range(self) -> bool:
+        """Whether the loss is bounded-range, so that epsilon**2/8-zCDP holds besides."""
+
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """Draw the index of one candidate: the only step that sees private counts."""
+
+    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
+        """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none is."""
+
+    def rank_law(self, n: int, m: int) -> RankLaw | None:
+        """A law, independent of the data, of a rank R with threshold >= R-th smallest score; None if unknown."""
+
+    def coverage_at_most(self, n: int, m: int) -> float:
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin."""

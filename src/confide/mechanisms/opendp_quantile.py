@@ -1,0 +1,142 @@
+"""`opendp-quantile`: OpenDP's private quantile over candidates, run by OpenDP itself, without a coverage promise.
+
+OpenDP `make_private_quantile`: with `level` a, candidate c has score -|(1-a) #(X < c) - a #(X > c)|, and one is
+selected by permute-and-flip. Each score X is taken to be its own candidate, the smallest that is not below it.
+
+Unsized data: the scores of neighbours differ by at most max(a, 1-a), in range distance twice that. Sized data: half a
+unit per addition or removal, range distance 2 per replaced record.
+
+Two things make it unfit for calibration, both shown by tests: it aims at the level itself, not at (n+1)(1-alpha) plus a
+price for the noise, and scores that equal c count on neither side, so that atoms pull it to the wrong end: with 85 % of
+all scores at one value, 15 % at another and level .9 it lands between them, where coverage is .85.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.mechanisms.interface import RankLaw
+from confide.mechanisms.selector import with_contrib
+from confide.rationals import float_above
+
+
+@dataclass(frozen=True)
+class OpenDPQuantile:
+    """OpenDP's quantile mechanism, stated completely.
+
+    Parameters
+    ----------
+    level
+        The quantile that is asked for: 1 - alpha.
+    size
+        The public number of records (sized data), or None (unsized data).
+    scale
+        Noise scale, in units of OpenDP's score.
+
+    Examples
+    --------
+    >>> opendp_quantile_for(Fraction(9, 10), 1.0, None)
+    OpenDPQuantile(level=Fraction(9, 10), size=None, scale=1.8)
+    """
+
+    name: ClassVar[Literal["opendp-quantile"]] = "opendp-quantile"
+    bounded_range: ClassVar[bool] = False
+    claimed: ClassVar[None] = None
+
+    level: Fraction
+    size: int | None
+    scale: float
+
+    @property
+    def add_remove(self) -> float | None:
+        """Loss when one record is added or removed; None for sized data."""
+        return float_above(_unsized_range(self.level) / Fraction(self.scale)) if self.size is None else None
+
+    @property
+    def replace_one(self) -> float:
+        """Loss when one record is replaced."""
+        if self.size is None:
+            return float_above(2 * _unsized_range(self.level) / Fraction(self.scale))
+        return float_above(2 / Fraction(self.scale))
+
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """Draw the index of one candidate with OpenDP's private quantile."""
+        return int(self._measurement(len(counts))(_records(counts)))
+
+    def privacy_map(self, distance: int) -> float:
+        """OpenDP's own statement of the loss at a symmetric distance: 1 add or remove, 2 replace."""
+        return float(self._measurement(2).map(distance))
+
+    def _measurement(self, m: int) -> Any:
+        import opendp.prelude as dp
+
+        return with_contrib(
+            lambda: dp.m.make_private_quantile(
+                *_space(self.size), dp.max_divergence(), list(range(m)), alpha=float(self.level), scale=self.scale
+            )
+        )
+
+    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> None:
+        """None: no coverage is guaranteed."""
+        return
+
+    def rank_law(self, n: int, m: int) -> RankLaw | None:
+        """None: nothing is guaranteed about the rank."""
+        return None
+
+    def coverage_at_most(self, n: int, m: int) -> float:
+        """1: no upper bound is claimed either."""
+        return 1.0
+
+
+def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> OpenDPQuantile:
+    """The mechanism with the smallest noise whose loss per record is at most epsilon.
+
+    Under replace-one if `size` is given, under add/remove if it is None.
+    """
+    distance = _unsized_range(level) if size is None else Fraction(2)
+    scale = float(distance) / epsilon
+    while distance > Fraction(scale) * Fraction(epsilon):
+        scale = float(np.nextafter(scale, np.inf))
+    return OpenDPQuantile(level, size, scale)
+
+
+def quantile_scores(counts: NDArray[np.int64], level: float, size: int | None = None) -> NDArray[np.float64]:
+    """OpenDP's scores of all candidates (`make_quantile_score_candidates`), as fractions; larger is better.
+
+    Examples
+    --------
+    >>> quantile_scores(np.array([1, 1, 1, 1, 1]), 0.5)
+    array([-2., -1., -0., -1., -2.])
+    """
+    import opendp.prelude as dp
+
+    domain, metric = _space(size)
+    candidates = list(range(len(counts)))
+    scorer = with_contrib(lambda: dp.t.make_quantile_score_candidates(domain, metric, candidates, level))
+    losses = np.array(scorer(_records(counts)), dtype=np.float64)
+    # OpenDP multiplies by a denominator; the map of two additions tells which.
+    unit = scorer.map(2) / (2 * max(level, 1 - level)) if size is None else scorer.map(2)
+    scores: NDArray[np.float64] = -losses / unit
+    return scores
+
+
+def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+
+
+def _space(size: int | None) -> tuple[Any, Any]:
+    import opendp.prelude as dp
+
+    atoms = dp.atom_domain(T="i64")
+    domain = dp.vector_domain(atoms) if size is None else dp.vector_domain(atoms, size=size)
+    return domain, dp.symmetric_distance()
+
+
+def _unsized_range(level: Fraction) -> Fraction:
+    """Twice max(level, 1 - level), rounded up to the 1/10000 in which OpenDP counts for unsized data."""
+    return 2 * Fraction(math.ceil(max(level, 1 - level) * 10_000), 10_000)

@@ -1,0 +1,129 @@
+"""All methods by name: one call each, statements that survive JSON and cannot be inflated, claims that hold."""
+
+import hashlib
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.mechanisms.interface import MECHANISMS
+
+SCORES = np.random.default_rng(0).random(1000)
+FEW = confide.Candidates.unit(40)
+NEIGHBORS = {"pps": "replace_one", "pps-laplace": "replace_one", "none": "replace_one"}
+CLAIMING = [name for name in MECHANISMS if name != "opendp-quantile"]
+
+
+def run(name, scores=SCORES, **options):
+    options = {"candidates": FEW, "neighbors": NEIGHBORS.get(name, "add_remove"), **options}
+    return confide.calibrate(scores, 0.1, None if name == "none" else 3.0, mechanism=name, **options)
+
+
+def resealed(released, change):
+    """The calibration's JSON after a change, with a fresh checksum."""
+    content = json.loads(released.to_json())
+    del content["sha256"]
+    change(content)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**content, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_json_round_trip(name):
+    released = run(name)
+    assert released.mechanism.name == name
+    assert confide.Calibration.from_json(released.to_json()) == released
+    assert ("method: " in str(released)) == (name != "slopes")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["guarantee"].update(coverage=0.95),
+        lambda c: c["guarantee"].update(kind="training_conditional", delta=0.05, coverage=0.9),
+        lambda c: c["privacy"].update(epsilon=0.1),
+        lambda c: c["privacy"].update(replace_one=0.1),
+        lambda c: c["privacy"].update(claimed=0.1),
+        lambda c: c["mechanism"].update(name="another"),
+        lambda c: c["mechanism"].update(scale=-1.0) if "scale" in c["mechanism"] else c["mechanism"].update(rank=0),
+        lambda c: c["mechanism"].update(extra=1),
+    ],
+)
+def test_inflated_claims_are_refused(name, change):
+    with pytest.raises(confide.FormatError):
+        confide.Calibration.from_json(resealed(run(name), change))
+
+
+def test_own_scores_as_candidates_belong_to_no_privacy_only():
+    with pytest.raises(confide.FormatError):
+        confide.Calibration.from_json(
+            resealed(run("pps"), lambda c: c["candidates"].update(recipe={"kind": "scores"}, size=1001))
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "slopes"])
+@pytest.mark.parametrize(
+    "option", [{"delta": 0.1}, {"shift": 3.0}, {"slopes": (1, 1)}, {"selector": "exponential"}, {"rho": 0.1}]
+)
+def test_options_of_slopes_are_refused(name, option):
+    with pytest.raises(confide.InputError, match="must be left out"):
+        run(name, **option)
+
+
+def test_methods_that_need_a_public_n_say_so():
+    for name in ("pps", "pps-laplace"):
+        with pytest.raises(confide.InputError, match="neighbors must be 'replace_one'"):
+            run(name, neighbors="add_remove")
+    with pytest.raises(confide.InputError, match="mechanism must be one of"):
+        run("best")
+
+
+def test_losses_are_stated_in_every_unit():
+    pps = run("pps").privacy
+    assert pps.claimed == pytest.approx(3.0)
+    assert pps.epsilon == pps.replace_one < 0.6 * pps.claimed
+    assert pps.rho == pytest.approx(pps.epsilon**2 / 8)
+    assert "the published analysis states 3" in str(pps)
+    for name in ("noisy-histogram", "opendp-quantile"):
+        secret = run(name).privacy
+        assert secret.add_remove == pytest.approx(3.0)
+        assert secret.replace_one == pytest.approx(6.0)
+        public = run(name, neighbors="replace_one").privacy
+        assert public.add_remove is None
+        assert public.replace_one == pytest.approx(3.0)
+    assert run("pps", records_per_person=2).privacy.claimed == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("name", CLAIMING)
+def test_conditional_statement(name):
+    released = run(name)
+    if name == "noisy-histogram":
+        with pytest.raises(confide.InputError, match="no training-conditional statement"):
+            released.conditional_coverage(0.05, 1000)
+        released = run(name, neighbors="replace_one")
+    assert 0.7 < released.conditional_coverage(0.05, 1000 if name == "slopes" else None) < 1
+
+
+ATOMS = {
+    "uniform": lambda rng, size: rng.random(size),
+    "atoms": lambda rng, size: np.where(rng.random(size) < 0.85, 0.2, 0.9),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMING)
+@pytest.mark.parametrize("scores", ATOMS)
+def test_every_claim_holds(name, scores):
+    """One fresh point per calibration, exact binomial test at level 1e-6; the release's own claim is tested."""
+    rng, hits, claim = np.random.default_rng(13), 0, 0.0
+    for _ in range(300):
+        points = ATOMS[scores](rng, 1001)
+        released = run(name, points[1:])
+        hits += points[0] <= released.threshold
+        claim = released.coverage
+    assert claim >= 0.9 or name == "none"
+    assert stats.binomtest(hits, 300, claim, alternative="less").pvalue > 1e-6
+    assert not math.isinf(released.threshold)
