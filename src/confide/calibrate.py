@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -222,6 +223,7 @@ def check_candidates(candidates: Candidates) -> Candidates:
     return candidates
 
 
+@lru_cache(maxsize=1)
 def library_versions() -> dict[str, str]:
     """Versions of the libraries that take part in a release."""
     from importlib.metadata import version

@@ -8,9 +8,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confide.checks import positive_integer
 from confide.errors import InputError
@@ -19,6 +18,9 @@ from confide.guarantee.statement import Guarantee
 from confide.mechanisms.interface import Mechanism
 from confide.privacy import PrivacyStatement
 from confide.rationals import Level, exact_level
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -159,15 +161,19 @@ class Calibration:
 
         return loads(text)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
+        from pathlib import Path
+
         from confide.files import write_text
 
         write_text(Path(path), self.to_json(), overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Calibration":
+    def load(cls, path: "str | Path") -> "Calibration":
         """Read a file written by `save`."""
+        from pathlib import Path
+
         from confide.files import read_text
 
         return cls.from_json(read_text(Path(path)))

@@ -4,7 +4,6 @@ The number of candidates m costs only about ln(m) ranks, so candidates are spent
 asked for clipping bounds. Values are rounded to twelve significant digits, so that every machine has the same ones.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -80,6 +79,8 @@ class Candidates:
     @property
     def digest(self) -> str:
         """SHA-256 of the edges: histograms add only if theirs agree."""
+        import hashlib
+
         return hashlib.sha256(self.edges.astype("<f8").tobytes()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
