@@ -32,6 +32,16 @@ def test_import_loads_few_modules_beyond_numpy(loaded):
     assert not added & set(EXPENSIVE_STANDARD)
 
 
+def test_import_loads_no_more_of_numpy_than_numpy_does():
+    """An annotation such as np.random.Generator would load numpy's random package."""
+    program = "import {}, sys; print(*[name for name in sys.modules if name.startswith('numpy.random')])"
+    for module in ("numpy", "confide"):
+        done = subprocess.run(
+            [sys.executable, "-c", program.format(module)], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == []
+
+
 def test_prediction_loads_nothing_heavy():
     """Who only predicts needs neither the privacy library nor scipy; reading a calibration does."""
     program = """import confide, numpy as np

@@ -82,7 +82,7 @@ def rank_law(
     top = math.ceil(target)
     reach = math.ceil((math.log(m) - math.log(_NEGLIGIBLE)) / slope)
     step = max(1, int(0.02 / slope))
-    ranks = np.arange(top, max(0, top - reach), -step, dtype=np.int64)[::-1]
+    ranks = np.arange(top, max(0, top - reach - 1), -step, dtype=np.int64)[::-1]
     at_least = 1 - tail(target - ranks + 1, slope, m, selector)
     return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
 

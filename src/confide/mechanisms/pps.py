@@ -183,7 +183,7 @@ def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
     return min(options, key=lambda g: adjusted_level(n, alpha, epsilon, m, g))
 
 
-def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: np.random.Generator, options: int = 50) -> int:
+def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Generator", options: int = 50) -> int:
     """The number of bins that minimises the mean threshold on simulated uniform scores, Algorithm 5.
 
     The mean is taken exactly over the mechanism's law, and the scores are public simulations: no private data.
