@@ -47,7 +47,7 @@ def run() -> None:
         target(axes[0, column])
         axes[0, column].set_title(data.name)
         tables += table(data, results)
-    axes[0, 0].legend(fontsize=8)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8.5)
     save(fig, "figure4")
     write_docs("figure4.md", PAGE + "\n".join(tables) + "\n")
 

@@ -38,7 +38,7 @@ def run() -> None:
         target(axes[0, column])
         axes[0, column].set_title(data.name)
         tables += table(data, results)
-    axes[0, 1].legend(fontsize=8)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8.5)
     save(fig, "figure5")
     write_docs("figure5.md", PAGE + "\n".join(tables) + "\n")
 

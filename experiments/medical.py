@@ -25,7 +25,7 @@ def run() -> None:
             lambda data=data, n=n: study(data, METHODS, n, EPSILON, BINS, SPLITS),
         )
         tqdm.write(f"{data.name}: done")
-        top = max(max(r["size"]) for r in result.values())
+        top = max(np.quantile(r["size"], 0.995) for r in result.values())
         bottom = min(min(r["size"]) for r in result.values())
         for column, (key, limits) in enumerate((("coverage", (0.86, 1.0)), ("size", (bottom, top)))):
             axis = axes[row, column]

@@ -91,9 +91,7 @@ def train(
             grad_sample_mode="ghost",
         )
         for _ in tqdm(range(epochs), desc="DP-SGD"):
-            with BatchMemoryManager(
-                data_loader=sampled, max_physical_batch_size=1024, optimizer=private
-            ) as physical:
+            with BatchMemoryManager(data_loader=sampled, max_physical_batch_size=1024, optimizer=private) as physical:
                 for x, y in physical:
                     private.zero_grad()
                     clipped(wrapped(x), y).backward()

@@ -113,9 +113,10 @@ def test_secret_noisy_histogram_is_simulated_too():
     p = laws.law(mechanism, COUNTS, np.random.default_rng(0), draws=400_000)
     drawn = np.bincount([mechanism.choose(COUNTS) for _ in range(2000)], minlength=len(COUNTS))
     keep = 2000 * p >= 10
-    assert stats.chisquare(
-        np.append(drawn[keep], drawn[~keep].sum()), 2000 * np.append(p[keep], p[~keep].sum())
-    ).pvalue > 1e-6
+    assert (
+        stats.chisquare(np.append(drawn[keep], drawn[~keep].sum()), 2000 * np.append(p[keep], p[~keep].sum())).pvalue
+        > 1e-6
+    )
 
 
 def test_scattering_is_a_fixed_function_of_one_image():

@@ -210,8 +210,8 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 25) -> 
     """A number of bins near (n epsilon)^(2/3), the subject of version 1's Algorithm 5.
 
     For uniform scores the threshold is the level plus half a bin. That sum is minimised over multiples of the order,
-    with the walk's quantile by the reflection principle, P(max |walk| > x) near 4 P(N > x/(scale sqrt(2 m))): it touches
-    efficiency only, and depends on public numbers only.
+    with the walk's quantile by the reflection principle, P(max |walk| > x) near 4 P(N > x/(scale sqrt(2 m))): it
+    touches efficiency only, and depends on public numbers only.
 
     Examples
     --------
