@@ -52,11 +52,12 @@ def train(
     clip: float = 0.1,
     seed: int = 0,
     secure: bool = False,
+    accountant: str = "prv",
 ) -> dict[str, float]:
     """Train in place by SGD, or by DP-SGD if `epsilon` is given; the loss that was spent is returned.
 
     Opacus chooses the noise so that `epochs` epochs of Poisson-sampled batches satisfy (epsilon, delta)-differential
-    privacy for adding or removing one record. `seed` makes runs repeatable, which is for experiments: a model that is
+    privacy for adding or removing one record; `accountant` is Opacus' `"prv"` (tight) or `"rdp"` (fast). `seed` makes runs repeatable, which is for experiments: a model that is
     to be published needs `secure=True` (and torchcsprng) and no seed.
     """
     torch.manual_seed(seed)
@@ -77,7 +78,7 @@ def train(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about seeding, and about hooks of torch
-        engine = PrivacyEngine(secure_mode=secure)
+        engine = PrivacyEngine(accountant=accountant, secure_mode=secure)
         # Ghost clipping: the norm of each gradient without the gradient itself, which a linear layer makes cheap.
         wrapped, private, clipped, sampled = engine.make_private_with_epsilon(
             module=model,
