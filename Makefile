@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check bench lock clean
+.PHONY: demo test test-long check bench experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,8 +30,18 @@ bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
 
+extras: $(VENV)/.extras  ## PyTorch, Opacus and matplotlib, for the experiments and their tests
+
+$(VENV)/.extras: $(READY) requirements/extras.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/extras.txt
+	touch $@
+
+experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
+	$(BIN)/python -m experiments
+
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile --universal --python-version 3.11 pyproject.toml --group dev -o requirements/dev.txt --no-header --no-annotate --no-emit-index-url --upgrade
+	uv pip compile --universal --python-version 3.11 pyproject.toml --extra experiments -c requirements/dev.txt --no-header --no-annotate --no-emit-index-url --quiet | grep -vE "^(nvidia|cuda|triton)" > requirements/extras.txt  # pip adds what the machine needs
 
 clean:
 	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache dist
