@@ -37,11 +37,12 @@ def tail(deficit: NDArray[Any], slope: float, m: int, selector: Selector) -> NDA
     >>> tail(np.array([5.0, 10.0]), 1.0, 100, "permute_and_flip").round(5)
     array([0.27071, 0.00224])
     """
-    p = np.exp(-slope * np.asarray(deficit, dtype=np.float64))
+    with np.errstate(under="ignore"):
+        p = np.exp(-slope * np.asarray(deficit, dtype=np.float64))
     if selector == "exponential":
         worst: NDArray[np.float64] = (m - 1) * p / (1 + (m - 1) * p)
         return worst
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         closed = 1 + np.expm1(m * np.log1p(-p)) / (m * p)
     # For small mp the closed form loses its digits; the series alternates, so its first term is an upper bound.
     return np.where(m * p < 1e-5, (m - 1) * p / 2, closed)
@@ -113,7 +114,6 @@ def marginal_coverage(n: int, target: float, slope: float, m: int, selector: Sel
     return float(np.sum(np.minimum(ranks, n + 1) * probabilities)) / (n + 1)
 
 
-@np.errstate(under="ignore")
 def conditional_failure(n: int, level: float, target: float, slope: float, m: int, selector: Selector) -> float:
     """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem 2b).
 
@@ -127,6 +127,7 @@ def conditional_failure(n: int, level: float, target: float, slope: float, m: in
     return law_failure(rank_law(target, slope, m, selector), n, level)
 
 
+@np.errstate(under="ignore")
 def law_failure(law: RankLaw, n: int, level: float) -> float:
     """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem 2b).
 
