@@ -30,7 +30,7 @@ bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
 
-extras: $(VENV)/.extras  ## PyTorch, Opacus and matplotlib, for the experiments and their tests
+extras: $(VENV)/.extras  ## every optional package: PyTorch, Flower, matplotlib, ...
 
 $(VENV)/.extras: $(READY) requirements/extras.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/extras.txt
@@ -39,9 +39,13 @@ $(VENV)/.extras: $(READY) requirements/extras.txt
 experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
 	$(BIN)/python -m experiments
 
-lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
-	uv pip compile --universal --python-version 3.11 pyproject.toml --group dev -o requirements/dev.txt --no-header --no-annotate --no-emit-index-url --upgrade
-	uv pip compile --universal --python-version 3.11 pyproject.toml --extra experiments -c requirements/dev.txt --no-header --no-annotate --no-emit-index-url --quiet | grep -vE "^(nvidia|cuda|triton)" > requirements/extras.txt  # pip adds what the machine needs
+COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
+
+lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip adds what the machine's GPU needs
+	$(COMPILE) pyproject.toml --group dev --all-extras --upgrade -o requirements/all.txt
+	$(COMPILE) pyproject.toml --group dev -c requirements/all.txt -o requirements/dev.txt
+	grep -vxFf requirements/dev.txt requirements/all.txt | grep -vE "^(confide|nvidia|cuda|triton)" > requirements/extras.txt
+	rm requirements/all.txt
 
 clean:
 	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache dist
