@@ -72,7 +72,9 @@ def calibrate_levels(
     """
     levels = [exact_level("alphas", alpha) for alpha in alphas]
     if not levels or len(set(levels)) != len(levels):
-        raise InputError(f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different")
+        raise InputError(
+            f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different"
+        )
     parts = _divide(epsilon, rho, _shares(shares, len(levels)))
     array = as_vector("scores", scores)
     found = {
@@ -224,7 +226,7 @@ def calibrate_sides(
 
 def _divide(
     epsilon: float | None, rho: float | None, shares: Sequence[Fraction], *, replaced: bool = False
-) -> list[dict[str, float | None]]:
+) -> list[dict[str, Any]]:
     """Keyword arguments for `calibrate` per share; half of epsilon, or a quarter of rho, if two groups may change."""
     if epsilon is None and rho is None:
         return [{} for _ in shares]
@@ -240,7 +242,9 @@ def _shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
         return [Fraction(1, count)] * count
     exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
     if len(exact) != count or sum(exact) != 1:
-        raise InputError(f"shares must be {count} positive numbers that sum to one; found {len(exact)}, sum {sum(exact)}")
+        raise InputError(
+            f"shares must be {count} positive numbers that sum to one; found {len(exact)}, sum {sum(exact)}"
+        )
     return exact
 
 

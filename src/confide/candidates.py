@@ -121,8 +121,8 @@ class Candidates:
 
         Examples
         --------
-        >>> Candidates.mass(3, 3).values.round(3)
-        array([0.000e+00, 9.690e-01, 1.000e+00, 1.000e+00, 1.010e+00, 1.001e+03, inf])
+        >>> [f"{value:.4g}" for value in Candidates.mass(3, 3).values]
+        ['1e-06', '0.9693', '1', '1', '1', '1.01', '1001', 'inf']
         """
         below = positive_integer("below", below, most=MOST_CANDIDATES)
         beyond = positive_integer("beyond", beyond, most=MOST_CANDIDATES)

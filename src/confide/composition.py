@@ -60,9 +60,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
         alone = max(p.replace_one for p in parts)
         squares = losses[0] ** 2 if neighbors == "add_remove" else max(sum(x**2 for x in losses[:2]), alone**2)
         rho = records**2 * squares / 8
-    return replace(
-        first, neighbors=neighbors, epsilon=epsilon, add_remove=losses[0], replace_one=replaced, rho=rho
-    )
+    return replace(first, neighbors=neighbors, epsilon=epsilon, add_remove=losses[0], replace_one=replaced, rho=rho)
 
 
 def shares_of(epsilon: float, shares: Sequence[Fraction]) -> list[float]:

@@ -190,7 +190,13 @@ def size_coverage(
     (('0', '1', '2+'), array([nan,  0.,  1.]))
     """
     edges = np.asarray(bins)
-    if edges.ndim != 1 or not edges.size or edges.dtype.kind not in "iu" or (np.diff(edges) <= 0).any() or edges[0] != 0:
+    if (
+        edges.ndim != 1
+        or not edges.size
+        or edges.dtype.kind not in "iu"
+        or (np.diff(edges) <= 0).any()
+        or edges[0] != 0
+    ):
         raise InputError("bins must be increasing integers that begin with 0")
     y = as_labels("labels", labels, len(sets), sets.mask.shape[1], sets.classes)
     ends = [*(edges[1:] - 1).tolist(), None]

@@ -84,7 +84,7 @@ def _read(content: dict[str, Any], expected: type[Kind]) -> Kind:
         levels: dict[Fraction, Calibration] = {exact_level("alpha", str(name)): part for name, part in parts.items()}
         release = LevelCalibration(levels)
     elif expected is GroupCalibration:
-        by = one_of("by", content["by"], ("group", "class"))
+        by: Any = one_of("by", content["by"], ("group", "class"))
         release = GroupCalibration(by, one_of("neighbors", content["neighbors"], NEIGHBORS), parts)
     elif expected is RiskCalibration:
         release = RiskCalibration(content["loss"], content["bound"], parts["critical"])

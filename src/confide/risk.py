@@ -230,7 +230,8 @@ def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.fl
     array([0.5])
     """
     true = _truth(truth, sets.mask.shape)
-    return (true & ~sets.mask).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
+    rate: NDArray[np.float64] = (true & ~sets.mask).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
+    return rate
 
 
 def _truth(truth: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -162,7 +162,9 @@ def predict_set(
     threshold: float | NDArray[np.float64]
     per_class = isinstance(calibration, GroupCalibration) and calibration.by == "class"
     if isinstance(calibration, GroupCalibration):
-        threshold = calibration.class_thresholds(names, p.shape[1]) if per_class else calibration.look_up(groups, len(p))
+        threshold = (
+            calibration.class_thresholds(names, p.shape[1]) if per_class else calibration.look_up(groups, len(p))
+        )
     else:
         threshold = calibration.threshold
     if groups is not None and (per_class or not isinstance(calibration, GroupCalibration)):

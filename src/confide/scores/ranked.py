@@ -153,7 +153,9 @@ def _first_beyond(
     crossed, first = beyond[:, -1], beyond.argmax(axis=1)
     value = top[np.arange(n), first]
     if rule.family == "aps" and not np.all(u == 1):
-        value = np.where(_group_fits(p, top, mass, value, u, threshold, rule), np.nextafter(value, p.dtype.type(-1)), value)
+        value = np.where(
+            _group_fits(p, top, mass, value, u, threshold, rule), np.nextafter(value, p.dtype.type(-1)), value
+        )
     return crossed, value
 
 

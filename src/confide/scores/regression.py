@@ -123,7 +123,9 @@ def _quantile_pairs(predictions: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"predictions must have shape (n, 2), lower and upper quantiles; found shape {pairs.shape}")
     wrong = np.flatnonzero(~np.isfinite(pairs).all(axis=1))
     if wrong.size:
-        raise InputError(f"predictions must be finite; found {wrong.size} rows that are not, the first at row {wrong[0]}")
+        raise InputError(
+            f"predictions must be finite; found {wrong.size} rows that are not, the first at row {wrong[0]}"
+        )
     return pairs
 
 
@@ -161,9 +163,7 @@ def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NDArr
     return interval_score(predictions, targets, "absolute_residual")
 
 
-def normalised_residual_score(
-    predictions: ArrayLike, targets: ArrayLike, difficulty: ArrayLike
-) -> NDArray[np.float64]:
+def normalised_residual_score(predictions: ArrayLike, targets: ArrayLike, difficulty: ArrayLike) -> NDArray[np.float64]:
     """Residual in units of an estimated difficulty, |y - f(x)| / sigma(x).
 
     Papadopoulos, Gammerman and Vovk, "Normalized nonconformity measures for regression conformal prediction", 2008;

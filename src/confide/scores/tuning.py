@@ -102,13 +102,8 @@ def _refuse_same(tuning: NDArray[Any], calibration: NDArray[Any]) -> None:
         "tune on other records: parameters fitted to the calibration records make each score depend on all of them, "
         "which voids the privacy loss and the coverage"
     )
-    if np.may_share_memory(tuning, calibration):
-        try:
-            shared = np.shares_memory(tuning, calibration, max_work=1000)
-        except np.exceptions.TooHardError:
-            shared = True
-        if shared:
-            raise InputError(f"probabilities and calibration must not be the same records; found shared memory; {remedy}")
+    if np.shares_memory(tuning, calibration):
+        raise InputError(f"probabilities and calibration must not be the same records; found shared memory; {remedy}")
     if tuning.shape[1] == calibration.shape[1]:
         one, other = ({row.tobytes() for row in np.asarray(a, dtype=np.float64)} for a in (tuning, calibration))
         if one <= other or other <= one:
