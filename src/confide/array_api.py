@@ -151,7 +151,7 @@ def refuse_outside(xp: Any, p: Any) -> None:
 def _lac(xp: Any, p: Any, threshold: float) -> Any:
     if not 0 <= threshold < 1:
         return xp.full(p.shape, threshold >= 1, dtype=xp.bool, device=_device(p))
-    size = {"float64": np.float64, "float16": np.float16}.get(str(p.dtype).rsplit(".", 1)[-1], np.float32)
+    size: Any = {"float64": np.float64, "float16": np.float16}.get(str(p.dtype).rsplit(".", 1)[-1], np.float32)
     # bfloat16 numbers are float32 numbers: the smallest of float32 separates them as well, once they are widened.
     lowest = float(smallest_probability(threshold, np.dtype(size)))
     wide = p if str(p.dtype).rsplit(".", 1)[-1] != "bfloat16" else xp.astype(p, xp.float32)

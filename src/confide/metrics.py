@@ -1,6 +1,4 @@
-"""Coverage with its exact confidence interval, as a whole, by class, by set size. All of it is computed from labels and
-is not private.
-"""
+"""Coverage with its exact confidence interval, as a whole, by class, by set size. Not private: it uses labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots in one call, with matplotlib (the extra `plots`). Those of coverage are computed from labels, so not private."""
+"""Plots in one call, with matplotlib (the extra `plots`). Coverage plots use labels: not private."""
 
 from typing import TYPE_CHECKING, Any
 

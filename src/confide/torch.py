@@ -4,7 +4,7 @@ A score of each record and nothing else is brought to the processor's memory whi
 while predicting, large tensors stay on their device and only the sets come back, as tensors.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
 import torch
@@ -184,7 +184,7 @@ class _Bar:
 
     def __enter__(self) -> Iterable[Any]:
         self.bar.start()
-        total = len(self.loader) if hasattr(self.loader, "__len__") else None
+        total = len(self.loader) if isinstance(self.loader, Sized) else None
         return self.bar.track(self.loader, total=total, description="Calibrating")
 
     def __exit__(self, *_: object) -> None:

@@ -58,7 +58,7 @@ def magic(classes: int) -> float:
     Examples
     --------
     >>> magic(1000), (0.1 + magic(1000)) - magic(1000)
-    (1024.0, 0.10000000000002274)
+    (1024.0, 0.09999999999990905)
     """
     return float(2 ** int(classes).bit_length())
 

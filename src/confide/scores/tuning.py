@@ -68,7 +68,7 @@ def tune_raps(
     Raises
     ------
     InputError
-        If tuning and calibration records are the same, there are too few records for the level, or an argument is wrong.
+        If tuning and calibration records are the same, or too few for the level, or an argument is wrong.
 
     Examples
     --------
