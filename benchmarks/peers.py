@@ -40,7 +40,9 @@ def measure(python, folder, library, score):
         [python, str(WORKER), folder, library, score], capture_output=True, text=True, check=False, timeout=900
     )
     if done.returncode:
-        print(f"{library} {score}: {done.stderr.strip().splitlines()[-1] if done.stderr else 'failed'}", file=sys.stderr)
+        print(
+            f"{library} {score}: {done.stderr.strip().splitlines()[-1] if done.stderr else 'failed'}", file=sys.stderr
+        )
         return None
     return json.loads(done.stdout.strip().splitlines()[-1])
 
@@ -107,9 +109,7 @@ def lac_parts(folder, runs=9):
         "gather": lambda: 1 - p_cal[rows, y_cal],
         "gather and partition": lambda: np.partition(1 - p_cal[rows, y_cal], 27000),
         "lac_score": lambda: confide.lac_score(p_cal, y_cal),
-        "lac_score and calibrate": lambda: confide.calibrate(
-            confide.lac_score(p_cal, y_cal), 0.1, 1.0, score="lac"
-        ),
+        "lac_score and calibrate": lambda: confide.calibrate(confide.lac_score(p_cal, y_cal), 0.1, 1.0, score="lac"),
         "comparison, preallocated": lambda: np.greater_equal(p, cut, out=out),
         "comparison, new memory": lambda: p >= cut,
         "predict_set, preallocated": lambda: confide.predict_set(p, released, out=out),

@@ -153,8 +153,14 @@ class Puncc:
 
         pairs = {
             "lac": lambda: (scores.lac_score, sets.lac_set),
-            "aps": lambda: (scores.raps_score_builder(lambd=0, k_reg=1, rand=False), sets.raps_set_builder(lambd=0, k_reg=1, rand=False)),
-            "raps": lambda: (scores.raps_score_builder(lambd=PENALTY, k_reg=K_REG, rand=False), sets.raps_set_builder(lambd=PENALTY, k_reg=K_REG, rand=False)),
+            "aps": lambda: (
+                scores.raps_score_builder(lambd=0, k_reg=1, rand=False),
+                sets.raps_set_builder(lambd=0, k_reg=1, rand=False),
+            ),
+            "raps": lambda: (
+                scores.raps_score_builder(lambd=PENALTY, k_reg=K_REG, rand=False),
+                sets.raps_set_builder(lambd=PENALTY, k_reg=K_REG, rand=False),
+            ),
         }
         score_function, set_function = pairs[score]()
         self.calibrator = BaseCalibrator(nonconf_score_func=score_function, pred_set_func=set_function)

@@ -1,6 +1,6 @@
 """From a threshold to prediction sets {y : score(x, y) <= threshold} and intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_labels, as_probabilities, class_names
 from confide.calibration import Calibration
 from confide.errors import InputError, InputTypeError
-from confide.multiple import GroupCalibration, SidesCalibration
+from confide.multiple import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores.classification import Uniforms, set_mask
 from confide.scores.kinds import score_kind
 from confide.scores.regression import interval_ends
@@ -233,10 +233,8 @@ def predict_interval(
 def _score_of(calibration: Any, task: str, unnamed: str) -> str:
     """The score to compute: the one that the calibration names, or `unnamed`; another task is refused."""
     if not isinstance(calibration, Calibration | GroupCalibration):
-        kinds = "confide.Calibration or confide.GroupCalibration"
-        if isinstance(calibration, Mapping):
-            raise InputTypeError(f"calibration must be a {kinds}; found a mapping; choose one of its members")
-        raise InputTypeError(f"calibration must be a {kinds}; found {type(calibration).__name__}")
+        hint = "; choose one of its levels" if isinstance(calibration, LevelCalibration) else ""
+        raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}{hint}")
     if calibration.score is None:
         return unnamed
     other = score_kind(calibration.score).task

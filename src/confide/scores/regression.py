@@ -51,7 +51,7 @@ def interval_score(
     y = finite_vector("targets", targets)
     if len(center) != len(y):
         raise InputError(f"targets must have as many entries as predictions; found {len(y)} for {len(center)}")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         if kind.family in ("cqr", "cqr_low", "cqr_high"):
             below, above = center[:, 0] - y, y - center[:, 1]
             chosen = {"cqr": np.maximum(below, above), "cqr_low": below, "cqr_high": above}
@@ -76,8 +76,8 @@ def interval_ends(
     """
     kind = regression_kind(score)
     center, scale = centers(kind, predictions, difficulty)
-    reach: Any = np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
+        reach: Any = np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf)
         if center.ndim == 2:
             lower, upper = center[:, 0] - reach, center[:, 1] + reach
             if kind.family == "cqr_low":
