@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check bench lock clean
+.PHONY: demo test test-long check bench bench-peers lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,10 @@ check: $(READY)  ## lint and strict types
 bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
+
+bench-peers: $(READY)  ## speed, memory, coverage and set size beside other conformal libraries
+	test -x .venv-peers/bin/python || benchmarks/peers_setup.sh $(PYTHON) .venv-peers
+	$(BIN)/python -m benchmarks.peers .venv-peers/bin/python
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile --universal --python-version 3.11 pyproject.toml --group dev -o requirements/dev.txt --no-header --no-annotate --no-emit-index-url --upgrade

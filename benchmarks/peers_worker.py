@@ -147,9 +147,9 @@ class Mapie:
 
 class Puncc:
     def __init__(self, score):
-        from deel.puncc.api.calibration import BaseCalibrator
         from deel.puncc.api import nonconformity_scores as scores
         from deel.puncc.api import prediction_sets as sets
+        from deel.puncc.api.calibration import BaseCalibrator
 
         pairs = {
             "lac": lambda: (scores.lac_score, sets.lac_set),

@@ -247,7 +247,7 @@ def test_threads_may_calibrate_at_once():
         try:
             for _ in range(40):
                 confide.calibrate(SCORES, 0.1, 5.0, candidates=UNIT)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]

