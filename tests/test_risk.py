@@ -65,7 +65,7 @@ def test_critical_thresholds_have_the_loss_as_their_tail():
 
 
 def test_false_negative_rate_by_simulation():
-    """One fresh record per release: its mean loss stays below the level (one-sided t bound at 1e-4), sets stay small."""
+    """One fresh record per release: its mean loss stays below the level (normal bound at 1e-4), sets stay small."""
     rng = np.random.default_rng(1)
     losses, sizes = [], []
     for _ in range(400):

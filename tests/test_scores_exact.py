@@ -1,4 +1,4 @@
-"""One score per record: calibration, all scores, sets and tensors agree bit for bit, and with a loop over the formula."""
+"""One score per record: calibration, sets and tensors agree bit for bit, and with a loop over the formula."""
 
 import math
 
