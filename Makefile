@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check bench experiments extras lock clean
+.PHONY: demo test test-long check bench bench-peers experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,10 @@ check: $(READY)  ## lint and strict types
 bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
+
+bench-peers: $(READY)  ## speed, memory, coverage and set size beside other conformal libraries
+	test -x .venv-peers/bin/python || benchmarks/peers_setup.sh $(PYTHON) .venv-peers
+	$(BIN)/python -m benchmarks.peers .venv-peers/bin/python
 
 extras: $(VENV)/.extras  ## every optional package: PyTorch, Flower, matplotlib, ...
 

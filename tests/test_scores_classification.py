@@ -10,7 +10,9 @@ from hypothesis.extra import numpy as hnp
 
 import confide
 from confide.scores.classification import lac_mask, smallest_probability
-from confide.scores.kinds import ABSOLUTE_RESIDUAL, LAC, score_kind
+from confide.scores.kinds import score_kind
+
+LAC, ABSOLUTE_RESIDUAL = score_kind("lac"), score_kind("absolute_residual")
 
 DTYPES = [np.float16, np.float32, np.float64]
 

@@ -192,8 +192,16 @@ def test_predictions_are_checked():
 @pytest.mark.parametrize(
     ("predict", "made_for", "hint"),
     [
-        (lambda c: confide.predict_set([[0.5]], c), "absolute_residual", "computes 'lac'; use predict_interval"),
-        (lambda c: confide.predict_interval([0.5], c), "lac", "computes 'absolute_residual'; use predict_set"),
+        (
+            lambda c: confide.predict_set([[0.5]], c),
+            "absolute_residual",
+            "which predict_set does not compute; use predict_interval",
+        ),
+        (
+            lambda c: confide.predict_interval([0.5], c),
+            "lac",
+            "which predict_interval does not compute; use predict_set",
+        ),
         (lambda c: confide.predict_set([[0.5]], c), "mine", "compute that score for every label"),
         (lambda c: confide.predict_interval([0.5], c), "mine", "compute that score for every label"),
     ],

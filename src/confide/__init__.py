@@ -14,38 +14,107 @@ Examples
 (5, 3)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from confide.calibrate import calibrate, calibrate_histogram
+from confide.calibrate_several import calibrate_groups, calibrate_levels, calibrate_sides
 from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.errors import ConfideError, CoverageWarning, FormatError, InputError, InputTypeError
 from confide.guarantee.statement import Guarantee
 from confide.histogram import ScoreHistogram
-from confide.metrics import CoverageEstimate, coverage
+from confide.metrics import CoverageEstimate, CoverageTable, class_coverage, coverage, group_coverage, size_coverage
+from confide.multiple import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.planning import Plan, plan
 from confide.privacy import PrivacyStatement
-from confide.scores import absolute_residual_score, lac_score
+from confide.risk import (
+    RiskCalibration,
+    calibrate_false_negatives,
+    calibrate_losses,
+    false_negative_rate,
+    predict_labels,
+)
+from confide.scores import (
+    absolute_residual_score,
+    all_scores,
+    aps_score,
+    class_score,
+    cqr_score,
+    gamma_score,
+    interval_score,
+    lac_score,
+    margin_score,
+    normalised_residual_score,
+    raps_score,
+    saps_score,
+    score_name,
+    top_k_score,
+    tune_raps,
+)
 from confide.sets import PredictionSets, predict_interval, predict_set
+
+if TYPE_CHECKING:
+    from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
 
 __all__ = [
     "Calibration",
     "Candidates",
     "ConfideError",
     "CoverageEstimate",
+    "CoverageTable",
     "CoverageWarning",
     "FormatError",
+    "GroupCalibration",
     "Guarantee",
     "InputError",
     "InputTypeError",
+    "LevelCalibration",
     "Plan",
     "PredictionSets",
     "PrivacyStatement",
+    "PrivateConformalClassifier",
+    "PrivateConformalRegressor",
+    "RiskCalibration",
     "ScoreHistogram",
+    "SidesCalibration",
     "absolute_residual_score",
+    "all_scores",
+    "aps_score",
     "calibrate",
+    "calibrate_false_negatives",
+    "calibrate_groups",
     "calibrate_histogram",
+    "calibrate_levels",
+    "calibrate_losses",
+    "calibrate_sides",
+    "class_coverage",
+    "class_score",
     "coverage",
+    "cqr_score",
+    "false_negative_rate",
+    "gamma_score",
+    "group_coverage",
+    "interval_score",
     "lac_score",
+    "margin_score",
+    "normalised_residual_score",
     "plan",
     "predict_interval",
+    "predict_labels",
     "predict_set",
+    "raps_score",
+    "saps_score",
+    "score_name",
+    "size_coverage",
+    "top_k_score",
+    "tune_raps",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The scikit-learn front is imported when it is first asked for."""
+    if name in ("PrivateConformalClassifier", "PrivateConformalRegressor"):
+        from confide import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'confide' has no attribute {name!r}")

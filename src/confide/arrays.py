@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.blocks import blocks
 from confide.errors import InputError, InputTypeError
 
 
@@ -83,25 +84,73 @@ def as_vector(name: str, data: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def as_probabilities(name: str, data: ArrayLike) -> NDArray[Any]:
-    """A non-empty array of shape (n, K) with values in [0, 1]. Rows need not sum to one."""
+def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArray[Any]:
+    """A non-empty array of shape (n, K) with values in [0, 1]. Rows need not sum to one.
+
+    With `check=False` the range is left to the caller, who looks at the entries in passing (see `within_unit`).
+    """
     array = as_numeric(name, data)
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"{name} must have shape (n, classes), neither of them 0; found shape {array.shape}")
-    rows = max(1, 2**18 // array.shape[1])
+    if check and not all(within_unit(array[rows]) for rows in blocks(0, *array.shape)):
+        refuse_outside_unit(name, array)
+    return array
+
+
+def within_unit(block: NDArray[Any]) -> bool:
+    """Whether every entry lies in [0, 1] and none is NaN, in one pass for floats.
+
+    The bits of a float, read as an unsigned integer, are at most those of 1.0 exactly for the numbers from 0 to 1;
+    NaN, negative and larger numbers lie above, and so does -0.0, which a second look lets pass.
+    """
+    if block.dtype.kind == "f" and block.dtype.itemsize in (2, 4, 8) and block.dtype.isnative:
+        bits = np.dtype(f"u{block.dtype.itemsize}")
+        if int(block.view(bits).max()) <= int(np.ones(1, block.dtype).view(bits)[0]):
+            return True
+    return bool(block.min() >= 0 and block.max() <= 1)
+
+
+def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
+    """Refuse entries outside [0, 1], with the number of rows and the first of them."""
     bad, first = 0, -1
-    for start in range(0, len(array), rows):
-        block = array[start : start + rows]
-        if not (block.min() >= 0 and block.max() <= 1):  # NaN fails both
-            wrong = np.flatnonzero(~((block >= 0) & (block <= 1)).all(axis=1))
-            first = start + int(wrong[0]) if first < 0 else first
+    for rows in blocks(0, *array.shape):
+        wrong = np.flatnonzero(~((array[rows] >= 0) & (array[rows] <= 1)).all(axis=1))
+        if wrong.size:
+            first = rows.start + int(wrong[0]) if first < 0 else first
             bad += wrong.size
     if bad:
         raise InputError(
             f"{name} must lie in [0, 1]; found {bad} row(s) with NaN or values outside, the first at row {first}; "
             "apply softmax to logits and drop incomplete rows"
         )
-    return array
+
+
+def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
+    """A block as contiguous float32 (from float16 and float32, without loss) or float64 (from everything else)."""
+    small = block.dtype.kind == "f" and block.dtype.itemsize <= 4
+    return np.ascontiguousarray(block, dtype=np.float32 if small else np.float64)
+
+
+def as_uniforms(name: str, u: "ArrayLike | np.random.Generator | None", n: int, needed: bool) -> NDArray[np.float64]:
+    """Public random numbers in [0, 1], one per record, shape (n,); ones where the score uses none.
+
+    A Generator draws them here, in the order of the records.
+    """
+    if not needed:
+        if u is not None:
+            raise InputError(f"{name} must be left out: the score is not randomised; name the randomised one to use it")
+        return np.ones(n)
+    if u is None:
+        raise InputError(f"{name} must be given: the score is randomised; pass one public random number per record")
+    if isinstance(u, np.random.Generator):
+        return u.random(n)
+    values = as_vector(name, u).astype(np.float64)
+    if len(values) != n:
+        raise InputError(f"{name} must have one entry per record; found {len(values)} for {n} records")
+    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if wrong.size:
+        raise InputError(f"{name} must lie in [0, 1]; found {wrong.size} outside, the first at position {wrong[0]}")
+    return values
 
 
 def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None) -> NDArray[np.int64]:

@@ -16,6 +16,9 @@ from confide.checks import one_of, positive_integer, positive_number
 from confide.errors import InputError
 
 MOST_CANDIDATES = 2**20
+BUILDERS = ("unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
+"""The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""
+
 Spacing = Literal["uniform", "logit"]
 
 
@@ -23,7 +26,7 @@ Spacing = Literal["uniform", "logit"]
 class Candidates:
     """Candidate thresholds, always ending in +inf.
 
-    Build them with `unit`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
+    Build them with `unit`, `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
 
     Parameters
     ----------
@@ -108,6 +111,55 @@ class Candidates:
             logits = np.linspace(-end, end, max(size - 2, 0))
             edges = np.append(1 / (1 + np.exp(-logits)), 1.0)[: size - 1]
         return cls._build(edges, {"kind": "unit", "size": size, "spacing": spacing})
+
+    @classmethod
+    def mass(cls, below: int = 1000, beyond: int = 100) -> "Candidates":
+        """Candidates for sums of probabilities: they resolve the mass that is missing at 1, and go on beyond it.
+
+        `below` of them lie between 1e-6 and 1 - 1e-9, equally spaced in the logit; then comes 1; then `beyond` of the
+        form 1 + d with d equally spaced in the logarithm from 1e-7 to 1e3, for sums that round to more than 1 and for
+        penalties on top.
+
+        Examples
+        --------
+        >>> [f"{value:.4g}" for value in Candidates.mass(3, 3).values]
+        ['1e-06', '0.9693', '1', '1', '1', '1.01', '1001', 'inf']
+        """
+        below = positive_integer("below", below, most=MOST_CANDIDATES)
+        beyond = positive_integer("beyond", beyond, most=MOST_CANDIDATES)
+        missing = 1 / (1 + np.exp(np.linspace(-np.log(1e6 - 1), np.log(1e9 - 1), below)))
+        above = np.exp(np.linspace(np.log(1e-7), np.log(1e3), beyond))
+        edges = np.concatenate([1 - missing, [1.0], 1 + above])
+        return cls._build(edges, {"kind": "mass", "below": below, "beyond": beyond})
+
+    @classmethod
+    def signed_unit(cls, size: int = 1000) -> "Candidates":
+        """`size` candidates for differences of probabilities, in [-1, 1]: equally spaced in log((1+x)/(1-x)), then 1.
+
+        Examples
+        --------
+        >>> Candidates.signed_unit(5).values
+        array([-0.999998,  0.      ,  0.999998,  1.      ,       inf])
+        """
+        size = positive_integer("size", size, most=MOST_CANDIDATES)
+        end = np.log(1e6 - 1)
+        edges = np.append(np.tanh(np.linspace(-end, end, max(size - 2, 0)) / 2), 1.0)[: size - 1]
+        return cls._build(edges, {"kind": "signed_unit", "size": size})
+
+    @classmethod
+    def ranks(cls, each: int = 200, step: float = 0.01) -> "Candidates":
+        """Whole numbers for scores that are ranks: each of 1 .. `each`, then steps of `step` up to a million.
+
+        Examples
+        --------
+        >>> Candidates.ranks(3, step=9.0).values
+        array([1.e+00, 2.e+00, 3.e+00, 3.e+01, 3.e+02, 3.e+03, 3.e+04, 3.e+05, inf])
+        """
+        each = positive_integer("each", each, most=10**6)
+        step = positive_number("step", step)
+        beyond = each * np.exp(np.arange(1, _count(np.log(1e6 / each), float(np.log1p(step)))) * np.log1p(step))
+        edges = np.concatenate([np.arange(1, each + 1), np.round(beyond)])
+        return cls._build(edges, {"kind": "ranks", "each": each, "step": step})
 
     @classmethod
     def geometric(cls, unit: float = 1.0, step: float = 0.01, decades: int = 12) -> "Candidates":

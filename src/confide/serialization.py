@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from confide.calibration import Calibration
-from confide.candidates import Candidates
+from confide.candidates import BUILDERS, Candidates
 from confide.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer
 from confide.errors import ConfideError, FormatError, InputTypeError
 from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, certify
@@ -184,7 +184,7 @@ def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
         if options or stated != size:
             raise FormatError("the calibration describes its candidates wrongly")
         return None
-    if kind not in ("unit", "geometric", "sinh", "anything"):
+    if kind not in BUILDERS:
         raise FormatError("the calibration names candidates of an unknown kind")
     try:
         candidates: Candidates = getattr(Candidates, kind)(**options)

@@ -1,61 +1,236 @@
-"""Classification scores, from the probabilities that a model gives to the classes."""
+"""Classification scores, from the probabilities that a model gives to the classes.
+
+One function computes the score of the true class for calibration, one the sets {y : score(x, y) <= threshold} for
+prediction, one all scores. The three agree bit for bit, for every score, dtype and tie.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels, as_probabilities
+from confide.arrays import (
+    as_float_rows,
+    as_labels,
+    as_probabilities,
+    as_uniforms,
+    refuse_outside_unit,
+    within_unit,
+)
+from confide.blocks import in_blocks
+from confide.errors import InputError
+from confide.scores.kinds import ScoreKind, score_kind, score_name
+from confide.scores.margin import all_class_margins, true_class_margin
+from confide.scores.ranked import RankRule, all_class_scores, left_out, true_class_scores
+
+Uniforms: TypeAlias = ArrayLike | np.random.Generator | None
+"""Public random numbers in [0, 1], one per record, or a Generator that draws them."""
+
+_COMPARED = 2**18
 
 
-def lac_score(
-    probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None
+def class_score(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    score: str = "lac",
+    *,
+    u: Uniforms = None,
+    classes: Sequence[object] | None = None,
 ) -> NDArray[np.float64]:
-    """LAC (also called THR or hinge): one minus the probability of the true class.
-
-    Sadinle, Lei and Wasserman, "Least ambiguous set-valued classifiers with bounded error levels", JASA 2019.
+    """The conformity score of each record's own class, for any of the classification scores.
 
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1], any float dtype; rows need not sum to one.
+        Shape (n, K), values in [0, 1], any float dtype; rows need not sum to one. For `lac` only the entries of the
+        records' own classes are looked at, so only those are checked.
     labels
         Shape (n,): integers in [0, K), or class names if `classes` is given.
+    score
+        `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_randomised`,
+        `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names.
+    u
+        For the randomised scores: public numbers in [0, 1], shape (n,), or a Generator. Each number has to belong to
+        its record: when a record is removed, the others must keep theirs, or they must be fresh and unpublished.
     classes
         The K class names, in the order of the columns.
 
     Returns
     -------
     numpy.ndarray
-        float64, shape (n,), values in [0, 1].
+        float64, shape (n,).
 
     Raises
     ------
     InputError, InputTypeError
-        If probabilities leave [0, 1], labels are not among the classes, or lengths differ.
+        If probabilities leave [0, 1], labels are not among the classes, lengths differ, or the score is unknown.
 
     Examples
     --------
-    >>> lac_score([[0.75, 0.25], [0.5, 0.5]], [0, 1])
-    array([0.25, 0.5 ])
+    >>> class_score([[0.75, 0.25], [0.5, 0.5]], [0, 1], "aps")
+    array([0.75, 1.  ])
     """
-    p = as_probabilities("probabilities", probabilities)
+    kind = _classification(score)
+    p = as_probabilities("probabilities", probabilities, check=False)
     y = as_labels("labels", labels, p.shape[0], p.shape[1], classes)
-    score: NDArray[np.float64] = 1.0 - p[np.arange(len(p)), y].astype(np.float64)
-    return score
+    shares = as_uniforms("u", u, len(p), kind.randomised)
+    if kind.family == "lac":
+        own = p[np.arange(len(p)), y]
+        if not within_unit(own):
+            refuse_outside_unit("probabilities", own[:, None])
+        return 1.0 - own.astype(np.float64)
+    out = np.empty(len(p))
+    rule = _rule(kind, p.shape[1])
+    valid = _Valid()
+
+    def work(rows: slice) -> None:
+        valid.see(p[rows])
+        block = as_float_rows(p[rows])
+        if rule is None:
+            out[rows] = true_class_margin(block, y[rows])
+        else:
+            out[rows] = true_class_scores(block, y[rows], shares[rows], rule)
+
+    in_blocks(work, *p.shape)
+    valid.refuse(p)
+    return out
+
+
+def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = None) -> NDArray[np.float64]:
+    """The scores of all classes for all records, float64, shape (n, K): `predict_set` is `all_scores <= threshold`.
+
+    Parameters and errors as in `class_score`.
+
+    Examples
+    --------
+    >>> all_scores([[0.5, 0.25, 0.25]], "top_k")
+    array([[1., 3., 3.]])
+    """
+    kind = _classification(score)
+    p = as_probabilities("probabilities", probabilities)
+    shares = as_uniforms("u", u, len(p), kind.randomised)
+    if kind.family == "lac":
+        return 1.0 - p.astype(np.float64)
+    rule, out = _rule(kind, p.shape[1]), np.empty(p.shape)
+
+    def work(rows: slice) -> None:
+        block = as_float_rows(p[rows])
+        out[rows] = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
+
+    in_blocks(work, *p.shape)
+    return out
+
+
+def set_mask(
+    probabilities: ArrayLike,
+    score: str,
+    threshold: float | NDArray[np.float64],
+    *,
+    u: Uniforms = None,
+    per_class: bool = False,
+    out: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_]:
+    """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K).
+
+    Parameters
+    ----------
+    probabilities, score, u
+        As in `class_score`; here every entry is checked, in passing.
+    threshold
+        One number, or shape (n,) for one per record, or shape (K,) for one per class with `per_class`.
+    out
+        An array for the result, bool, shape (n, K), so that repeated calls need no memory.
+
+    Examples
+    --------
+    >>> set_mask([[0.75, 0.25], [0.5, 0.5]], "aps", 0.8)
+    array([[ True, False],
+           [False, False]])
+    """
+    kind = _classification(score)
+    p = as_probabilities("probabilities", probabilities, check=False)
+    n, k = p.shape
+    shares = as_uniforms("u", u, n, kind.randomised)
+    mask = _room(out, p.shape)
+    limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
+    rule = None if kind.family == "lac" else _rule(kind, k)
+    valid = _Valid()
+    one = np.ndim(threshold) == 0 or (limits == limits[0]).all()
+    cut = _lowest(limits[:1] if one else limits, p.dtype) if kind.family == "lac" else None
+
+    def work(rows: slice) -> None:
+        valid.see(p[rows])
+        if cut is not None:
+            lowest = cut if one or per_class else cut[rows, None]
+            np.greater_equal(_comparable(p[rows]), lowest, out=mask[rows])
+            return
+        block = as_float_rows(p[rows])
+        if rule is not None and (one or not per_class):
+            each = np.broadcast_to(limits[0], (len(block),)) if one else limits[rows]
+            np.greater(block, left_out(block, shares[rows], each, rule)[:, None], out=mask[rows])
+            return
+        scores = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
+        np.less_equal(scores, limits if per_class else limits[rows, None], out=mask[rows])
+
+    in_blocks(work, n, k, *([_COMPARED] if cut is not None else []))
+    valid.refuse(p)
+    return mask
+
+
+class _Valid:
+    """Remembers whether a block held anything outside [0, 1]; counts only when there is something to refuse."""
+
+    def __init__(self) -> None:
+        self.all = True
+
+    def see(self, block: NDArray[Any]) -> None:
+        if not within_unit(block):
+            self.all = False
+
+    def refuse(self, p: NDArray[Any]) -> None:
+        if not self.all:
+            refuse_outside_unit("probabilities", p)
+
+
+def _classification(score: str) -> ScoreKind:
+    kind = score_kind(score)
+    if kind.task != "classification":
+        raise InputError(f"score must be a classification score such as 'lac' or 'aps'; found {score!r}")
+    return kind
+
+
+def _rule(kind: ScoreKind, classes: int) -> RankRule | None:
+    if kind.family == "margin":
+        if classes < 2:
+            raise InputError("probabilities must have at least two classes for the margin score; found 1")
+        return None
+    return RankRule.of(kind)
+
+
+def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    if out is None:
+        return np.empty(shape, dtype=np.bool_)
+    if not isinstance(out, np.ndarray) or out.dtype != np.bool_ or out.shape != shape or not out.flags.writeable:
+        raise InputError(f"out must be a writeable bool array of shape {shape}")
+    return out
+
+
+def _lowest(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The smallest probability that LAC includes, per threshold, in the dtype the comparison is made in."""
+    dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
+    values, back = np.unique(thresholds, return_inverse=True)
+    found = [0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(float(t), dtype)) for t in values]
+    return np.array(found, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)[back]
+
+
+def _comparable(block: NDArray[Any]) -> NDArray[Any]:
+    return block if block.dtype.kind == "f" and block.dtype.itemsize in (4, 8) else as_float_rows(block)
 
 
 def lac_mask(probabilities: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
-    """Whether 1 - p <= threshold for every entry, exactly as `lac_score` computes it, shape (n, K).
-
-    The comparison is made on the probabilities as they are, with the smallest p that qualifies in their own dtype.
-    """
-    if not 0 <= threshold < 1:
-        return np.full(probabilities.shape, threshold >= 1, dtype=np.bool_)
-    if probabilities.dtype.kind != "f":
-        probabilities = probabilities.astype(np.float64)
-    return probabilities >= smallest_probability(threshold, probabilities.dtype)
+    """Whether 1 - p <= threshold for every entry, exactly as `lac_score` computes it, shape (n, K)."""
+    return set_mask(probabilities, "lac", threshold)
 
 
 def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.floating:
@@ -68,6 +243,7 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     >>> float(smallest_probability(0.75, np.dtype(np.float32)))
     0.25
     """
+    dtype = dtype.newbyteorder("=")
     bits = np.dtype(f"u{dtype.itemsize}")
     one = np.ones(1, dtype=dtype)
     low, high = -1, int(one.view(bits)[0])  # p at `high` qualifies: 1 - 1 = 0
@@ -77,3 +253,112 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
         low, high = (low, middle) if 1.0 - float(p) <= threshold else (middle, high)
     found: np.floating = np.array([high], dtype=bits).view(dtype)[0]
     return found
+
+
+def lac_score(
+    probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None
+) -> NDArray[np.float64]:
+    """LAC (also called THR or hinge): one minus the probability of the true class, in [0, 1].
+
+    Sadinle, Lei and Wasserman, "Least ambiguous set-valued classifiers with bounded error levels", JASA 2019.
+    Parameters, result and errors as in `class_score`.
+
+    Examples
+    --------
+    >>> lac_score([[0.75, 0.25], [0.5, 0.5]], [0, 1])
+    array([0.25, 0.5 ])
+    """
+    return class_score(probabilities, labels, "lac", classes=classes)
+
+
+def aps_score(
+    probabilities: ArrayLike, labels: ArrayLike, *, u: Uniforms = None, classes: Sequence[object] | None = None
+) -> NDArray[np.float64]:
+    """APS: the total probability of the classes that are at least as likely as the true one.
+
+    Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020. With `u` the randomised
+    variant, mass of the likelier classes + u * mass of the equally likely ones; its name is `aps_randomised`.
+    Values are non-negative and exceed 1 as far as rows do. Parameters and errors as in `class_score`.
+
+    Examples
+    --------
+    >>> aps_score([[0.5, 0.25, 0.25]], [1]), aps_score([[0.5, 0.25, 0.25]], [1], u=[0.5])
+    (array([1.]), array([0.75]))
+    """
+    return class_score(probabilities, labels, score_name("aps", randomised=u is not None), u=u, classes=classes)
+
+
+def raps_score(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    penalty: float,
+    k_reg: int,
+    *,
+    u: Uniforms = None,
+    classes: Sequence[object] | None = None,
+) -> NDArray[np.float64]:
+    """RAPS: APS plus `penalty` for every rank beyond `k_reg`.
+
+    Angelopoulos, Bates, Malik and Jordan, "Uncertainty sets for image classifiers using conformal prediction", ICLR
+    2021. The rank of a class counts the classes that are at least as likely. Its name is
+    `raps(penalty=...,k_reg=...)`. `penalty` and `k_reg` are to be public: see `tune_raps`.
+
+    Examples
+    --------
+    >>> raps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.5, k_reg=1)
+    array([1.25])
+    """
+    name = score_name("raps", randomised=u is not None, penalty=penalty, k_reg=k_reg)
+    return class_score(probabilities, labels, name, u=u, classes=classes)
+
+
+def saps_score(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    penalty: float,
+    *,
+    u: Uniforms = None,
+    classes: Sequence[object] | None = None,
+) -> NDArray[np.float64]:
+    """SAPS: u * max(p) for the likeliest class, max(p) + (rank - 2 + u) * penalty for the others; u = 1 without `u`.
+
+    Huang, Xi, Zhang, Yao, Qiu and Wei, "Conformal prediction for deep classifier via label ranking", ICML 2024. Its
+    name is `saps(penalty=...)` or `saps_randomised(penalty=...)`.
+
+    Examples
+    --------
+    >>> saps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.25)
+    array([0.75])
+    """
+    name = score_name("saps", randomised=u is not None, penalty=penalty)
+    return class_score(probabilities, labels, name, u=u, classes=classes)
+
+
+def margin_score(
+    probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None
+) -> NDArray[np.float64]:
+    """Margin: the largest probability among the other classes minus that of the true one, in [-1, 1].
+
+    Linusson, Johansson, Bostrom and Lofstrom, "Classification with reject option using conformal prediction", 2018.
+
+    Examples
+    --------
+    >>> margin_score([[0.75, 0.25], [0.75, 0.25]], [0, 1])
+    array([-0.5,  0.5])
+    """
+    return class_score(probabilities, labels, "margin", classes=classes)
+
+
+def top_k_score(
+    probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None
+) -> NDArray[np.float64]:
+    """Top-k: the number of classes that are at least as likely as the true one, so that no set exceeds the threshold.
+
+    Angelopoulos, Bates, Malik and Jordan, ICLR 2021, section 2.
+
+    Examples
+    --------
+    >>> top_k_score([[0.75, 0.25], [0.5, 0.5]], [1, 0])
+    array([2., 2.])
+    """
+    return class_score(probabilities, labels, "top_k", classes=classes)

@@ -1,12 +1,21 @@
-"""What is known of a score by its name: its task, its range, and the candidates that suit it."""
+"""What is known of a score by its name: its task, its range, its parameters, and the candidates that suit it.
+
+A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. It is all that a
+calibration records of its score, and all that prediction needs to compute the same one.
+"""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Literal
 
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
+
+Task = Literal["classification", "regression", "any"]
 
 
 @dataclass(frozen=True)
@@ -23,13 +32,22 @@ class ScoreKind:
         The closed range of its values.
     candidates
         Makes the default candidates.
+    family
+        The name without `_randomised` and without parameters; None for a user's own score.
+    randomised
+        Whether it needs one public random number per record.
+    parameters
+        The numbers in the name.
     """
 
     name: str | None
-    task: Literal["classification", "regression", "any"]
+    task: Task
     low: float
     high: float
     candidates: Callable[[], Candidates]
+    family: str | None = None
+    randomised: bool = False
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def range_text(self) -> str:
@@ -41,25 +59,153 @@ class ScoreKind:
         return f"between {self.low:g} and {self.high:g}"
 
 
+@dataclass(frozen=True)
+class _Family:
+    task: Task
+    low: float
+    high: float
+    candidates: Callable[[], Candidates]
+    parameters: tuple[str, ...] = ()
+    may_be_randomised: bool = False
+
+
 _LARGEST = 1.7976931348623157e308
 
-LAC = ScoreKind("lac", "classification", 0.0, 1.0, lambda: Candidates.unit(1000, "logit"))
-ABSOLUTE_RESIDUAL = ScoreKind("absolute_residual", "regression", 0.0, _LARGEST, Candidates.geometric)
-KINDS: dict[str, ScoreKind] = {kind.name: kind for kind in (LAC, ABSOLUTE_RESIDUAL) if kind.name}
+
+@lru_cache(maxsize=1)
+def _unit() -> Candidates:
+    return Candidates.unit(1000, "logit")
+
+
+@lru_cache(maxsize=1)
+def _sums() -> Candidates:
+    return Candidates.mass(1000, 100)
+
+
+@lru_cache(maxsize=1)
+def _penalised_sums() -> Candidates:
+    return Candidates.mass(1000, 1000)
+
+
+@lru_cache(maxsize=1)
+def _differences() -> Candidates:
+    return Candidates.signed_unit(1000)
+
+
+@lru_cache(maxsize=1)
+def _ranks() -> Candidates:
+    return Candidates.ranks()
+
+
+@lru_cache(maxsize=1)
+def _residuals() -> Candidates:
+    return Candidates.geometric()
+
+
+@lru_cache(maxsize=1)
+def _signed_residuals() -> Candidates:
+    return Candidates.sinh()
+
+
+@lru_cache(maxsize=1)
+def _anything() -> Candidates:
+    return Candidates.anything()
+
+
+FAMILIES: Mapping[str, _Family] = MappingProxyType(
+    {
+        "lac": _Family("classification", 0.0, 1.0, _unit),
+        "aps": _Family("classification", 0.0, _LARGEST, _sums, may_be_randomised=True),
+        "raps": _Family("classification", 0.0, _LARGEST, _penalised_sums, ("penalty", "k_reg"), True),
+        "saps": _Family("classification", 0.0, _LARGEST, _penalised_sums, ("penalty",), True),
+        "margin": _Family("classification", -1.0, 1.0, _differences),
+        "top_k": _Family("classification", 1.0, _LARGEST, _ranks),
+        "absolute_residual": _Family("regression", 0.0, _LARGEST, _residuals),
+        "normalised_residual": _Family("regression", 0.0, _LARGEST, _residuals),
+        "gamma": _Family("regression", 0.0, _LARGEST, _residuals),
+        "cqr": _Family("regression", -_LARGEST, _LARGEST, _signed_residuals),
+        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, _signed_residuals),
+        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _signed_residuals),
+    }
+)
+"""The scores this library computes. `aps`, `raps` and `saps` have a randomised variant, named `aps_randomised` etc."""
+
+_NAME = re.compile(r"([a-z_]+?)(_randomised)?(?:\((.*)\))?")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
+
+
+@lru_cache(maxsize=256)
+def _known(name: str) -> ScoreKind | None:
+    match = _NAME.fullmatch(name)
+    if match is None or match[1] not in FAMILIES:
+        return None
+    family, randomised = FAMILIES[match[1]], match[2] is not None
+    if randomised and not family.may_be_randomised:
+        return None
+    found = _parameters(name, match[3], family.parameters)
+    return ScoreKind(
+        name, family.task, family.low, family.high, family.candidates, match[1], randomised, MappingProxyType(found)
+    )
+
+
+def _parameters(name: str, text: str | None, expected: tuple[str, ...]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in (text or "").split(","):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if key in expected and key not in found and _NUMBER.fullmatch(value):
+            found[key] = float(value)
+        elif part.strip() or text is not None:
+            found.clear()
+            break
+    wanted = f"({','.join(f'{key}=...' for key in expected)})" if expected else ""
+    if set(found) != set(expected) or (text is not None and not expected):
+        raise InputError(f"score must name its parameters as {name.split('(')[0]}{wanted}; found {name!r}")
+    if not all(map(math.isfinite, found.values())) or found.get("k_reg", 0) != int(found.get("k_reg", 0)):
+        raise InputError(f"score must have finite parameters and a whole k_reg; found {name!r}")
+    return found
 
 
 def score_kind(name: str | None) -> ScoreKind:
     """The kind with this name; any other name, and None, stand for a user's own score with values in (-inf, +inf].
 
+    Raises
+    ------
+    InputError
+        If a known score lacks a parameter or has one that it does not know.
+
     Examples
     --------
     >>> score_kind("lac").high, score_kind("my score").task
     (1.0, 'any')
+    >>> dict(score_kind("raps_randomised(penalty=0.01,k_reg=5)").parameters)
+    {'penalty': 0.01, 'k_reg': 5.0}
     """
     if name is not None and not isinstance(name, str):
         raise InputTypeError(f"score must be a name or None; found {type(name).__name__}")
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
         raise InputError("score must be a name of 1 to 200 printable characters")
-    if name in KINDS:
-        return KINDS[name]
-    return ScoreKind(name, "any", -_LARGEST, math.inf, Candidates.anything)
+    known = None if name is None else _known(name)
+    return known or ScoreKind(name, "any", -_LARGEST, math.inf, _anything)
+
+
+def score_name(family: str, *, randomised: bool = False, **parameters: float) -> str:
+    """The name of a score with its parameters, as `calibrate(..., score=...)` records it.
+
+    Examples
+    --------
+    >>> score_name("raps", penalty=0.01, k_reg=5, randomised=True)
+    'raps_randomised(penalty=0.01,k_reg=5)'
+    """
+    suffix = "_randomised" if randomised else ""
+    order = [key for key in FAMILIES[family].parameters if key in parameters] if family in FAMILIES else []
+    order += [key for key in parameters if key not in order]
+    inside = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
+    name = f"{family}{suffix}" + (f"({inside})" if inside else "")
+    if score_kind(name).family != family:
+        raise InputError(f"score must be one of {', '.join(FAMILIES)}; found {name!r}")
+    return name
+
+
+def _shortest(value: float) -> str:
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

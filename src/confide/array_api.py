@@ -1,0 +1,213 @@
+"""Prediction sets for arrays of any library of the array API standard: tensors stay on their device.
+
+The computation is that of `confide.scores`, in the standard's words: sums are exact, so the sets are equal, bit for
+bit, to those of numpy. APS, RAPS and SAPS need float64 (on jax, switch it on); LAC, margin and top-k do not.
+Needs array-api-compat (the extras `torch` and `arrays`).
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from confide.calibration import Calibration
+from confide.errors import InputError, InputTypeError
+from confide.scores.classification import smallest_probability
+from confide.scores.kinds import ScoreKind, score_kind
+from confide.scores.ranked import magic
+
+_ELEMENTS = 2**22
+
+
+def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None) -> Any:
+    """The sets {y : score(x, y) <= threshold} as a bool array of the same library, shape (n, K), on the same device.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (n, K), a floating dtype, values in [0, 1]: a torch tensor, a cupy or jax array, ...
+    calibration
+        Made from a classification score.
+    u
+        For randomised scores: shape (n,), of the same library.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the probabilities leave [0, 1], or the calibration is of another kind.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate(np.linspace(0, 0.5, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> predict_mask(np.array([[0.9, 0.1]]), released)
+    array([[ True, False]])
+    """
+    kind = _kind(calibration)
+    xp = _namespace(probabilities)
+    if probabilities.ndim != 2 or 0 in probabilities.shape or not xp.isdtype(probabilities.dtype, "real floating"):
+        raise InputError("probabilities must be a floating array of shape (n, classes), neither of them 0")
+    refuse_outside(xp, probabilities)
+    if kind.family == "lac":
+        return _lac(xp, probabilities, calibration.threshold)
+    pieces = []
+    for rows in _pieces(probabilities):
+        share = None if u is None else u[rows]
+        pieces.append(class_scores(xp, probabilities[rows, :], kind, share) <= calibration.threshold)
+    return pieces[0] if len(pieces) == 1 else xp.concat(pieces, axis=0)
+
+
+def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -> Any:
+    """The conformity score of each record's own class, float64 (float32 without), shape (n,), on the same device.
+
+    `labels` are integers in [0, K) of the same library; everything else as in `predict_mask`.
+
+    Examples
+    --------
+    >>> true_scores(np.array([[0.75, 0.25]]), np.array([1]), "lac")
+    array([0.75])
+    """
+    kind = score_kind(score)
+    if kind.task != "classification":
+        raise InputError(f"score must be a classification score; found {score!r}")
+    xp = _namespace(probabilities)
+    n, k = probabilities.shape
+    if labels.shape != (n,) or not xp.isdtype(labels.dtype, "integral"):
+        raise InputError(f"labels must be integers of shape ({n},)")
+    wrong = (labels < 0) | (labels >= k)
+    if bool(xp.any(wrong)):
+        count, first = int(xp.sum(xp.astype(wrong, xp.int64))), int(xp.argmax(xp.astype(wrong, xp.int64)))
+        raise InputError(f"labels must lie between 0 and {k - 1}; found {count} outside, the first at position {first}")
+    column = xp.astype(labels, xp.int64)[:, None]
+    if kind.family == "lac":
+        own = xp.take_along_axis(probabilities, column, axis=1)[:, 0]
+        refuse_outside(xp, own[:, None])
+        return 1 - _wide(xp, own)
+    refuse_outside(xp, probabilities)
+    parts = []
+    for rows in _pieces(probabilities):
+        scores = class_scores(xp, probabilities[rows, :], kind, None if u is None else u[rows])
+        parts.append(xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0])
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
+    """The scores of every class for a piece of rows: `confide.all_scores` in the words of the standard."""
+    if (u is not None) != kind.randomised:
+        raise InputError("u must be given exactly for the randomised scores: one number in [0, 1] per record")
+    k, wide = p.shape[1], _wide(xp, p)
+    if kind.family == "margin":
+        if k < 2:
+            raise InputError("probabilities must have at least two classes for the margin score; found 1")
+        top = xp.sort(wide, axis=1, descending=True)[:, :2]
+        first, second = top[:, :1], top[:, 1:]
+        return xp.where((wide == first) & (second < first), second, first) - wide
+    order = xp.argsort(p, axis=1, descending=True)
+    top = xp.take_along_axis(p, order, axis=1)
+    place = xp.broadcast_to(xp.arange(k, device=_device(p)), p.shape)
+    changes = top[:, 1:] != top[:, :-1]
+    edge = xp.ones_like(place[:, :1], dtype=xp.bool)
+    begins, ends = xp.concat([edge, changes], axis=1), xp.concat([changes, edge], axis=1)
+    # Positions of the first and last member of each group of ties, by searching the sorted positions of the borders.
+    last = _last_of_group(xp, place, ends)
+    rank = xp.astype(last + 1, wide.dtype)
+    if kind.family == "top_k":
+        ranked = rank
+    else:
+        penalty = kind.parameters.get("penalty", 0.0)
+        sorted_wide = xp.take_along_axis(wide, order, axis=1)
+        one = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
+        if kind.family == "saps":
+            largest = sorted_wide[:, :1]
+            ranked = xp.where(rank == 1, one * largest, largest + ((rank - 2.0) + one) * penalty)
+        else:
+            if wide.dtype != xp.float64:
+                raise InputTypeError("probabilities need a library with float64 for this score; it is switched off")
+            q = (sorted_wide + magic(k)) - magic(k)
+            ranked = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
+            if u is not None:
+                group = xp.astype(last - _first_of_group(xp, place, begins) + 1, wide.dtype) * q
+                ranked = (ranked - group) + one * group
+            if penalty:
+                beyond = rank - kind.parameters["k_reg"]
+                ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty
+    return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
+
+
+def refuse_outside(xp: Any, p: Any) -> None:
+    """Refuse NaN and entries outside [0, 1]; two reductions, no copy of the array."""
+    if bool(xp.min(p) >= 0) and bool(xp.max(p) <= 1):
+        return
+    wrong = xp.any(~((p >= 0) & (p <= 1)), axis=1)
+    count = int(xp.sum(xp.astype(wrong, xp.int64)))
+    if count:
+        first = int(xp.argmax(xp.astype(wrong, xp.int64)))
+        raise InputError(
+            f"probabilities must lie in [0, 1]; found {count} row(s) with NaN or values outside, the first at row "
+            f"{first}; apply softmax to logits and drop incomplete rows"
+        )
+
+
+def _lac(xp: Any, p: Any, threshold: float) -> Any:
+    if not 0 <= threshold < 1:
+        return xp.full(p.shape, threshold >= 1, dtype=xp.bool, device=_device(p))
+    size: Any = {"float64": np.float64, "float16": np.float16}.get(str(p.dtype).rsplit(".", 1)[-1], np.float32)
+    # bfloat16 numbers are float32 numbers: the smallest of float32 separates them as well, once they are widened.
+    lowest = float(smallest_probability(threshold, np.dtype(size)))
+    wide = p if str(p.dtype).rsplit(".", 1)[-1] != "bfloat16" else xp.astype(p, xp.float32)
+    return wide >= lowest
+
+
+def _last_of_group(xp: Any, place: Any, ends: Any) -> Any:
+    """For every sorted position, the position of the last member of its group of ties."""
+    borders = xp.sort(xp.where(ends, place, xp.full_like(place, place.shape[1])), axis=1)
+    number = xp.cumulative_sum(xp.astype(ends, xp.int64), axis=1) - xp.astype(ends, xp.int64)
+    return xp.take_along_axis(borders, number, axis=1)
+
+
+def _first_of_group(xp: Any, place: Any, begins: Any) -> Any:
+    borders = xp.sort(xp.where(begins, place, xp.full_like(place, place.shape[1])), axis=1)
+    number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
+    return xp.take_along_axis(borders, number, axis=1)
+
+
+def _kind(calibration: Any) -> ScoreKind:
+    if not isinstance(calibration, Calibration):
+        raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}")
+    kind = score_kind(calibration.score or "lac")
+    if kind.task != "classification":
+        raise InputError(f"calibration was made for the score {calibration.score!r}, which is not for classes")
+    return kind
+
+
+def _namespace(array: Any) -> Any:
+    try:
+        from array_api_compat import array_namespace
+    except ImportError:
+        raise InputTypeError(
+            "this call needs array-api-compat; install the extra: pip install 'confide[torch]'"
+        ) from None
+    return array_namespace(array)
+
+
+def _device(array: Any) -> Any:
+    from array_api_compat import device
+
+    return device(array)
+
+
+def _wide(xp: Any, p: Any) -> Any:
+    """float64 where the device has it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # jax says that it gives float32, which the caller checks
+            return xp.astype(p, xp.float64)
+    except (TypeError, RuntimeError):  # devices without float64
+        return xp.astype(p, xp.float32)
+
+
+def _pieces(p: Any) -> Iterator[slice]:
+    rows = max(1, _ELEMENTS // p.shape[1])
+    for start in range(0, p.shape[0], rows):
+        yield slice(start, min(start + rows, p.shape[0]))

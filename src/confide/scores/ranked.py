@@ -1,0 +1,177 @@
+"""Scores that follow the order of the probabilities in a row: APS, RAPS, SAPS and top-k, from blocks of rows.
+
+All of them have the form f(rank, mass): rank counts the classes that are at least as likely as the one in question,
+mass adds up their probabilities. Ties are never broken: classes of equal probability get one rank, the last of them,
+and one score. f grows with the rank, so a set {y : score <= threshold} is {y : p_y > e} for one probability e per row,
+the largest one that is left out. Calibration evaluates f at the true class, prediction searches the first rank beyond
+the threshold; both evaluate the same expression on the same numbers, so the sets are exact, bit for bit.
+
+Sums do not depend on their order: probabilities are rounded to multiples of 2^(b-52), K < 2^b, before they are added
+(an error below 1e-12 for a thousand classes), so that every partial sum is an exact float64.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.scores.kinds import ScoreKind
+
+_FIRST = 64
+"""Ranks that are looked at first; rows that reach further are sorted completely."""
+
+
+@dataclass(frozen=True)
+class RankRule:
+    """Which f: the family and its parameters."""
+
+    family: Literal["aps", "saps", "top_k"]
+    penalty: float = 0.0
+    k_reg: float = 0.0
+
+    @classmethod
+    def of(cls, kind: ScoreKind) -> "RankRule":
+        """The rule for a kind of score; RAPS is APS with a penalty."""
+        family: Literal["aps", "saps", "top_k"] = (
+            "saps" if kind.family == "saps" else "top_k" if kind.family == "top_k" else "aps"
+        )
+        return cls(family, kind.parameters.get("penalty", 0.0), kind.parameters.get("k_reg", 0.0))
+
+    def score(
+        self, mass: NDArray[np.float64], rank: NDArray[Any], largest: NDArray[np.float64], u: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """f, for arrays that broadcast. `mass` already holds the random share for APS, and u is used by SAPS alone."""
+        if self.family == "top_k":
+            return np.asarray(rank, dtype=np.float64) + np.zeros_like(mass)
+        if self.family == "saps":
+            beyond = ((rank - 2.0) + u) * self.penalty
+            return np.where(rank == 1, u * largest, largest + beyond)
+        if self.penalty == 0:
+            return mass
+        return mass + np.maximum(rank - self.k_reg, 0.0) * self.penalty
+
+
+def magic(classes: int) -> float:
+    """(p + magic) - magic rounds p in [0, 1] so that sums of up to `classes` of them are exact in float64.
+
+    Examples
+    --------
+    >>> magic(1000), (0.1 + magic(1000)) - magic(1000)
+    (1024.0, 0.09999999999990905)
+    """
+    return float(2 ** int(classes).bit_length())
+
+
+def rounded(p: NDArray[Any], classes: int) -> NDArray[np.float64]:
+    """Probabilities as float64 multiples of 2^(b-52)."""
+    q = p.astype(np.float64)
+    q += magic(classes)
+    q -= magic(classes)
+    return q
+
+
+def true_class_scores(
+    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
+) -> NDArray[np.float64]:
+    """The score of class y[i] in row i.
+
+    Parameters
+    ----------
+    p
+        Shape (n, K), float32 or float64, values in [0, 1].
+    y
+        Shape (n,), in [0, K).
+    u
+        Shape (n,), in [0, 1]; ones for a score without randomisation.
+    """
+    k = p.shape[1]
+    own = p[np.arange(len(p)), y]
+    at_least = p >= own[:, None]
+    rank = np.count_nonzero(at_least, axis=1)
+    if rule.family != "aps":
+        return rule.score(np.zeros(len(p)), rank, p.max(axis=1).astype(np.float64), u)
+    mass = rounded(p, k)
+    mass *= at_least
+    total = mass.sum(axis=1)
+    if not np.all(u == 1):
+        group = np.count_nonzero(p == own[:, None], axis=1) * rounded(own, k)
+        total = (total - group) + u * group
+    return rule.score(total, rank, own, u)
+
+
+def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) -> NDArray[np.float64]:
+    """The scores of every class in every row, shape (n, K): equal, bit for bit, to `true_class_scores` of each."""
+    n, k = p.shape
+    order = np.argsort(p, axis=1)[:, ::-1]
+    top = np.take_along_axis(p, order, axis=1)
+    new = np.ones((n, k + 1), dtype=np.bool_)
+    new[:, 1:-1] = top[:, 1:] != top[:, :-1]
+    place = np.arange(k)
+    start = np.maximum.accumulate(np.where(new[:, :-1], place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(new[:, 1:], place, k)[:, ::-1], axis=1)[:, ::-1]
+    q = rounded(top, k)
+    mass = np.take_along_axis(np.cumsum(q, axis=1), last, axis=1)
+    if rule.family == "aps" and not np.all(u == 1):
+        group = (last - start + 1) * q
+        mass = (mass - group) + u[:, None] * group
+    ranked = rule.score(mass, last + 1, top[:, :1].astype(np.float64), u[:, None])
+    out = np.empty((n, k))
+    np.put_along_axis(out, order, ranked, axis=1)
+    return out
+
+
+def left_out(p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule) -> NDArray[Any]:
+    """The largest probability per row whose class is left out; -1 where none is. The set of row i is {p > left_out[i]}.
+
+    Parameters as in `true_class_scores`; `threshold` has shape (n,).
+    """
+    out = np.full(len(p), -1, dtype=p.dtype)
+    if np.all(threshold == np.inf):
+        return out
+    rows = np.arange(len(p))
+    for reach in dict.fromkeys((min(_FIRST, p.shape[1]), p.shape[1])):
+        some = p if len(rows) == len(p) else p[rows]
+        crossed, value = _first_beyond(some, u[rows], threshold[rows], rule, reach)
+        out[rows[crossed]] = value[crossed]
+        rows = rows[~crossed]
+        if not rows.size:
+            break
+    return out
+
+
+def _first_beyond(
+    p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule, reach: int
+) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Whether the `reach` likeliest classes go beyond the threshold, and the first probability that does."""
+    n, k = p.shape
+    top = np.partition(p, k - reach, axis=1)[:, k - reach :] if reach < k else p.copy()
+    top.sort(axis=1)
+    top = top[:, ::-1]
+    mass = np.cumsum(rounded(top, k), axis=1) if rule.family == "aps" else np.zeros(top.shape)
+    beyond = rule.score(mass, np.arange(1, reach + 1), top[:, :1].astype(np.float64), u[:, None]) > threshold[:, None]
+    crossed, first = beyond[:, -1], beyond.argmax(axis=1)
+    value = top[np.arange(n), first]
+    if rule.family == "aps" and not np.all(u == 1):
+        value = np.where(
+            _group_fits(p, top, mass, value, u, threshold, rule), np.nextafter(value, p.dtype.type(-1)), value
+        )
+    return crossed, value
+
+
+def _group_fits(
+    p: NDArray[Any],
+    top: NDArray[Any],
+    mass: NDArray[np.float64],
+    value: NDArray[Any],
+    u: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+    rule: RankRule,
+) -> NDArray[np.bool_]:
+    """Whether the random share of the first group beyond the threshold brings it back."""
+    above = np.count_nonzero(top > value[:, None], axis=1)
+    equal = np.count_nonzero(p == value[:, None], axis=1)
+    before = np.where(above > 0, mass[np.arange(len(p)), above - 1], 0.0)
+    group = equal * rounded(value, p.shape[1])
+    fits: NDArray[np.bool_] = rule.score(before + u * group, above + equal, value, u) <= threshold
+    return fits

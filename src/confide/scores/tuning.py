@@ -1,0 +1,110 @@
+"""RAPS parameters from separate data: tuning them on the calibration records would break both guarantees.
+
+A score has to be a function of one record and of public information. Parameters that were fitted to the calibration
+records depend on all of them: the threshold is then no longer protected by its epsilon, and calibration and new records
+are no longer exchangeable. The tuning records themselves are not protected by anything, so use public ones.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_labels, as_probabilities
+from confide.errors import InputError
+from confide.rationals import Level, exact_level
+from confide.scores.classification import class_score, set_mask
+from confide.scores.kinds import score_name
+
+
+@dataclass(frozen=True)
+class RapsParameters:
+    """The chosen parameters, and the mean set size they gave on the tuning records without privacy.
+
+    Examples
+    --------
+    >>> RapsParameters(0.01, 5, 2.5).score
+    'raps(penalty=0.01,k_reg=5)'
+    """
+
+    penalty: float
+    k_reg: int
+    mean_size: float
+
+    @property
+    def score(self) -> str:
+        """The name to calibrate with."""
+        return score_name("raps", penalty=self.penalty, k_reg=self.k_reg)
+
+
+def tune_raps(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    alpha: Level,
+    *,
+    calibration: ArrayLike,
+    penalties: Sequence[float] = (0.0, 0.001, 0.01, 0.1, 0.2, 0.5),
+    k_regs: Sequence[int] = (1, 2, 5, 10, 20),
+) -> RapsParameters:
+    """Choose penalty and k_reg by the mean size of the non-private sets on tuning records.
+
+    Angelopoulos et al., ICLR 2021, appendix E, with both parameters on a grid.
+
+    Parameters
+    ----------
+    probabilities, labels
+        Tuning records, shapes (n, K) and (n,), which are not calibration records.
+    alpha
+        Miscoverage level in (0, 1).
+    calibration
+        The probabilities of the calibration records, shape (c, K). They are only compared with the tuning records: the
+        call refuses if they share memory, or if every row of one is a row of the other.
+    penalties, k_regs
+        The grid.
+
+    Raises
+    ------
+    InputError
+        If tuning and calibration records are the same, or too few for the level, or an argument is wrong.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p, other = rng.dirichlet(np.ones(8) / 4, 400), rng.dirichlet(np.ones(8) / 4, 400)
+    >>> y = np.array([rng.choice(8, p=row) for row in p])
+    >>> tune_raps(p, y, 0.1, calibration=other).mean_size < 4
+    True
+    """
+    p = as_probabilities("probabilities", probabilities)
+    y = as_labels("labels", labels, *p.shape)
+    _refuse_same(p, as_probabilities("calibration", calibration, check=False))
+    rank = math.ceil((len(p) + 1) * (1 - exact_level("alpha", alpha)))
+    if rank > len(p):
+        raise InputError(f"probabilities must hold more tuning records for this alpha; found {len(p)}, needs {rank}")
+    if not len(penalties) or not len(k_regs):
+        raise InputError("penalties and k_regs must not be empty")
+    found: list[RapsParameters] = []
+    mask = np.empty(p.shape, dtype=np.bool_)
+    for penalty in penalties:
+        for k_reg in k_regs:
+            name = score_name("raps", penalty=penalty, k_reg=k_reg)
+            threshold = np.partition(class_score(p, y, name), rank - 1)[rank - 1]
+            size = float(np.count_nonzero(set_mask(p, name, threshold, out=mask))) / len(p)
+            found.append(RapsParameters(float(penalty), int(k_reg), size))
+    return min(found, key=lambda choice: choice.mean_size)
+
+
+def _refuse_same(tuning: NDArray[Any], calibration: NDArray[Any]) -> None:
+    remedy = (
+        "tune on other records: parameters fitted to the calibration records make each score depend on all of them, "
+        "which voids the privacy loss and the coverage"
+    )
+    if np.shares_memory(tuning, calibration):
+        raise InputError(f"probabilities and calibration must not be the same records; found shared memory; {remedy}")
+    if tuning.shape[1] == calibration.shape[1]:
+        one, other = ({row.tobytes() for row in np.asarray(a, dtype=np.float64)} for a in (tuning, calibration))
+        if one <= other or other <= one:
+            raise InputError(f"probabilities and calibration must not be the same records; found equal rows; {remedy}")
