@@ -40,7 +40,7 @@ def run() -> None:
             + " | ".join(means(result, labels))
             + " |"
         ]
-        examples += example_sets(data, n)
+        examples += cached(f"examples_{data.name}", lambda data=data, n=n: example_sets(data, n))
     axes[0, 0].legend(fontsize=8)
     save(fig, "figure6")
     write_docs("figures1-6.md", PAGE.format(table="\n".join(tables), examples="\n".join(examples)))
@@ -58,7 +58,7 @@ def example_sets(data: ScoreSet, n: int) -> list[str]:
         ranked = np.argsort(-data.probabilities[i])
         inside = [k for k in ranked if 1 - data.probabilities[i, k] <= released.threshold]
         names = [f"{data.classes[k]} ({data.probabilities[i, k]:.2f})" for k in inside]
-        lines.append(f"- {name}: {{ {', '.join(names)} }}; true: {data.classes[data.labels[i]]}")
+        lines.append(f"- {name}: {{{', '.join(names) or 'empty'}}}; true: {data.classes[data.labels[i]]}")
     return lines
 
 

@@ -20,7 +20,7 @@ from experiments.scattering import Scattering
 from experiments.scores import ScoreSet
 from experiments.splits import study
 
-EPSILON, DELTA, N, SPLITS, BINS, GRID = 8.0, 1e-5, 5000, 1000, 1000, 4
+EPSILON, DELTA, N, SPLITS, BINS, GRID = 8.0, 1e-5, 5000, 1000, 5000, 4
 SETTINGS: dict[str, dict[str, Any]] = {
     "scattering private": {"epochs": 8, "batch": 4096, "rate": 4.0, "epsilon": EPSILON, "delta": DELTA},
     "scattering plain": {"epochs": 8, "batch": 512, "rate": 0.01},
@@ -82,7 +82,7 @@ def run() -> None:
         for column, (key, limits) in enumerate((("coverage", (0.88, 0.93)), ("size", (sizes.min(), sizes.max())))):
             axis = axes[row, column]
             for label, color in shown:
-                bars(axis, result[label][key], color, label, limits)
+                bars(axis, result[label][key], color, label, limits, bins=26)
             axis.set(xlabel=("coverage", "mean set size")[column], ylabel="density over splits", title=f"{kind} model")
             if key == "coverage":
                 axis.axvline(0.9, color="black", linewidth=0.9, linestyle=(0, (4, 3)))
