@@ -17,7 +17,6 @@ from confide.histogram import ScoreHistogram
 from confide.mechanism_choice import chosen_mechanism
 from confide.mechanisms.interface import Mechanism, MechanismName
 from confide.mechanisms.selector import Selector
-from confide.mechanisms.split_conformal import split_conformal_for
 from confide.planning import make_plan
 from confide.privacy import Neighbors, nothing_spent, privacy_statement
 from confide.rationals import Level
@@ -171,6 +170,8 @@ def release(histogram: ScoreHistogram, request: Request, score: str | None) -> C
 def _plain(scores: NDArray[Any], request: Request, score: str | None) -> Calibration:
     """Split conformal prediction without privacy, on the scores themselves: they are the candidates, with +inf."""
     assert request.n is not None
+    from confide.mechanisms.split_conformal import split_conformal_for
+
     mechanism = split_conformal_for(request.level, request.n)
     threshold = math.inf if mechanism is None else mechanism.threshold(scores)
     return _state(threshold, mechanism, request, request.n + 1, {"kind": "scores"}, score)

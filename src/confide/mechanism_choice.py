@@ -1,11 +1,6 @@
-"""From a request to the mechanism that answers it."""
+"""From a request to the mechanism that answers it. Mechanisms other than slopes are loaded when they are asked for."""
 
 from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.noisy_histogram import noisy_histogram_for
-from confide.mechanisms.opendp_quantile import opendp_quantile_for
-from confide.mechanisms.pps import pps_for
-from confide.mechanisms.pps_laplace import pps_laplace_for
-from confide.mechanisms.split_conformal import split_conformal_for
 from confide.planning import mechanism_for
 from confide.request import Request
 
@@ -26,12 +21,22 @@ def chosen_mechanism(request: Request) -> Mechanism | None:
     if name == "slopes":
         return mechanism_for(request)
     if name == "noisy-histogram":
+        from confide.mechanisms.noisy_histogram import noisy_histogram_for
+
         return noisy_histogram_for(level, epsilon, m, n, request.n_min)
     if name == "opendp-quantile":
+        from confide.mechanisms.opendp_quantile import opendp_quantile_for
+
         return opendp_quantile_for(level, epsilon, n)
     assert n is not None  # the request was checked
     if name == "pps":
+        from confide.mechanisms.pps import pps_for
+
         return pps_for(n, request.alpha, epsilon, m)
     if name == "pps-laplace":
+        from confide.mechanisms.pps_laplace import pps_laplace_for
+
         return pps_laplace_for(n, request.alpha, epsilon, m)
+    from confide.mechanisms.split_conformal import split_conformal_for
+
     return split_conformal_for(level, n)
