@@ -9,7 +9,7 @@ import itertools
 import logging
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,11 +19,18 @@ from confide.ledger.composition import Bound
 from confide.ledger.cost import Cost, Group
 
 MOST_VIEWS = 64
+"""Combinations of cells, of one or more partitions, that are gone through."""
+
+MOST_EPSILON = 500.0
+"""Sums of epsilons beyond which numerical accounting overflows, and privacy has ended anyway."""
+
 _FINEST, _CELLS = 1e-4, 1e5
 
 
 def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
-    """The bounds of dp-accounting, none if it is not installed or the groups are too many to go through.
+    """The bounds of dp-accounting.
+
+    None if it is not installed, if the groups are too many to go through, or if the epsilons sum to more than 500.
 
     Examples
     --------
@@ -32,7 +39,7 @@ def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
     PLD 4.58
     RDP ...
     """
-    if find_spec("dp_accounting") is None:
+    if find_spec("dp_accounting") is None or sum(cost.epsilon for cost in costs) > MOST_EPSILON:
         return []
     views = list(itertools.islice(_views(costs), MOST_VIEWS + 1))
     if len(views) > MOST_VIEWS:
@@ -61,15 +68,15 @@ def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
     ]
 
 
-def _views(costs: Sequence[Cost]) -> itertools.starmap[list[Cost]]:
+def _views(costs: Sequence[Cost]) -> Iterator[list[Cost]]:
     """Every list of releases that one record can take part in: one cell of each partition."""
     shared = [cost for cost in costs if cost.group is None]
     partitions: dict[str, dict[Group, list[Cost]]] = {}
     for cost in costs:
         if cost.group is not None:
             partitions.setdefault(cost.group.partition, {}).setdefault(cost.group, []).append(cost)
-    choices = itertools.product(*(cells.values() for cells in partitions.values()))
-    return itertools.starmap(lambda *lists: [*shared, *itertools.chain(*lists)], choices)
+    for lists in itertools.product(*(cells.values() for cells in partitions.values())):
+        yield [*shared, *itertools.chain(*lists)]
 
 
 def _pld_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
@@ -91,7 +98,8 @@ def _pld_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
 def _rdp_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
     import dp_accounting
 
-    accountant = dp_accounting.rdp.RdpAccountant()
+    # Randomized response on a replaced value is the dominating pair; zCDP bounds hold under any relation.
+    accountant = dp_accounting.rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     for cost in costs:
         accountant.compose(_event(cost))
     quiet, absl = logging.CRITICAL, logging.getLogger("absl")
@@ -110,4 +118,4 @@ def _event(cost: Cost) -> Any:
         return dp_accounting.ZCDpEvent(float(cost.zcdp))
     # Two buckets, replaced by a fair coin with probability p: epsilon = log(2/p - 1), p rounded towards more loss.
     p = 2 / (1 + np.exp(np.float64(min(cost.epsilon, 700.0))))
-    return dp_accounting.RandomizedResponseDpEvent(noise_parameter=float(np.nextafter(p, 0)), num_buckets=2)
+    return dp_accounting.RandomizedResponseDpEvent(noise_parameter=float(np.nextafter(p, 0.0)), num_buckets=2)

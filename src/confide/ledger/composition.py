@@ -4,15 +4,18 @@ Releases about all records add up. Releases about disjoint groups cost their max
 record is in one cell of each partition (parallel composition, McSherry 2009).
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from confide.errors import InputError
-from confide.ledger.cost import Cost, decimal
+from confide.ledger.cost import Cost
 from confide.mechanisms.selector import with_contrib
 from confide.rationals import float_above
+
+_LARGE_RHO = 50.0
 
 
 @dataclass(frozen=True)
@@ -157,9 +160,25 @@ def _zcdp(costs: Sequence[Cost], dp_delta: float) -> Bound:
     better = sum(cost.rho is not None for cost in costs)
     how = (
         f"{len(costs)} releases are {rho:.6g}-zCDP together (epsilon^2/8 for {better} by the exponential mechanism, "
-        f"epsilon^2/2 for {len(costs) - better} others), converted at delta = {dp_delta:g} by OpenDP"
+        f"epsilon^2/2 for {len(costs) - better} others), converted at delta = {dp_delta:g}"
     )
-    return Bound(float(_opendp_epsilon(rho, dp_delta)), dp_delta, "zCDP", how, adaptive=True)
+    return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", how, adaptive=True)
+
+
+def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
+    """Epsilon at dp_delta of rho-zCDP.
+
+    OpenDP's conversion (Canonne, Kamath and Steinke 2020); where that overflows, from rho = 50 on,
+    rho + 2 sqrt(rho ln(1/dp_delta)) (Bun and Steinke 2016, Proposition 1.3).
+
+    Examples
+    --------
+    >>> round(epsilon_of_zcdp(0.5, 1e-6), 2)
+    5.21
+    """
+    if rho < _LARGE_RHO:
+        return _opendp_epsilon(rho, dp_delta)
+    return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
 
 
 def _opendp_epsilon(rho: float, dp_delta: float) -> float:
@@ -177,7 +196,5 @@ def _opendp_epsilon(rho: float, dp_delta: float) -> float:
                 return dp.c.make_zCDP_to_approxDP(measurement)
             scale *= 1 - 2**-50
 
-    return float(with_contrib(build).map(1).epsilon(dp_delta))
-
-
-__all__ = ["Bound", "Loss", "check_delta", "compose", "decimal", "worst"]
+    profile: Any = with_contrib(build)
+    return float(profile.map(1).epsilon(dp_delta))
