@@ -14,10 +14,20 @@ Examples
 (5, 3)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from confide.calibrate import calibrate, calibrate_histogram
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.errors import ConfideError, CoverageWarning, FormatError, InputError, InputTypeError
+from confide.errors import (
+    BudgetError,
+    ConfideError,
+    CoverageWarning,
+    FormatError,
+    InputError,
+    InputTypeError,
+    LedgerError,
+)
 from confide.guarantee.statement import Guarantee
 from confide.histogram import ScoreHistogram
 from confide.metrics import CoverageEstimate, coverage
@@ -26,16 +36,23 @@ from confide.privacy import PrivacyStatement
 from confide.scores import absolute_residual_score, lac_score
 from confide.sets import PredictionSets, predict_interval, predict_set
 
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
+
 __all__ = [
+    "BudgetError",
     "Calibration",
     "Candidates",
     "ConfideError",
     "CoverageEstimate",
     "CoverageWarning",
+    "Dataset",
     "FormatError",
     "Guarantee",
     "InputError",
     "InputTypeError",
+    "Ledger",
+    "LedgerError",
     "Plan",
     "PredictionSets",
     "PrivacyStatement",
@@ -49,3 +66,12 @@ __all__ = [
     "predict_interval",
     "predict_set",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The ledger, imported when it is first asked for."""
+    if name in ("Dataset", "Ledger"):
+        import confide.ledger
+
+        return getattr(confide.ledger, name)
+    raise AttributeError(f"module 'confide' has no attribute {name!r}")

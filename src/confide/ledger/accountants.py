@@ -36,8 +36,8 @@ def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
     --------
     >>> for bound in accounted([Cost(0.1, "add_remove", "slopes")] * 100, 1e-6):
     ...     print(bound.rule, round(bound.epsilon, 2))
-    PLD 4.58
-    RDP ...
+    PLD 4.78
+    RDP 5.07
     """
     if find_spec("dp_accounting") is None or sum(cost.epsilon for cost in costs) > MOST_EPSILON:
         return []

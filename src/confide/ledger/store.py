@@ -80,7 +80,8 @@ class Store:
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
         # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is.
-        at_rest = not self.path.with_name(self.path.name + "-wal").exists()
+        wal = self.path.with_name(self.path.name + "-wal")
+        at_rest = not wal.exists() or wal.stat().st_size == 0
         fixed = not write and at_rest and not os.access(self.path.parent, os.W_OK)
         mode = "mode=rw" if write else "mode=ro&immutable=1" if fixed else "mode=ro"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
