@@ -77,6 +77,8 @@ class Store:
                 yield connection
         except sqlite3.Error as error:
             raise failure(self.path, error) from None
+        except UnicodeDecodeError:  # a damaged text, or a message of SQLite that quotes one
+            raise failure(self.path, sqlite3.DatabaseError()) from None
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
         # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is.
