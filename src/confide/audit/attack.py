@@ -22,7 +22,7 @@ def lower_bound(hits: int, misses: int, runs: int, level: float) -> float:
     Examples
     --------
     >>> round(lower_bound(5000, 1000, 10000, 1e-4), 2)
-    1.44
+    1.46
     """
     from scipy.stats import beta
 

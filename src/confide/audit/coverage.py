@@ -10,6 +10,9 @@ from confide.audit.subject import Data, Scores, Subject
 
 Sampler = Callable[[np.random.Generator, int], Scores]
 
+RECORDS = 1000
+"""Calibration records in the simulation, for subjects that do not bring a larger instance of their own."""
+
 NASTY: dict[str, Sampler] = {
     "uniform": lambda rng, n: rng.random(n),
     "atoms 85/15": lambda rng, n: np.where(rng.random(n) < 0.85, 0.2, 0.9),
@@ -52,7 +55,7 @@ def check_coverage(subject: Subject, name: str, repeats: int, level: float, rng:
 
     claim = subject.claims.coverage
     assert claim is not None
-    n, draw = subject.runnable or (100, subject.draw)
+    n, draw = subject.runnable or (RECORDS, subject.draw)
     hits = 0
     for _ in range(repeats):
         points = NASTY[name](rng, n + 1)

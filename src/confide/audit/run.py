@@ -90,7 +90,7 @@ def audit(
     return Report(tuple(findings), level, _versions())
 
 
-def audit_library(effort: Effort = QUICK, *, level: float = LEVEL, tell: Callable[[str], None] | None = None) -> Report:
+def audit_library(effort: Effort = BRIEF, *, level: float = LEVEL, tell: Callable[[str], None] | None = None) -> Report:
     """Check every claim of the library's own mechanisms, and OpenDP's sampler across magnitudes."""
     report = audit(library_subjects(), effort, level=level / 2, tell=tell)
     if tell is not None:

@@ -62,7 +62,7 @@ class Subject:
         Coverage claimed for small data sets of up to `records` records (exactly `records` if their number is public),
         or None.
     runnable
-        A larger instance for coverage by simulation: (number of records, draw); None to use `draw` with 100 records.
+        A larger instance for coverage by simulation: (number of records, draw); None to use `draw` with 1000 records.
     """
 
     name: str

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from confide.cli.audit import audit
 from confide.cli.calibrate import calibrate
 from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
@@ -46,6 +47,6 @@ def _confide(
     pass
 
 
-for command in (plan, calibrate, predict, evaluate, show, demo):
+for command in (plan, calibrate, predict, evaluate, show, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
