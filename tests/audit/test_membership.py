@@ -8,7 +8,7 @@ from confide.audit.membership import demonstrate, split_conformal
 
 @pytest.fixture(scope="module")
 def games():
-    return demonstrate(1.0, 1500, np.random.default_rng(5))
+    return demonstrate(1.0, 800, np.random.default_rng(5))
 
 
 def test_split_conformal_gives_the_person_away(games):

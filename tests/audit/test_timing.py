@@ -22,8 +22,8 @@ def cases(m=2000, n=100_000):
 
 def test_time_tells_data_apart_and_padding_hides_it():
     mechanism, spread, few = cases()
-    bare = measure(mechanism, spread, few, 25)
-    assert bare.told_apart > 0.5 + 4.75 * math.sqrt((2 * 25 + 1) / (12 * 25**2))  # Mann-Whitney at level 1e-6
+    bare = measure(mechanism, spread, few, 60)
+    assert bare.told_apart > 0.5 + 4.75 * math.sqrt((2 * 60 + 1) / (12 * 60**2))  # Mann-Whitney at level 1e-6
     assert bare.slow > 2 * bare.fast
     seconds = 30 * bare.slow
 

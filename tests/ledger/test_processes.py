@@ -17,7 +17,8 @@ from confide.ledger import Cost, Ledger, request_digest
 done = 0
 for k in range(20):
     try:
-        token = Ledger(sys.argv[1]).charge("patients", Cost(0.1, "add_remove", "m"), request_digest({"k": [sys.argv[2], k]}))
+        request = request_digest({"k": [sys.argv[2], k]})
+        token = Ledger(sys.argv[1]).charge("patients", Cost(0.1, "add_remove", "m"), request)
         Ledger(sys.argv[1]).attach(token, f"release {sys.argv[2]} {k}")
         done += 1
     except BudgetError:
@@ -142,7 +143,7 @@ def test_after_a_kill_the_limit_still_counts_the_charge(killed):
 
     scores = np.random.default_rng(0).random(300)
     ledger = Ledger(killed["after the draw"] / "budget.db")
-    with pytest.raises(confide.BudgetError, match="0.5 left"):
+    with pytest.raises(confide.BudgetError, match=r"0\.5 left"):
         confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
     # A release that was kept before the process died is found, and costs nothing.
     ledger = Ledger(killed["release kept"] / "budget.db")

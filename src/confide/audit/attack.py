@@ -38,7 +38,7 @@ def check_attack(subject: Subject, worst: Worst | None, runs: int, level: float)
     claim = subject.claims.epsilon
     assert claim is not None
     if worst is None:
-        worst = _pilot(subject, max(200, runs // 20))
+        worst = _pilot(subject, runs)
         how = "pair and event chosen by a pilot"
     else:
         how = "pair and event chosen by the enumeration"
@@ -51,17 +51,23 @@ def check_attack(subject: Subject, worst: Worst | None, runs: int, level: float)
 
 
 def _pilot(subject: Subject, runs: int) -> Worst:
-    best: Worst | None = None
-    for first, second in _telling_pairs(subject):
-        one = Counter(subject.draw(subject.scores(first)) for _ in range(runs))
-        two = Counter(subject.draw(subject.scores(second)) for _ in range(runs))
-        for a, b, p, q in ((first, second, one, two), (second, first, two, one)):
-            for event in _events(p, q):
-                hits, misses = sum(p[t] for t in event), sum(q[t] for t in event)
-                loss = lower_bound(hits, misses, runs, 0.1)
-                if best is None or loss > best.loss:
-                    best = Worst(loss, a, b, event)
-    assert best is not None
+    """All telling pairs briefly, the five best of them again for longer, and the best event of those."""
+    brief = max(100, runs // 100)
+    pairs = [(_best_event(subject, pair, brief).loss, pair) for pair in _telling_pairs(subject)]
+    pairs.sort(key=lambda one: -one[0])
+    finals = [_best_event(subject, pair, max(200, runs // 10)) for _, pair in pairs[:5]]
+    return max(finals, key=lambda worst: worst.loss)
+
+
+def _best_event(subject: Subject, pair: tuple[Data, Data], runs: int) -> Worst:
+    """The event with the best lower bound on these runs; a guide for the attack, not a result."""
+    one, two = (Counter(subject.draw(subject.scores(data)) for _ in range(runs)) for data in pair)
+    best = Worst(-math.inf, *pair, frozenset())
+    for a, b, p, q in ((*pair, one, two), (*pair[::-1], two, one)):
+        for event in _events(p, q):
+            loss = lower_bound(sum(p[t] for t in event), sum(q[t] for t in event), runs, 0.1)
+            if loss > best.loss:
+                best = Worst(loss, a, b, event)
     return best
 
 
@@ -73,25 +79,31 @@ def _events(p: Counter[float], q: Counter[float]) -> Iterator[frozenset[float]]:
         yield frozenset(t for t in p if p[t] > factor * q[t])
 
 
-def _telling_pairs(subject: Subject) -> Iterator[tuple[Data, Data]]:
-    """Pairs in which one record matters: alone at an end, or next to a full atom, in small data sets of three sizes."""
-    m, public = len(subject.atoms), subject.claims.neighbors == "replace_one"
-    for n in sorted({subject.records, 3, 2}, reverse=True) if not public else (subject.records,):
-        for full in range(m):
+def _telling_pairs(subject: Subject) -> list[tuple[Data, Data]]:
+    """Pairs in which one record can matter: it changes sides, or appears, in data at the two ends, split anywhere.
+
+    Also with one more record beside an end: a threshold mechanism loses most where one candidate gains the penalty
+    that another sheds.
+    """
+    m, n = len(subject.atoms), subject.records
+    gone = int(subject.claims.neighbors == "replace_one")
+    low, high, pairs = 0, m - 1, []
+    for share in sorted({0, 1, n, *np.linspace(1, n - 1, min(n - 1, 12)).astype(int).tolist()}):
+        for beside, source, target in (
+            (None, low, high),
+            (None, high, low),
+            (None, low, m // 2),
+            (low + 1, low, high),
+            (high - 1, high, low),
+        ):
             data = [0] * m
-            data[full] = n
-            for atom in range(m):
-                changed = list(data)
-                changed[atom] += 1
-                if public:
-                    changed[full] -= 1
-                if changed != data:
-                    yield tuple(data), tuple(changed)
-        spread = np.diff(np.linspace(0, n, m + 1).astype(int)).tolist()
-        for atom in (0, m - 1):
-            changed = list(spread)
-            changed[atom] += 1
-            if public:
-                changed[m - 1 - atom] -= 1
-            if min(changed) >= 0 and changed != spread:
-                yield tuple(spread), tuple(changed)
+            data[low], data[high] = n - share, share
+            if beside is not None:
+                data[low if data[low] else high] -= 1
+                data[beside] += 1
+            changed = list(data)
+            changed[source] -= gone
+            changed[target] += 1
+            if min(changed) >= 0 and changed != data:
+                pairs.append((tuple(data), tuple(changed)))
+    return list(dict.fromkeys(pairs))

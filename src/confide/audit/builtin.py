@@ -13,6 +13,10 @@ from confide.audit.laws import exact_law
 from confide.audit.subject import Claims, Scores, Subject
 from confide.candidates import Candidates
 from confide.guarantee.statement import certify
+from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
+from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
+from confide.mechanisms.pps import PrivatePredictionSets, pps_for
+from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
 from confide.mechanisms.selector import SELECTORS, Selector
 from confide.mechanisms.slopes import Slopes
 from confide.planning import make_plan
@@ -30,14 +34,92 @@ def library_subjects() -> Iterator[Subject]:
     for neighbors in NEIGHBORS:
         for selector in SELECTORS:
             yield slopes_subject(neighbors, selector)
+    yield pps_subject()
+    for neighbors in NEIGHBORS:
+        yield noisy_histogram_subject(neighbors)
+    yield pps_laplace_subject()
+    for neighbors in NEIGHBORS:
+        yield opendp_quantile_subject(neighbors)
+
+
+def pps_subject(epsilon: float = 1.0) -> Subject:
+    """The published exponential mechanism; its claim is the published epsilon, of which it spends about half."""
+    small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / epsilon)
+    large = pps_for(2000, Fraction(1, 10), epsilon, 100)
+    return Subject(
+        name="pps replace_one",
+        claims=Claims(epsilon, "replace_one", 0.9),
+        draw=partial(threshold, small, Candidates.of(EDGES)),
+        law=partial(utility_law, small, Candidates.of(EDGES)),
+        atoms=ATOMS,
+        records=RECORDS,
+        runnable=(2000, partial(threshold, large, Candidates.unit(100))),
+    )
+
+
+def noisy_histogram_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subject:
+    """Discrete Laplace noise on the counts."""
+    public = neighbors == "replace_one"
+    scale = (2 if public else 1) / epsilon
+    small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale)
+    large = noisy_histogram_for(Fraction(9, 10), epsilon, 50, 2000 if public else None, 1)
+    assert large is not None
+    return Subject(
+        name=f"noisy-histogram {neighbors}",
+        claims=Claims(epsilon, neighbors, 0.9),
+        draw=partial(threshold, small, Candidates.of(EDGES)),
+        law=None,
+        atoms=ATOMS,
+        records=RECORDS,
+        noise_scale=scale,
+        runnable=(2000, partial(threshold, large, Candidates.unit(50))),
+    )
+
+
+def pps_laplace_subject(epsilon: float = 1.0) -> Subject:
+    """The published noisy histogram."""
+    small = LaplaceHistogram(level=Fraction(3, 4), gamma=0.1, scale=2 / epsilon)
+    large = pps_laplace_for(2000, Fraction(1, 10), epsilon, 20)
+    assert large is not None
+    return Subject(
+        name="pps-laplace replace_one",
+        claims=Claims(epsilon, "replace_one", 0.9),
+        draw=partial(threshold, small, Candidates.of(EDGES)),
+        law=None,
+        atoms=ATOMS,
+        records=RECORDS,
+        noise_scale=2 / epsilon,
+        runnable=(2000, partial(threshold, large, Candidates.unit(20))),
+    )
+
+
+def opendp_quantile_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subject:
+    """OpenDP's quantile, which claims no coverage."""
+    public = neighbors == "replace_one"
+    mechanism = opendp_quantile_for(Fraction(3, 4), epsilon, RECORDS if public else None)
+
+    def law(scores: Scores) -> dict[float, float]:
+        candidates = Candidates.of(EDGES)
+        utilities = quantile_scores(counts(scores, candidates), 0.75, mechanism.size)
+        chances = exact_law(utilities, mechanism.scale, "permute_and_flip")
+        return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
+
+    return Subject(
+        name=f"opendp-quantile {neighbors}",
+        claims=Claims(epsilon, neighbors, None),
+        draw=partial(threshold, mechanism, Candidates.of(EDGES)),
+        law=law,
+        atoms=ATOMS,
+        records=RECORDS,
+    )
 
 
 def slopes_subject(neighbors: Neighbors, selector: Selector, epsilon: float = 1.0) -> Subject:
     """The slope mechanism as it is planned for few records and four candidates, and for many and a hundred."""
-    small = _request(neighbors, selector, epsilon, "0.3", RECORDS, len(ATOMS), shift=0.5)
+    small = small_request(neighbors, selector, epsilon, "0.3", RECORDS, len(ATOMS), shift=0.5)
     mechanism = make_plan(small, RECORDS).mechanism
     assert mechanism is not None
-    large = make_plan(_request(neighbors, selector, epsilon, "0.1", LARGE, 100, shift=None), LARGE)
+    large = make_plan(small_request(neighbors, selector, epsilon, "0.1", LARGE, 100, shift=None), LARGE)
     assert large.mechanism is not None
     public = neighbors == "replace_one"
     n, n_min = (RECORDS, None) if public else (None, 1)
@@ -87,9 +169,10 @@ def weakened(subject: Subject, factor: float) -> Subject:
     )
 
 
-def _request(
+def small_request(
     neighbors: Neighbors, selector: Selector, epsilon: float, alpha: str, n: int, m: int, shift: float | None
 ) -> Request:
+    """A request with the defaults for all that is not said."""
     return check_request(
         alpha=Fraction(alpha),
         epsilon=epsilon,

@@ -98,3 +98,17 @@ def check_exact_loss(subject: Subject, worst: Worst) -> Finding:
     size = f"up to {subject.records}" if subject.claims.neighbors == "add_remove" else f"{subject.records}"
     detail = f"all neighbours ({relation}) of {size} records with {len(subject.atoms)} scores, all outputs"
     return Finding(subject.name, "exact loss", claim, worst.loss, worst.loss <= claim + ROUNDING, detail)
+
+
+def check_noise_loss(subject: Subject) -> Finding:
+    """The exact loss of Laplace noise on counts, from which the threshold is computed: L1 distance over scale.
+
+    The ratio of the noise's (discrete or continuous) densities at distance d is exp(d/scale) somewhere, per count.
+    """
+    claim, scale = subject.claims.epsilon, subject.noise_scale
+    assert claim is not None
+    assert scale is not None
+    far = max(sum(abs(a - b) for a, b in zip(one, two, strict=True)) for one, two in subject.pairs())
+    relation = subject.claims.neighbors.replace("_", " ")
+    detail = f"largest L1 distance of all neighbouring counts ({relation}) over the scale of their noise"
+    return Finding(subject.name, "exact loss", claim, far / scale, far / scale <= claim + ROUNDING, detail)

@@ -1,13 +1,16 @@
 """(2) The sampler against the exact law, by Pearson's chi-square."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.audit.finding import Finding
 from confide.audit.laws import exact_law
 from confide.audit.subject import Subject
+from confide.mechanisms.lattice_noise import noisy_counts
 from confide.mechanisms.selector import SELECTORS, select
 
 LEAST_EXPECTED = 10.0
@@ -21,6 +24,8 @@ MAGNITUDES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((2**61, 2**61 - 1, -(2**61)), 1.0),
 )
 """Utilities and scales from 1 to the end of 64 bits, for OpenDP's sampler by itself."""
+
+NOISE_SCALES = (0.3, 1.0, 7.3, 1e3, 1e6, 1e12)
 
 
 def chi_square(draws: Sequence[float], law: Mapping[float, float]) -> float:
@@ -68,17 +73,46 @@ def check_sampler(subject: Subject, runs: int, level: float) -> Finding:
 
 
 def check_magnitudes(runs: int, level: float) -> list[Finding]:
-    """OpenDP's two selectors by themselves, from utilities of 1 to those that fill 64 bits."""
+    """OpenDP's two selectors and its discrete Laplace noise by themselves, across magnitudes; three findings."""
     findings = []
     for selector in SELECTORS:
         smallest = 1.0
         for utilities, scale in MAGNITUDES:
             u = np.array(utilities, dtype=np.int64)
             gaps = (u.astype(object) - max(utilities)).astype(np.float64)  # exact: 64-bit differences may overflow
-            law = exact_law(gaps, scale, selector)  # type: ignore[arg-type]
+            law = exact_law(gaps, scale, selector)
             draws = [float(select(u, scale, selector)) for _ in range(runs)]
             smallest = min(smallest, chi_square(draws, {float(i): float(p) for i, p in enumerate(law)}))
         p = min(1.0, len(MAGNITUDES) * smallest)
         detail = f"chi-square p-value, {len(MAGNITUDES)} magnitudes x {runs} runs of OpenDP's sampler, least allowed"
         findings.append(Finding(f"opendp {selector}", "sampler", level, p, p >= level, detail))
-    return findings
+    return [*findings, _check_noise(4 * runs, level)]
+
+
+def _check_noise(runs: int, level: float) -> Finding:
+    smallest = 1.0
+    for scale in NOISE_SCALES:
+        draws = noisy_counts(np.zeros(runs, dtype=np.int64), scale)
+        smallest = min(smallest, chi_square(*_in_cells(draws, scale)))
+    p = min(1.0, len(NOISE_SCALES) * smallest)
+    detail = (
+        f"chi-square p-value, {len(NOISE_SCALES)} scales x {runs} draws of OpenDP's discrete Laplace, least allowed"
+    )
+    return Finding("opendp discrete laplace", "sampler", level, p, p >= level, detail)
+
+
+def _in_cells(draws: NDArray[np.int64], scale: float) -> tuple[list[float], dict[float, float]]:
+    """Draws in about forty cells of equal width around 0, the outer two open, with the cells' exact probabilities."""
+    width = max(1, round(scale / 5))
+    edges = width * np.arange(-20, 20)  # a cell holds edge < z <= next edge
+
+    def up_to(z: NDArray[np.int64]) -> NDArray[np.float64]:  # P(noise <= z), with P(z) = (1-a)/(1+a) a^|z|
+        log_a = -1 / scale
+        half = -1 / (math.expm1(log_a) - 2)  # 1/(1+a), from expm1 for large scales
+        left = np.exp(log_a * np.maximum(-z, 0)) * half
+        right = 1 - np.exp(log_a * (np.maximum(z, 0) + 1)) * half
+        return np.where(z < 0, left, right)
+
+    chances = np.diff(np.concatenate([[0.0], up_to(edges), [1.0]]))
+    cells = np.searchsorted(edges, draws, side="left")
+    return cells.astype(float).tolist(), {float(i): float(p) for i, p in enumerate(chances)}

@@ -5,6 +5,7 @@ integrand is a polynomial in s, which Gauss-Legendre quadrature of enough nodes 
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from confide.mechanisms.selector import Selector
 Floats = NDArray[np.float64]
 
 
-def exact_law(utilities: NDArray[np.int64], scale: float, selector: Selector) -> Floats:
+def exact_law(utilities: NDArray[Any], scale: float, selector: Selector) -> Floats:
     """The law of a selector over a few candidates.
 
     Examples

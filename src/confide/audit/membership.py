@@ -8,14 +8,17 @@ clever, is right with probability more than e^epsilon/(1 + e^epsilon).
 """
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from confide.audit.builtin import small_request, threshold
 from confide.audit.subject import Scores
+from confide.candidates import Candidates
+from confide.planning import mechanism_for
 
 Release = Callable[[Scores], float]
 
@@ -127,20 +130,12 @@ def demonstrate(epsilon: float, rounds: int, rng: np.random.Generator) -> list[t
     >>> [(who, game.release, game.accuracy) for who, game in games[:2]]
     [('split conformal', 'threshold', 1.0), ('split conformal', 'prediction sets', 1.0)]
     """
-    import confide
-
     others = np.concatenate([np.linspace(0.005, 0.8, 90), np.linspace(0.85, 0.99, 9)])
-    candidates = confide.Candidates.unit(200)
+    candidates = Candidates.unit(200)
+    mechanism = mechanism_for(small_request("replace_one", "permute_and_flip", epsilon, "0.1", 100, 200, shift=0.0))
+    assert mechanism is not None
+    private = partial(threshold, mechanism, candidates)
     queries = np.linspace(0.005, 1.0, 200)
-
-    def private(scores: Scores) -> float:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", confide.CoverageWarning)  # +inf is a possible answer for so few records
-            released = confide.calibrate(
-                scores, 0.1, epsilon, neighbors="replace_one", candidates=candidates, shift=0.0
-            )
-        return released.threshold
-
     games = []
     for who, release, loss in (("split conformal", split_conformal(0.1), None), ("confide", private, epsilon)):
         for asked in (None, queries):

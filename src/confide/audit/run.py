@@ -13,7 +13,7 @@ import numpy as np
 from confide.audit.attack import check_attack
 from confide.audit.builtin import library_subjects
 from confide.audit.coverage import NASTY, check_coverage, check_exact_coverage
-from confide.audit.exact_loss import Laws, Worst, check_exact_loss, telling_pair, worst_pair
+from confide.audit.exact_loss import Laws, Worst, check_exact_loss, check_noise_loss, telling_pair, worst_pair
 from confide.audit.finding import Finding, Report
 from confide.audit.fit import check_magnitudes, check_sampler
 from confide.audit.subject import Subject
@@ -41,7 +41,7 @@ class Effort:
     coverage: int
 
 
-QUICK = Effort(sampler=2000, attack=20_000, coverage=500)
+QUICK = Effort(sampler=2000, attack=20_000, coverage=1000)
 BRIEF = Effort(sampler=1000, attack=3000, coverage=400)
 LONG = Effort(sampler=30_000, attack=100_000, coverage=5000)
 
@@ -95,7 +95,7 @@ def audit_library(effort: Effort = BRIEF, *, level: float = LEVEL, tell: Callabl
     report = audit(library_subjects(), effort, level=level / 2, tell=tell)
     if tell is not None:
         tell("OpenDP's sampler")
-    return Report((*report.findings, *check_magnitudes(effort.sampler, level / 4)), level, report.versions)
+    return Report((*report.findings, *check_magnitudes(effort.sampler, level / 6)), level, report.versions)
 
 
 def _random_checks(subject: Subject) -> int:
@@ -111,6 +111,8 @@ def _audit_one(subject: Subject, effort: Effort, share: float, rng: np.random.Ge
         laws = Laws(subject, subject.law)
         findings.append(check_exact_loss(subject, worst_pair(laws)))
         target = telling_pair(laws, effort.attack)
+    elif subject.claims.epsilon is not None and subject.noise_scale is not None:
+        findings.append(check_noise_loss(subject))
     if subject.law is not None:
         findings.append(check_sampler(subject, effort.sampler, share))
     if subject.claims.epsilon is not None:

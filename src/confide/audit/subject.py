@@ -61,6 +61,9 @@ class Subject:
     small_coverage
         Coverage claimed for small data sets of up to `records` records (exactly `records` if their number is public),
         or None.
+    noise_scale
+        If the threshold is a function of counts over the atoms with Laplace noise of this scale, and of nothing else
+        private, that scale: the loss of the noisy counts is then known exactly. Else None.
     runnable
         A larger instance for coverage by simulation: (number of records, draw); None to use `draw` with 1000 records.
     """
@@ -72,6 +75,7 @@ class Subject:
     atoms: tuple[float, ...]
     records: int
     small_coverage: float | None = None
+    noise_scale: float | None = None
     runnable: tuple[int, Draw] | None = None
 
     def scores(self, data: Data) -> Scores:

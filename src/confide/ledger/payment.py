@@ -14,7 +14,7 @@ from confide.errors import BudgetError, InputError, InputTypeError
 from confide.ledger.book import Ledger, as_dataset, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
-from confide.planning import mechanism_for
+from confide.mechanism_choice import chosen_mechanism
 from confide.privacy import nothing_spent, privacy_statement
 from confide.request import Request
 
@@ -84,16 +84,18 @@ def make_payment(
     if not isinstance(ledger, Ledger):
         raise InputTypeError(f"ledger must be a confide.Ledger; found {type(ledger).__name__}")
     data = as_dataset(dataset)
-    mechanism = mechanism_for(request)
+    if request.mechanism == "none":
+        raise InputError("ledger cannot charge mechanism='none': without privacy the loss is infinite")
+    mechanism = chosen_mechanism(request)
     if mechanism is None:
         privacy = nothing_spent(request.neighbors, request.records_per_person, request.selector)
     else:
         privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person)
-    cost = Cost.of(privacy, "slopes", ledger.relation(data.name), data.group)
+    cost = Cost.of(privacy, request.mechanism, ledger.relation(data.name), data.group)
     content: dict[str, Any] = {
         "dataset": [data.name, data.group, data.fingerprint],
         "request": {key: _plain(value) for key, value in asdict(request).items()},
-        "mechanism": None if mechanism is None else {key: _plain(v) for key, v in asdict(mechanism).items()},
+        "mechanism": None if mechanism is None else repr(mechanism),
         "candidates": hashlib.sha256(candidates.edges.tobytes()).hexdigest(),
         "score": score,
     }
