@@ -20,7 +20,15 @@ from confide.calibrate import calibrate, calibrate_histogram
 from confide.calibrate_several import calibrate_groups, calibrate_levels, calibrate_sides
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.errors import ConfideError, CoverageWarning, FormatError, InputError, InputTypeError
+from confide.errors import (
+    BudgetError,
+    ConfideError,
+    CoverageWarning,
+    FormatError,
+    InputError,
+    InputTypeError,
+    LedgerError,
+)
 from confide.guarantee.statement import Guarantee
 from confide.histogram import ScoreHistogram
 from confide.metrics import CoverageEstimate, CoverageTable, class_coverage, coverage, group_coverage, size_coverage
@@ -55,19 +63,24 @@ from confide.sets import PredictionSets, predict_interval, predict_set
 
 if TYPE_CHECKING:
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
+    from confide.ledger import Dataset, Ledger
 
 __all__ = [
+    "BudgetError",
     "Calibration",
     "Candidates",
     "ConfideError",
     "CoverageEstimate",
     "CoverageTable",
     "CoverageWarning",
+    "Dataset",
     "FormatError",
     "GroupCalibration",
     "Guarantee",
     "InputError",
     "InputTypeError",
+    "Ledger",
+    "LedgerError",
     "LevelCalibration",
     "Plan",
     "PredictionSets",
@@ -112,9 +125,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The scikit-learn front is imported when it is first asked for."""
+    """Fronts and the ledger are imported when they are first asked for."""
     if name in ("PrivateConformalClassifier", "PrivateConformalRegressor"):
         from confide import estimators
 
         return getattr(estimators, name)
+    if name in ("Dataset", "Ledger"):
+        import confide.ledger
+
+        return getattr(confide.ledger, name)
     raise AttributeError(f"module 'confide' has no attribute {name!r}")

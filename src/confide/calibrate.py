@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,6 +22,10 @@ from confide.privacy import Neighbors, nothing_spent, privacy_statement
 from confide.rationals import Level
 from confide.request import Request, check_request
 from confide.scores.kinds import score_kind
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
+    from confide.ledger.payment import Payment
 
 
 def calibrate(
@@ -41,6 +45,8 @@ def calibrate(
     slopes: tuple[int, int] | None = None,
     shift: float | None = None,
     mechanism: MechanismName = "slopes",
+    ledger: "Ledger | None" = None,
+    dataset: "str | Dataset | None" = None,
 ) -> Calibration:
     """Release a threshold with a coverage guarantee and a differential-privacy guarantee.
 
@@ -66,6 +72,9 @@ def calibrate(
         `"slopes"` (default), or a published method by its name, to compare: `"pps"`, `"pps-laplace"`,
         `"noisy-histogram"`, `"opendp-quantile"` (no coverage promised) or `"none"` (**not private**: split conformal
         prediction on the scores themselves; leave out epsilon). See docs/methods.md.
+    ledger, dataset
+        A `confide.Ledger`, and the name (or `confide.Dataset`) under which it keeps these data's budget. The cost is
+        charged durably before the mechanism runs; an identical request returns the kept release and costs nothing.
 
     Returns
     -------
@@ -76,6 +85,8 @@ def calibrate(
     ------
     InputError, InputTypeError
         If an argument cannot be used; then nothing was released.
+    BudgetError, LedgerError
+        If the ledger's limit does not allow it, or the ledger cannot be used; then nothing was released.
 
     Examples
     --------
@@ -103,8 +114,11 @@ def calibrate(
         shift=shift,
         mechanism=mechanism,
     )
+    payment = payment_for(request, chosen, score, ledger, dataset)
+    if payment is not None and (earlier := payment.earlier()) is not None:
+        return earlier
     histogram = ScoreHistogram.from_scores(array, chosen, score)
-    return _plain(array, request, score) if request.mechanism == "none" else release(histogram, request, score)
+    return _plain(array, request, score) if request.mechanism == "none" else release(histogram, request, score, payment)
 
 
 def calibrate_histogram(
@@ -123,6 +137,8 @@ def calibrate_histogram(
     slopes: tuple[int, int] | None = None,
     shift: float | None = None,
     mechanism: MechanismName = "slopes",
+    ledger: "Ledger | None" = None,
+    dataset: "str | Dataset | None" = None,
 ) -> Calibration:
     """`calibrate` for scores that were already counted, wherever they live.
 
@@ -154,17 +170,45 @@ def calibrate_histogram(
         shift=shift,
         mechanism=mechanism,
     )
-    return release(histogram, request, score)
+    payment = payment_for(request, histogram.candidates, score, ledger, dataset)
+    if payment is not None and (earlier := payment.earlier()) is not None:
+        return earlier
+    return release(histogram, request, score, payment)
 
 
-def release(histogram: ScoreHistogram, request: Request, score: str | None) -> Calibration:
-    """Run the mechanism once on the counts and state what it promises and costs."""
+def payment_for(
+    request: Request,
+    candidates: Candidates,
+    score: str | None,
+    ledger: "Ledger | None",
+    dataset: "str | Dataset | None",
+) -> "Payment | None":
+    """How a request is paid for; None without a ledger."""
+    if ledger is None and dataset is None:
+        return None
+    from confide.ledger.payment import make_payment
+
+    return make_payment(request, candidates, score, ledger, dataset)
+
+
+def release(
+    histogram: ScoreHistogram, request: Request, score: str | None, payment: "Payment | None" = None
+) -> Calibration:
+    """Run the mechanism once on the counts and state what it promises and costs.
+
+    With a payment the cost is charged before the mechanism sees the counts, and the release is kept before it is
+    returned.
+    """
     mechanism = chosen_mechanism(request)
+    token = None if payment is None else payment.pay()
     if mechanism is None:
         threshold = math.inf
     else:
         threshold = float(histogram.candidates.values[mechanism.choose(histogram.counts)])
-    return _state(threshold, mechanism, request, request.candidates, histogram.candidates.recipe, score)
+    calibration = _state(threshold, mechanism, request, request.candidates, histogram.candidates.recipe, score)
+    if payment is not None and token is not None:
+        payment.keep(token, calibration)
+    return calibration
 
 
 def _plain(scores: NDArray[Any], request: Request, score: str | None) -> Calibration:

@@ -23,3 +23,11 @@ class FormatError(InputError):
 
 class CoverageWarning(UserWarning):
     """The released threshold is +inf: the promise holds, but the sets contain every label."""
+
+
+class LedgerError(ConfideError):
+    """A privacy-budget ledger cannot be read or written: locked, read-only, on a full disk, damaged or foreign."""
+
+
+class BudgetError(LedgerError, ValueError):
+    """A release would cost more than its data set has left. Nothing was released and nothing charged."""

@@ -7,9 +7,8 @@ it cannot be stated wrongly; reading one checks every part.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +18,9 @@ from confide.composition import in_sequence, side_by_side
 from confide.errors import InputError
 from confide.privacy import Neighbors, PrivacyStatement
 from confide.rationals import Level, exact_level
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Kind = TypeVar("Kind", bound="_Several")
 
@@ -50,14 +52,14 @@ class _Several:
 
         return loads(text, cls)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
         from confide.files import write_text
 
         write_text(Path(path), self.to_json(), overwrite=overwrite)
 
     @classmethod
-    def load(cls: type[Kind], path: str | Path) -> Kind:
+    def load(cls: type[Kind], path: "str | Path") -> Kind:
         """Read a file written by `save`."""
         from confide.files import read_text
 

@@ -4,10 +4,12 @@ from typing import Annotated
 
 import typer
 
+from confide.cli.audit import audit
 from confide.cli.calibrate import calibrate
 from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
 from confide.cli.exit_codes import IN_WORDS
+from confide.cli.ledger import ledger
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.show import show
@@ -45,5 +47,6 @@ def _confide(
     pass
 
 
-for command in (plan, calibrate, predict, evaluate, show, demo):
+for command in (plan, calibrate, predict, evaluate, show, audit, demo):
     app.command()(command)
+app.add_typer(ledger, name="ledger")

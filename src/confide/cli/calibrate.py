@@ -8,6 +8,7 @@ from confide.calibrate import calibrate_histogram
 from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.cli import options as o
+from confide.cli.budget import open_account, refuse_early
 from confide.cli.candidates import parse_candidates
 from confide.cli.columns import Classified, Columns, Regressed, Scored
 from confide.cli.output import check_output, emit, say, warn
@@ -45,6 +46,10 @@ def calibrate(
     selector: o.SelectorOption = None,
     mechanism: o.MechanismOption = "slopes",
     candidates: o.CandidatesSpec = None,
+    ledger: o.LedgerOption = None,
+    dataset: o.DatasetOption = None,
+    group: o.GroupOption = None,
+    ledger_key: o.LedgerKey = None,
     out: o.Out,
     force: o.Force = False,
     as_json: o.AsJson = False,
@@ -83,12 +88,14 @@ def calibrate(
     }
     check_request(n=1, candidates=chosen.size, **settings)
     check_output(out, force=force)
+    account = open_account(file, ledger, dataset, group, ledger_key)
+    refuse_early(account, check_request(n=1, candidates=chosen.size, **settings), chosen, name)
     with new_file(out, overwrite=force) as part, open_table(file) as table:
         with progress_bar("reading", table) as progress:
             counts = _count(table, columns, chosen, progress)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CoverageWarning)
-            calibration = calibrate_histogram(counts, score=name, **settings)
+            calibration = calibrate_histogram(counts, score=name, **account, **settings)
         part.write_text(calibration.to_json(), encoding="utf-8")
     request = check_request(n=counts.total, candidates=chosen.size, **settings)
     slopes = request.mechanism == "slopes"

@@ -4,6 +4,7 @@ DONE = 0
 USAGE = 2
 REFUSED = 3
 EXISTS = 4
+CLAIM_FAILED = 5
 INTERNAL = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -14,6 +15,7 @@ IN_WORDS = {
     USAGE: "the command line was not understood",
     REFUSED: "refused: an input, or a file that cannot be read or written",
     EXISTS: "the output exists already; --force replaces it",
+    CLAIM_FAILED: "an audited claim does not hold",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",
     PIPE_CLOSED: "the reader of the output went away",

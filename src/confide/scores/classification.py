@@ -24,7 +24,7 @@ from confide.scores.kinds import ScoreKind, score_kind, score_name
 from confide.scores.margin import all_class_margins, true_class_margin
 from confide.scores.ranked import RankRule, all_class_scores, left_out, true_class_scores
 
-Uniforms: TypeAlias = ArrayLike | np.random.Generator | None
+Uniforms: TypeAlias = "ArrayLike | np.random.Generator | None"
 """Public random numbers in [0, 1], one per record, or a Generator that draws them."""
 
 _COMPARED = 2**18

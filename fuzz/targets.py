@@ -1,0 +1,300 @@
+"""What is fuzzed: functions of bytes that must end quietly, whatever the bytes are.
+
+Each feeds outside data to one parser and states what must hold: nothing but the library's own errors, in one line, and
+nothing accepted that does not survive being written and read again. Structured targets start from a valid document,
+change a few of its fields and sign it again, so that the fuzzer gets past checksums and seals.
+"""
+
+import hashlib
+import json
+import math
+import os
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import confide
+from confide.cli.candidates import parse_candidates
+from confide.errors import ConfideError
+from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
+from confide.ledger.state import replay
+from confide.ledger.store import Store
+from confide.rationals import exact_level
+
+VALUES: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
+    "", "+inf", "nan", "1/10", "9/10", "1/3", "0/1", "1/0", "999999/1000000", "1e-6", "-1/2", "1" * 50, "a" * 300,
+    "unit", "geometric", "sinh", "anything", "of", "slopes", "pps", "none", "exponential", "permute_and_flip",
+    "add_remove", "replace_one", "marginal", "\x00", "\ud800", [], {}, [1], {"a": 1},
+)  # fmt: skip
+"""Values that fields are set to."""
+
+
+class Source:
+    """Choices drawn from the fuzzer's bytes, zeros when they run out."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def byte(self) -> int:
+        """The next byte."""
+        value = self._data[self._at] if self._at < len(self._data) else 0
+        self._at += 1
+        return value
+
+    def below(self, most: int) -> int:
+        """An integer in [0, most)."""
+        return (self.byte() << 8 | self.byte()) % most
+
+    def number(self) -> Any:
+        """One of the listed values, a small integer, any float, or a text of the remaining bytes."""
+        kind = self.byte() % 5
+        if kind <= 1:
+            return VALUES[self.below(len(VALUES))]
+        if kind == 2:
+            return self.below(2000)
+        if kind == 3:
+            value = float(np.frombuffer(bytes(self.byte() for _ in range(8)), dtype=np.float64)[0])
+            return value if math.isfinite(value) else 0.25
+        return bytes(self.byte() for _ in range(self.byte() % 24)).decode("latin-1")
+
+
+def change(document: Any, source: Source) -> Any:
+    """A copy of a JSON document with one to three of its fields set, removed or added."""
+    copy = json.loads(json.dumps(document))
+    for _ in range(1 + source.byte() % 3):
+        paths = list(_paths(copy, ()))
+        path = paths[source.below(len(paths))]
+        place = copy
+        for key in path[:-1]:
+            place = place[key]
+        action = source.byte() % 8
+        if action == 0 and isinstance(place, dict):
+            del place[path[-1]]
+        elif action == 1 and isinstance(place, dict):
+            place[str(source.number())[:40]] = source.number()
+        else:
+            place[path[-1]] = source.number()
+    return copy
+
+
+def _paths(document: Any, prefix: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    items = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, value in items:
+        yield (*prefix, key)
+        if isinstance(value, dict | list):
+            yield from _paths(value, (*prefix, key))
+
+
+@cache
+def calibrations() -> tuple[Any, ...]:
+    """Valid calibrations of every mechanism."""
+    scores = np.random.default_rng(0).random(400)
+    options: list[dict[str, Any]] = [
+        {"epsilon": 1.0, "score": "lac"},
+        {"epsilon": 1.0, "neighbors": "replace_one", "score": "absolute_residual"},
+        {"rho": 0.1, "candidates": confide.Candidates.of([0.1, 0.5, 0.9])},
+        {"epsilon": 2.0, "delta": 0.1, "n_min": 50, "records_per_person": 2},
+        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"},
+        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "noisy-histogram"},
+        {"epsilon": 2.0, "mechanism": "opendp-quantile"},
+        {"neighbors": "replace_one", "mechanism": "none"},
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tuple(json.loads(confide.calibrate(scores, 0.1, **one).to_json()) for one in options)
+
+
+def one_line(error: ConfideError) -> None:
+    """An error is one line of moderate length."""
+    assert "\n" not in str(error), "an error of several lines"
+    assert len(str(error)) < 2000, "an error of many characters"
+
+
+def calibration_text(data: bytes) -> None:
+    """`Calibration.from_json` on arbitrary text."""
+    _read_calibration(data.decode("utf-8", "surrogateescape"))
+
+
+def calibration_fields(data: bytes) -> None:
+    """`Calibration.from_json` on valid calibrations with changed fields and a right checksum."""
+    source = Source(data)
+    document = change(calibrations()[source.below(len(calibrations()))], source)
+    document.pop("sha256", None)
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    _read_calibration(json.dumps({**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}))
+
+
+def _read_calibration(text: str) -> None:
+    try:
+        read = confide.Calibration.from_json(text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert 0 <= read.guarantee.coverage <= 1
+    assert read.privacy.epsilon >= 0
+    assert not math.isnan(read.threshold)
+    assert confide.Calibration.from_json(read.to_json()) == read
+    assert str(read)
+
+
+EVENTS = (
+    Opened("patients", "add_remove", None),
+    Opened("others", "replace_one", "ab" * 32),
+    Limited("patients", 3.0, 1e-6),
+    Charged("patients", "0" * 32, "1" * 64, Cost(1.0, "add_remove", "slopes", 0.125)),
+    Charged("patients", "2" * 32, "3" * 64, Cost(0.5, "add_remove", "pps", None, ("region", "north"))),
+    Released("0" * 32, "{}"),
+)
+
+
+def ledger_text(data: bytes) -> None:
+    """`read_event` on arbitrary text."""
+    _replay([data.decode("utf-8", "surrogateescape")])
+
+
+def ledger_fields(data: bytes) -> None:
+    """`read_event` and `replay` on valid records with changed fields, out of order or repeated."""
+    source = Source(data)
+    bodies = []
+    for _ in range(1 + source.byte() % 8):
+        document = json.loads(write_event(EVENTS[source.below(len(EVENTS))]))
+        bodies.append(json.dumps(change(document, source) if source.byte() % 2 else document))
+    _replay([*map(write_event, EVENTS[: source.byte() % 7]), *bodies])
+
+
+def _replay(bodies: list[str]) -> None:
+    try:
+        events = [("2020-01-01T00:00:00+00:00", read_event(body)) for body in bodies]
+        accounts = replay(events)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert [event for _, event in events] == [read_event(write_event(event)) for _, event in events]
+    for account in accounts.values():
+        assert account.spent().epsilon >= 0
+        assert account.remaining() is None or account.remaining() >= 0
+
+
+@cache
+def ledger_file() -> tuple[Path, bytes]:
+    """A valid ledger's bytes, and a place to put damaged copies."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))  # noqa: S108
+    path = folder / "good.db"
+    ledger = Ledger(path, limit=10.0)
+    for k in range(3):
+        ledger.attach(ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), request_digest({"k": k})), "{}")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return folder, path.read_bytes()
+
+
+def ledger_database(data: bytes) -> None:
+    """`Ledger` on a database with damaged bytes: refused, or exactly what it was."""
+    folder, good = ledger_file()
+    source, bad = Source(data), bytearray(good)
+    for _ in range(1 + source.byte() % 6):
+        at = source.below(len(bad))
+        bad[at] = source.byte()
+    if source.byte() % 16 == 0:
+        bad = bad[: source.below(len(bad))]
+    path = folder / "bad.db"
+    path.write_bytes(bytes(bad))
+    try:
+        accounts = Ledger(path, timeout=0.1).accounts()
+        assert [e.cost.epsilon for e in accounts["patients"].entries] == [1.0, 1.0, 1.0], "a wrong answer"
+        assert accounts["patients"].limit == (10.0, 0.0), "a wrong limit"
+    except ConfideError as error:
+        one_line(error)
+    finally:
+        for leftover in folder.glob("bad.db*"):
+            leftover.unlink()
+
+
+def ledger_sealed(data: bytes) -> None:
+    """`Store` on records that carry a right seal: what somebody who knows the format can write."""
+    folder, good = ledger_file()
+    source, path = Source(data), folder / "forged.db"
+    path.write_bytes(good)
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()[0]
+            body = json.dumps(change(json.loads(write_event(EVENTS[source.below(len(EVENTS))])), source))
+            row = ("2020-01-01T00:00:00+00:00", body, seal(last or FIRST_SEAL, "2020-01-01T00:00:00+00:00", body))
+            connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
+        replay(Store(path, create=False, timeout=0.1).read())
+    except ConfideError as error:
+        one_line(error)
+    finally:
+        for leftover in folder.glob("forged.db*"):
+            leftover.unlink()
+
+
+def level(data: bytes) -> None:
+    """`exact_level` on arbitrary text and floats."""
+    for value in (data.decode("latin-1"), float(np.frombuffer(data[:8].ljust(8, b"\0"), dtype=np.float64)[0])):
+        try:
+            exact = exact_level("alpha", value)
+        except ConfideError as error:
+            one_line(error)
+            continue
+        assert 0 < exact < 1
+        assert exact_level("alpha", exact) == exact
+
+
+def candidates(data: bytes) -> None:
+    """The candidates of the command line."""
+    try:
+        made = parse_candidates(data.decode("latin-1"))
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert np.all(np.diff(made.values) > 0)
+    assert made.size <= 2**20
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    target.__name__: target
+    for target in (
+        calibration_text,
+        calibration_fields,
+        ledger_text,
+        ledger_fields,
+        ledger_database,
+        ledger_sealed,
+        level,
+        candidates,
+    )
+}
+
+
+def seeds(name: str) -> list[bytes]:
+    """Valid inputs of the targets that read text, for the fuzzer to start from."""
+    texts = {
+        "calibration_text": [json.dumps(document, indent=2) for document in calibrations()],
+        "ledger_text": [write_event(event) for event in EVENTS],
+        "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
+        "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
+    }
+    return [text.encode() for text in texts.get(name, [])]
+
+
+RUNS = {
+    "calibration_text": 300_000,
+    "calibration_fields": 60_000,
+    "ledger_text": 300_000,
+    "ledger_fields": 200_000,
+    "ledger_database": 15_000,
+    "ledger_sealed": 10_000,
+    "level": 300_000,
+    "candidates": 100_000,
+}
+"""How often `make fuzz` runs each: more than a million times in total."""

@@ -1,0 +1,18 @@
+"""Check the claims on your own machine, against the installed versions, without trusting anybody.
+
+subject.py     what is audited: a mechanism that can be run, its claims, and its exact law if that is known
+exact_loss.py  (1) the loss, by enumeration of small cases
+fit.py         (2) the sampler against the exact law, by chi-square
+attack.py      (3) a lower bound on the true epsilon, by running the mechanism on the worst neighbours
+coverage.py    (4) coverage, exactly on small cases and by simulation on nasty distributions
+membership.py  what an attacker learns about one person from thresholds and prediction sets
+timing.py      how much the running time tells
+builtin.py     the library's own mechanisms; foreign.py: anybody else's
+run.py         the checks together, in a report
+"""
+
+from confide.audit.finding import Finding, Report
+from confide.audit.run import audit, audit_library
+from confide.audit.subject import Claims, Subject
+
+__all__ = ["Claims", "Finding", "Report", "Subject", "audit", "audit_library"]

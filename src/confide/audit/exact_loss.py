@@ -1,0 +1,114 @@
+"""(1) The loss on small cases: every data set, every neighbour, every output, without any randomness."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from confide.audit.finding import Finding
+from confide.audit.subject import Data, Law, Subject
+
+ROUNDING = 1e-9
+"""Log-ratios of laws that were computed in floats."""
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Neighbours, and thresholds that give the first away.
+
+    Parameters
+    ----------
+    loss
+        log(P(event | first)/P(event | second)); infinite if only the first can produce it.
+    first, second
+        The pair of neighbouring data sets.
+    event
+        Thresholds.
+    """
+
+    loss: float
+    first: Data
+    second: Data
+    event: frozenset[float]
+
+
+class Laws:
+    """The laws of all small data sets of a subject, each computed once."""
+
+    def __init__(self, subject: Subject, law: Law) -> None:
+        self._subject, self._law = subject, law
+        self._known: dict[Data, Mapping[float, float]] = {}
+
+    def of(self, data: Data) -> Mapping[float, float]:
+        """The law under one data set."""
+        if data not in self._known:
+            self._known[data] = self._law(self._subject.scores(data))
+        return self._known[data]
+
+    def pairs(self) -> Iterator[tuple[Data, Data]]:
+        """Every ordered pair of neighbours."""
+        for one, other in self._subject.pairs():
+            yield one, other
+            yield other, one
+
+
+def worst_pair(laws: Laws) -> Worst:
+    """The pair and the single output with the largest loss."""
+    worst: Worst | None = None
+    for first, second in laws.pairs():
+        p, q = laws.of(first), laws.of(second)
+        for threshold, chance in p.items():
+            if chance > 0:
+                other = q.get(threshold, 0.0)
+                loss = math.log(chance / other) if other > 0 else math.inf
+                if worst is None or loss > worst.loss:
+                    worst = Worst(loss, first, second, frozenset({threshold}))
+    assert worst is not None
+    return worst
+
+
+def telling_pair(laws: Laws, runs: int, sigmas: float = 4.5) -> Worst:
+    """The pair and event that an attack with `runs` runs per data set tells apart best.
+
+    Of each pair, the outputs are taken in the order of their likelihood ratio; the event with the largest log-ratio
+    less `sigmas` of its standard errors wins.
+    """
+    best, highest = None, -math.inf
+    for first, second in laws.pairs():
+        p, q = laws.of(first), laws.of(second)
+        order = sorted(p, key=lambda t: (-p[t] / q[t] if q.get(t, 0.0) > 0 else -math.inf, t))
+        hit = miss = 0.0
+        for count, threshold in enumerate(order, 1):
+            hit, miss = hit + p[threshold], miss + q.get(threshold, 0.0)
+            if hit <= 0:
+                continue
+            seen = max(miss, 1 / runs)
+            value = math.log(hit / seen) - sigmas * math.sqrt((1 / hit + 1 / seen) / runs)
+            if value > highest:
+                loss = math.log(hit / miss) if miss > 0 else math.inf
+                best, highest = Worst(loss, first, second, frozenset(order[:count])), value
+    assert best is not None
+    return best
+
+
+def check_exact_loss(subject: Subject, worst: Worst) -> Finding:
+    """Compare the largest loss with the claim."""
+    claim = subject.claims.epsilon
+    assert claim is not None
+    relation = subject.claims.neighbors.replace("_", " ")
+    size = f"up to {subject.records}" if subject.claims.neighbors == "add_remove" else f"{subject.records}"
+    detail = f"all neighbours ({relation}) of {size} records with {len(subject.atoms)} scores, all outputs"
+    return Finding(subject.name, "exact loss", claim, worst.loss, worst.loss <= claim + ROUNDING, detail)
+
+
+def check_noise_loss(subject: Subject) -> Finding:
+    """The exact loss of Laplace noise on counts, from which the threshold is computed: L1 distance over scale.
+
+    The ratio of the noise's (discrete or continuous) densities at distance d is exp(d/scale) somewhere, per count.
+    """
+    claim, scale = subject.claims.epsilon, subject.noise_scale
+    assert claim is not None
+    assert scale is not None
+    far = max(sum(abs(a - b) for a, b in zip(one, two, strict=True)) for one, two in subject.pairs())
+    relation = subject.claims.neighbors.replace("_", " ")
+    detail = f"largest L1 distance of all neighbouring counts ({relation}) over the scale of their noise"
+    return Finding(subject.name, "exact loss", claim, far / scale, far / scale <= claim + ROUNDING, detail)

@@ -1,0 +1,118 @@
+"""(2) The sampler against the exact law, by Pearson's chi-square."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.audit.finding import Finding
+from confide.audit.laws import exact_law
+from confide.audit.subject import Subject
+from confide.mechanisms.lattice_noise import noisy_counts
+from confide.mechanisms.selector import SELECTORS, select
+
+LEAST_EXPECTED = 10.0
+
+MAGNITUDES: tuple[tuple[tuple[int, ...], float], ...] = (
+    ((0, 0, 0, -1), 1.0),
+    ((-30, -20, -10, 0, -5, -15, -45), 10.0),
+    ((-7, -1, 0, -2), 1 / 3),
+    ((-(10**6), -(10**6) - 7, -(10**6) - 20), 11.7),
+    ((-(10**15), -(10**15) - 3 * 10**14, -(10**15) - 5 * 10**14), 4.1e14),
+    ((2**61, 2**61 - 1, -(2**61)), 1.0),
+)
+"""Utilities and scales from 1 to the end of 64 bits, for OpenDP's sampler by itself."""
+
+NOISE_SCALES = (0.3, 1.0, 7.3, 1e3, 1e6, 1e12)
+
+
+def chi_square(draws: Sequence[float], law: Mapping[float, float]) -> float:
+    """The p-value of draws under a law; rare outcomes are pooled, and an impossible one gives 0.
+
+    Examples
+    --------
+    >>> round(chi_square([0.0] * 52 + [1.0] * 48, {0.0: 0.5, 1.0: 0.5}), 3)
+    0.689
+    >>> chi_square([2.0], {0.0: 0.5, 1.0: 0.5})
+    0.0
+    """
+    from scipy.stats import chi2
+
+    counts = Counter(draws)
+    if any(law.get(outcome, 0.0) <= 0 for outcome in counts):
+        return 0.0
+    outcomes = [outcome for outcome, chance in law.items() if chance > 0]
+    expected = np.array([law[outcome] * len(draws) for outcome in outcomes])
+    observed = np.array([float(counts[outcome]) for outcome in outcomes])
+    rare = expected < LEAST_EXPECTED
+    if rare.any():
+        pooled = expected[rare].sum()
+        expected, observed = np.append(expected[~rare], pooled), np.append(observed[~rare], observed[rare].sum())
+        if pooled < LEAST_EXPECTED and len(expected) > 1:  # still too rare: merge with the smallest of the others
+            smallest = int(np.argmin(expected[:-1]))
+            expected[smallest], observed[smallest] = expected[smallest] + pooled, observed[smallest] + observed[-1]
+            expected, observed = expected[:-1], observed[:-1]
+    if len(expected) < 2:
+        return 1.0
+    return float(chi2.sf(np.sum((observed - expected) ** 2 / expected), len(expected) - 1))
+
+
+def check_sampler(subject: Subject, runs: int, level: float) -> Finding:
+    """Run the subject on three data sets and compare with its law; the smallest p-value counts, three times."""
+    assert subject.law is not None
+    data = [subject.scores(data) for data in subject.datasets(subject.records)]
+    smallest = 1.0
+    for scores in (data[0], data[len(data) // 2], data[-2]):
+        smallest = min(smallest, chi_square([subject.draw(scores) for _ in range(runs)], subject.law(scores)))
+    p = min(1.0, 3 * smallest)
+    return Finding(
+        subject.name, "sampler", level, p, p >= level, f"chi-square p-value of 3 x {runs} runs, least allowed"
+    )
+
+
+def check_magnitudes(runs: int, level: float) -> list[Finding]:
+    """OpenDP's two selectors and its discrete Laplace noise by themselves, across magnitudes; three findings."""
+    findings = []
+    for selector in SELECTORS:
+        smallest = 1.0
+        for utilities, scale in MAGNITUDES:
+            u = np.array(utilities, dtype=np.int64)
+            gaps = (u.astype(object) - max(utilities)).astype(np.float64)  # exact: 64-bit differences may overflow
+            law = exact_law(gaps, scale, selector)
+            draws = [float(select(u, scale, selector)) for _ in range(runs)]
+            smallest = min(smallest, chi_square(draws, {float(i): float(p) for i, p in enumerate(law)}))
+        p = min(1.0, len(MAGNITUDES) * smallest)
+        detail = f"chi-square p-value, {len(MAGNITUDES)} magnitudes x {runs} runs of OpenDP's sampler, least allowed"
+        findings.append(Finding(f"opendp {selector}", "sampler", level, p, p >= level, detail))
+    return [*findings, _check_noise(4 * runs, level)]
+
+
+def _check_noise(runs: int, level: float) -> Finding:
+    smallest = 1.0
+    for scale in NOISE_SCALES:
+        draws = noisy_counts(np.zeros(runs, dtype=np.int64), scale)
+        smallest = min(smallest, chi_square(*_in_cells(draws, scale)))
+    p = min(1.0, len(NOISE_SCALES) * smallest)
+    detail = (
+        f"chi-square p-value, {len(NOISE_SCALES)} scales x {runs} draws of OpenDP's discrete Laplace, least allowed"
+    )
+    return Finding("opendp discrete laplace", "sampler", level, p, p >= level, detail)
+
+
+def _in_cells(draws: NDArray[np.int64], scale: float) -> tuple[list[float], dict[float, float]]:
+    """Draws in about forty cells of equal width around 0, the outer two open, with the cells' exact probabilities."""
+    width = max(1, round(scale / 5))
+    edges = width * np.arange(-20, 20)  # a cell holds edge < z <= next edge
+
+    def up_to(z: NDArray[np.int64]) -> NDArray[np.float64]:  # P(noise <= z), with P(z) = (1-a)/(1+a) a^|z|
+        log_a = -1 / scale
+        half = -1 / (math.expm1(log_a) - 2)  # 1/(1+a), from expm1 for large scales
+        left = np.exp(log_a * np.maximum(-z, 0)) * half
+        right = 1 - np.exp(log_a * (np.maximum(z, 0) + 1)) * half
+        return np.where(z < 0, left, right)
+
+    chances = np.diff(np.concatenate([[0.0], up_to(edges), [1.0]]))
+    cells = np.searchsorted(edges, draws, side="left")
+    return cells.astype(float).tolist(), {float(i): float(p) for i, p in enumerate(chances)}

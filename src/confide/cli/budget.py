@@ -1,0 +1,62 @@
+"""The ledger options of `confide calibrate`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from confide.calibrate import payment_for
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.request import Request
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Group, Ledger
+
+_MOST_KEY = 2**16
+
+
+class Paying(TypedDict):
+    """What `calibrate_histogram` takes of the ledger."""
+
+    ledger: "Ledger | None"
+    dataset: "Dataset | None"
+
+
+def open_account(
+    file: Path, ledger: Path | None, dataset: str | None, group: str | None, ledger_key: Path | None
+) -> Paying:
+    """The ledger and the data set that the options name; both None without them."""
+    if ledger is None and dataset is None and group is None and ledger_key is None:
+        return {"ledger": None, "dataset": None}
+    if ledger is None or dataset is None:
+        raise InputError("--ledger and --dataset must be given together")
+    from confide.ledger import Dataset, Ledger, fingerprint
+
+    mark = None if ledger_key is None else fingerprint(_read_key(ledger_key), file)
+    return {"ledger": Ledger(ledger), "dataset": Dataset(dataset, _group(group), mark)}
+
+
+def refuse_early(account: Paying, request: Request, candidates: Candidates, score: str | None) -> None:
+    """Refuse a request over the limit before the file is read, where its price is known without: n is secret."""
+    if request.n is None:
+        payment = payment_for(request, candidates, score, account["ledger"], account["dataset"])
+        if payment is not None:
+            payment.earlier()
+
+
+def _group(text: str | None) -> "Group | None":
+    from confide.ledger import Group
+
+    if text is None:
+        return None
+    partition, equals, cell = text.partition("=")
+    if not equals:
+        raise InputError("--group must have the form PARTITION=CELL, such as region=north")
+    return Group(partition, cell)
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST_KEY)
+    except OSError as error:
+        raise InputError(f"--ledger-key {str(path)!r} cannot be read: {error.strerror}") from None

@@ -1,0 +1,122 @@
+"""`confide ledger`: what has been spent on which data."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from confide.cli import options as o
+from confide.cli.output import check_output, emit, number, say, table
+from confide.files import write_text
+from confide.ledger import Account, Ledger
+from confide.ledger.book import plain
+from confide.privacy import NEIGHBORS
+
+ledger = typer.Typer(
+    help="What has been spent on which data: list, show, limit, export.", no_args_is_help=True, rich_markup_mode="rich"
+)
+
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, as `confide calibrate --ledger` made.")]
+DatasetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set.")]
+DpDelta = Annotated[
+    float, typer.Option("--dp-delta", metavar="DELTA", help="State (epsilon, delta)-privacy; 0 states pure epsilon.")
+]
+
+
+@ledger.command("list")
+def list_(file: LedgerFile, as_json: o.AsJson = False) -> None:
+    """List the data sets with what was spent and what remains.
+
+    Example: confide ledger list budget.db
+    """
+    accounts = Ledger(file, create=False).accounts()
+    if as_json:
+        rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
+        emit({"datasets": [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]})
+        return
+    for account in accounts.values():
+        say(f"{account.dataset}: {_summary(account)}")
+    if not accounts:
+        say("no data sets")
+
+
+@ledger.command()
+def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_json: o.AsJson = False) -> None:
+    """Show every charge on a data set, what all of them cost together, and how that figure comes about.
+
+    Example: confide ledger show budget.db patients --dp-delta 1e-6
+    """
+    account = Ledger(file, create=False).account(dataset)
+    loss = account.spent(dp_delta)
+    if as_json:
+        bounds = [vars(bound) for bound in loss.bounds]
+        emit(plain(account) | {"together": bounds})
+        return
+    say(f"{account.dataset}: {_summary(account)}")
+    for entry in account.entries:
+        group = "" if entry.cost.group is None else f"  group {'='.join(entry.cost.group)}"
+        zcdp = "" if entry.cost.rho is None else f" ({number(entry.cost.rho)}-zCDP)"
+        kept = "" if entry.release is not None else "  (no release: the run ended before it)"
+        say(f"  {entry.made}  {entry.cost.mechanism}  epsilon {entry.cost.epsilon:.12g}{zcdp}{group}{kept}")
+    say(f"together: {loss}")
+    rows = [
+        (bound.rule, f"epsilon {bound.epsilon:.6g}{'' if bound.adaptive else ', parameters fixed in advance'}")
+        for bound in loss.bounds
+    ]
+    if len(rows) > 1:
+        say(table(rows))
+
+
+@ledger.command()
+def limit(
+    file: LedgerFile,
+    dataset: DatasetName,
+    epsilon: Annotated[
+        float | None, typer.Argument(metavar="EPSILON", help="The most that may be spent; leave out to lift the limit.")
+    ] = None,
+    dp_delta: DpDelta = 0.0,
+    neighbors: Annotated[
+        str,
+        typer.Option(click_type=click.Choice(NEIGHBORS), help="The relation that the data set is accounted under."),
+    ] = "add_remove",
+    as_json: o.AsJson = False,
+) -> None:
+    """Set or lift the limit of a data set; the ledger is made if it does not exist.
+
+    Example: confide ledger limit budget.db patients 2.0
+    """
+    wanted = None if epsilon is None else (epsilon, dp_delta)
+    account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)  # type: ignore[arg-type]
+    if as_json:
+        emit(plain(account))
+        return
+    say(f"{account.dataset}: {_summary(account)}")
+
+
+@ledger.command()
+def export(
+    file: LedgerFile,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write (default: standard output).")] = None,
+    force: o.Force = False,
+) -> None:
+    """Write everything in a ledger as one JSON document.
+
+    Example: confide ledger export budget.db --out budget.json
+    """
+    document: dict[str, Any] = Ledger(file, create=False).export()
+    if out is None:
+        emit(document)
+        return
+    check_output(out, force=force)
+    write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
+    say(f"saved: {out}")
+
+
+def _summary(account: Account) -> str:
+    spent = f"spent {account.spent().epsilon:.12g} in {len(account.entries)} releases ({account.neighbors})"
+    if account.limit is None:
+        return f"{spent}; no limit"
+    at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""
+    return f"{spent}; limit {account.limit.epsilon:.12g}{at}, {account.remaining():.12g} left"

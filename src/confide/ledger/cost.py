@@ -1,0 +1,151 @@
+"""What one release costs, in the units that compose."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from confide.checks import one_of
+from confide.errors import InputError, InputTypeError
+from confide.privacy import NEIGHBORS, Neighbors, PrivacyStatement
+
+MOST_NAME = 200
+
+
+class Group(NamedTuple):
+    """One cell of a public partition of the records: every record is in exactly one cell, by what it says itself.
+
+    Examples
+    --------
+    >>> Group("region", "north")
+    Group(partition='region', cell='north')
+    """
+
+    partition: str
+    cell: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The price of one release.
+
+    Parameters
+    ----------
+    epsilon
+        Pure differential-privacy loss per person, finite and not negative.
+    neighbors
+        The relation it is stated for: `"add_remove"` or `"replace_one"`.
+    mechanism
+        Name of the mechanism, 1 to 200 printable characters.
+    rho
+        zCDP loss per person, or None if nothing better than epsilon**2/2 is known. The exponential mechanism has
+        epsilon**2/8 (Cesar and Rogers 2021, Lemma 3.4).
+    group
+        The cell of a public partition that the release is about, or None if it is about all records.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a loss is negative or not finite, a name unusable, or a group is given under `replace_one`: a replaced
+        record can leave one group and enter another, and the sizes of the groups would be public.
+
+    Examples
+    --------
+    >>> Cost(1.0, "add_remove", "slopes").exact
+    Fraction(1, 1)
+    """
+
+    epsilon: float
+    neighbors: Neighbors
+    mechanism: str
+    rho: float | None = None
+    group: Group | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _loss("epsilon", self.epsilon))
+        one_of("neighbors", self.neighbors, NEIGHBORS)
+        check_name("mechanism", self.mechanism)
+        if self.rho is not None:
+            object.__setattr__(self, "rho", _loss("rho", self.rho))
+        if self.group is not None:
+            object.__setattr__(self, "group", check_group(self.group))
+            if self.neighbors != "add_remove":
+                raise InputError(
+                    "group needs neighbors='add_remove': a replaced record can leave one group and enter another"
+                )
+
+    @property
+    def exact(self) -> Fraction:
+        """Epsilon as the decimal number that is printed for it, so that ten times 0.1 is 1."""
+        return decimal(self.epsilon)
+
+    @property
+    def zcdp(self) -> Fraction:
+        """The best known zCDP loss: rho if stated, else epsilon**2/2 (Bun and Steinke 2016, Proposition 1.4)."""
+        general = self.exact**2 / 2
+        return general if self.rho is None else min(general, decimal(self.rho))
+
+    @classmethod
+    def of(
+        cls, privacy: PrivacyStatement, mechanism: str, neighbors: Neighbors | None = None, group: Group | None = None
+    ) -> "Cost":
+        """The cost of a release with this privacy statement, under `neighbors` (default: the statement's own).
+
+        Raises
+        ------
+        InputError
+            If n is public and the loss under `add_remove` is asked for: it is infinite.
+
+        Examples
+        --------
+        >>> Cost.of(PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.2, None), "slopes", "replace_one").epsilon
+        1.2
+        """
+        relation = neighbors or privacy.neighbors
+        if privacy.epsilon == 0:
+            return cls(0.0, relation, mechanism, 0.0, group)
+        if relation == privacy.neighbors:
+            return cls(privacy.epsilon, relation, mechanism, privacy.rho, group)
+        epsilon = privacy.loss(relation, privacy.records_per_person)
+        if epsilon == float("inf"):
+            raise InputError(
+                "neighbors='replace_one' publishes the number of records, which has no finite loss for adding or "
+                "removing one; this data set is accounted under add_remove: use neighbors='add_remove'"
+            )
+        return cls(epsilon, relation, mechanism, None if privacy.rho is None else epsilon**2 / 8, group)
+
+
+def decimal(value: float) -> Fraction:
+    """The fraction that the shortest decimal form of a float stands for.
+
+    Examples
+    --------
+    >>> 10 * decimal(0.1) == 1
+    True
+    """
+    return Fraction(repr(float(value)))
+
+
+def check_name(argument: str, value: object) -> str:
+    """A name of 1 to 200 printable characters."""
+    if not isinstance(value, str):
+        raise InputTypeError(f"{argument} must be a name; found {type(value).__name__}")
+    if not (0 < len(value) <= MOST_NAME and value.isprintable() and value.strip() == value):
+        raise InputError(
+            f"{argument} must be a name of 1 to {MOST_NAME} printable characters without spaces at its ends"
+        )
+    return value
+
+
+def check_group(value: object) -> Group:
+    """A pair of names (partition, cell)."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise InputTypeError("group must be a pair of names (partition, cell), such as ('region', 'north')")
+    return Group(check_name("group's partition", value[0]), check_name("group's cell", value[1]))
+
+
+def _loss(argument: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputTypeError(f"{argument} must be a number; found {type(value).__name__}")
+    if not 0 <= value <= 1e12:  # NaN fails
+        raise InputError(f"{argument} must be a loss between 0 and 1e12; found {value!r}")
+    return float(value)

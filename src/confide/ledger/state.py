@@ -1,0 +1,154 @@
+"""From the records of a ledger to what was spent: a pure function, run again on every reading."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from confide.errors import FormatError
+from confide.ledger.composition import Loss, compose, worst
+from confide.ledger.cost import Cost, Group, decimal
+from confide.ledger.events import Charged, Event, Limited, Opened, Released
+from confide.privacy import Neighbors
+
+
+class Limit(NamedTuple):
+    """The most that may be spent on a data set: (epsilon, dp_delta)-differential privacy of all releases together."""
+
+    epsilon: float
+    dp_delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge, and the release that it paid for.
+
+    Parameters
+    ----------
+    token
+        Identifies the charge.
+    made
+        When it was charged, UTC, ISO 8601.
+    request
+        Digest of what was asked.
+    cost
+        What was charged.
+    release
+        The text of the release; None if the run ended before there was one. Its charge stands.
+    """
+
+    token: str
+    made: str
+    request: str
+    cost: Cost
+    release: str | None
+
+
+@dataclass(frozen=True)
+class Account:
+    """What was spent on one data set.
+
+    Parameters
+    ----------
+    dataset
+        Its name.
+    neighbors
+        The relation that its losses are stated for.
+    fingerprint
+        Keyed fingerprint of the data it stands for, or None.
+    limit
+        The most that may be spent, or None.
+    entries
+        Every charge, oldest first.
+    """
+
+    dataset: str
+    neighbors: Neighbors
+    fingerprint: str | None
+    limit: Limit | None
+    entries: tuple[Entry, ...]
+
+    @property
+    def costs(self) -> list[Cost]:
+        """The costs of all charges."""
+        return [entry.cost for entry in self.entries]
+
+    def spent(self, dp_delta: float = 0.0, *, adaptive: bool = False) -> Loss:
+        """What all releases cost together, as in `compose`."""
+        return compose(self.costs, dp_delta, adaptive=adaptive)
+
+    def allows(self, cost: Cost) -> bool:
+        """Whether the limit leaves room for one more release.
+
+        A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. One with dp_delta > 0 also allows
+        what zero-concentrated accounting allows; no figure is used that needs parameters to be fixed in advance.
+        """
+        if self.limit is None or cost.epsilon == 0:
+            return True
+        after = [*self.costs, cost]
+        if worst(after, lambda one: one.exact) <= decimal(self.limit.epsilon):
+            return True
+        if self.limit.dp_delta == 0:
+            return False
+        return compose(after, self.limit.dp_delta, adaptive=True).epsilon <= self.limit.epsilon
+
+    def remaining(self, group: Group | None = None) -> float | None:
+        """The largest epsilon of one more release that the limit is sure to allow; None without a limit.
+
+        By the sum of epsilons alone: with dp_delta > 0, more may be possible.
+        """
+        if self.limit is None:
+            return None
+        limit = decimal(self.limit.epsilon)
+        base = worst(self.costs, lambda one: one.exact)
+        if base > limit:
+            return 0.0
+        if group is None:
+            return float(limit - base)
+        # A cell has all the room that its partition's largest cell has, and what it is behind that one.
+        probe = Cost(float(limit), self.neighbors, "probe", None, group)
+        behind = limit - (worst([*self.costs, probe], lambda one: one.exact) - base)
+        return float(min(limit, limit - base + behind))
+
+    def find(self, request: str) -> str | None:
+        """The oldest release that answered this request."""
+        return next((e.release for e in self.entries if e.request == request and e.release is not None), None)
+
+
+def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
+    """The accounts that (time, event) pairs add up to, in the order of their opening.
+
+    Raises
+    ------
+    FormatError
+        If an event does not follow from those before: a charge to a data set that was never opened, a release that
+        nobody paid for, or something twice.
+    """
+    accounts: dict[str, Account] = {}
+    entries: dict[str, dict[str, Entry]] = {}
+    owner: dict[str, str] = {}
+    for made, event in events:
+        match event:
+            case Opened(dataset, neighbors, fingerprint):
+                _require(dataset not in accounts)
+                accounts[dataset] = Account(dataset, neighbors, fingerprint, None, ())
+                entries[dataset] = {}
+            case Limited(dataset, epsilon, dp_delta):
+                _require(dataset in accounts)
+                limit = None if epsilon is None else Limit(epsilon, dp_delta)
+                accounts[dataset] = replace(accounts[dataset], limit=limit)
+            case Charged(dataset, token, request, cost):
+                _require(dataset in accounts and token not in owner)
+                _require(cost.neighbors == accounts[dataset].neighbors)
+                owner[token] = dataset
+                entries[dataset][token] = Entry(token, made, request, cost, None)
+            case Released(token, text):
+                _require(token in owner)
+                entry = entries[owner[token]][token]
+                _require(entry.release is None)
+                entries[owner[token]][token] = replace(entry, release=text)
+    return {name: replace(account, entries=tuple(entries[name].values())) for name, account in accounts.items()}
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise FormatError("the ledger's records contradict each other; restore it from a backup")

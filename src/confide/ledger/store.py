@@ -1,0 +1,193 @@
+"""Records in SQLite: durable when a transaction ends, atomic across processes, suspicious of what is read.
+
+A ledger is one table of records in a database in WAL mode with `synchronous=FULL`: what was committed survives the
+process and the machine. New ledgers are built beside their place and linked into it whole. No connection outlives an
+operation, so handles may be shared between threads and processes.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.files import OutputExistsError, new_file
+from confide.ledger.events import FIRST_SEAL, Event, read_event, seal, write_event
+
+APPLICATION_ID = 0x436F6E66  # "Conf"
+SCHEMA = 1
+MOST_BYTES = 2**30
+MOST_TEXT = 16_000_000
+
+_TABLE = """CREATE TABLE record (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  made TEXT NOT NULL,
+  body TEXT NOT NULL,
+  seal TEXT NOT NULL
+) STRICT"""
+_NO_UPDATE = "CREATE TRIGGER no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+_NO_DELETE = "CREATE TRIGGER no_delete BEFORE DELETE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+_SCHEMA = {"record": _TABLE, "no_update": _NO_UPDATE, "no_delete": _NO_DELETE}
+
+
+class Store:
+    """The records of one ledger file.
+
+    Parameters
+    ----------
+    path
+        The file; made if it does not exist and `create` is true.
+    create
+        Whether a missing file is made.
+    timeout
+        Seconds to wait for other processes.
+    """
+
+    def __init__(self, path: Path, *, create: bool, timeout: float) -> None:
+        self.path, self.timeout = path, timeout
+        if create and not path.exists():
+            _create(path)
+        _check_header(path)
+
+    def read(self) -> list[tuple[str, Event]]:
+        """All records with their times, checked against their seals, in one consistent snapshot."""
+        with self._connection(write=False) as connection:
+            return _records(connection)[0]
+
+    @contextmanager
+    def writing(self) -> Iterator["Writer"]:
+        """A transaction that no other process can interleave. When the block ends without an error, it is on disk."""
+        with self._connection(write=True) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            records, last = _records(connection)
+            writer = Writer(connection, records, last)
+            yield writer
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _connection(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(self._connect(write=write)) as connection:
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
+                for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=FULL", "fullfsync=ON"):
+                    connection.execute(f"PRAGMA {pragma}")
+                _check_database(connection)
+                yield connection
+        except sqlite3.Error as error:
+            raise failure(self.path, error) from None
+        except UnicodeDecodeError:  # a damaged text, or a message of SQLite that quotes one
+            raise failure(self.path, sqlite3.DatabaseError()) from None
+
+    def _connect(self, *, write: bool) -> sqlite3.Connection:
+        # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is.
+        wal = self.path.with_name(self.path.name + "-wal")
+        at_rest = not wal.exists() or wal.stat().st_size == 0
+        fixed = not write and at_rest and not os.access(self.path.parent, os.W_OK)
+        mode = "mode=rw" if write else "mode=ro&immutable=1" if fixed else "mode=ro"
+        uri = f"{self.path.absolute().as_uri()}?{mode}"
+        return sqlite3.connect(uri, uri=True, timeout=self.timeout, isolation_level=None)
+
+
+class Writer:
+    """Appends records within a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, records: list[tuple[str, Event]], last: str) -> None:
+        self._connection, self.records, self._last = connection, records, last
+
+    def append(self, event: Event) -> None:
+        """Append one record, sealed with the last."""
+        made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
+        self._last = seal(self._last, made, body)
+        row = (made, body, self._last)
+        self._connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
+        self.records.append((made, event))
+
+
+def _records(connection: sqlite3.Connection) -> tuple[list[tuple[str, Event]], str]:
+    last, records = FIRST_SEAL, []
+    for expected, row in enumerate(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"), 1):
+        number, made, body, sealed = row
+        last = seal(last, made, body)
+        if number != expected or sealed != last:
+            raise FormatError("the ledger was altered or damaged: a seal does not match; restore it from a backup")
+        records.append((made, read_event(body)))
+    return records, last
+
+
+def _create(path: Path) -> None:
+    try:
+        with new_file(path, overwrite=False) as part:
+            try:
+                with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    for statement in _SCHEMA.values():
+                        connection.execute(statement)
+                    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+                    connection.execute(f"PRAGMA user_version={SCHEMA}")
+            except sqlite3.Error as error:
+                raise failure(path, error) from None
+            _to_disk(part)
+    except OutputExistsError:
+        return  # another process made it first
+    except InputError as error:
+        raise LedgerError(f"ledger {str(path)!r} cannot be made: {error}") from None
+    _to_disk(path.parent)
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a file that is no ledger before SQLite opens it, which might change a foreign database."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise LedgerError(f"ledger {str(path)!r} cannot be read: {error.strerror}") from None
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        raise FormatError(f"file {str(path)!r} is not a confide ledger; name another file")
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise FormatError(f"file {str(path)!r} is a database of another program, not a confide ledger")
+    if size > MOST_BYTES:
+        raise FormatError(f"ledger {str(path)!r} has more than {MOST_BYTES} bytes; begin a new one")
+
+
+def _check_database(connection: sqlite3.Connection) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA:
+        raise FormatError(f"the ledger has schema {version}; this version reads up to {SCHEMA}; upgrade confide")
+    if version < 1 or connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise FormatError("the ledger has no valid schema number; restore it from a backup")
+    found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
+    if dict(found.fetchall()) != _SCHEMA:
+        raise FormatError("the ledger has tables of another program; restore it from a backup")
+    verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise FormatError("the ledger is damaged: SQLite's integrity check fails; restore it from a backup")
+
+
+_SAYING: dict[int, tuple[type[ConfideError], str]] = {
+    sqlite3.SQLITE_BUSY: (LedgerError, "is in use by other processes for too long; try again"),
+    sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
+    sqlite3.SQLITE_FULL: (LedgerError, "cannot grow: the disk is full; free some space"),
+    sqlite3.SQLITE_READONLY: (LedgerError, "cannot be written: it is read-only"),
+    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened; check that its folder exists and may be written"),
+    sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied"),
+    sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full"),
+    sqlite3.SQLITE_TOOBIG: (FormatError, "holds a record that is too large; restore it from a backup"),
+}
+
+
+def failure(path: Path, error: sqlite3.Error) -> ConfideError:
+    """One line about what SQLite reports. Its own text is not shown: it may hold parts of a damaged file."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    kind, saying = _SAYING.get(code, (FormatError, "is damaged or not a ledger; restore it from a backup"))
+    return kind(f"ledger {str(path)!r} {saying}")

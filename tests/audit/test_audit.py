@@ -1,0 +1,242 @@
+"""The audit catches known defects, passes honest mechanisms, and raises false alarms as rarely as it says."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.audit import Claims, Subject, audit, audit_library
+from confide.audit.attack import lower_bound
+from confide.audit.builtin import library_subjects, slopes_subject, weakened
+from confide.audit.coverage import NASTY, mean_p_value
+from confide.audit.exact_loss import Laws, telling_pair, worst_pair
+from confide.audit.fit import chi_square
+from confide.audit.foreign import foreign_subject, load
+from confide.audit.laws import exact_law
+from confide.audit.run import BRIEF, LONG, Effort
+from confide.cli import main
+from confide.errors import ConfideError, InputError
+from tests.audit import others
+from tests.exact import histograms, law, replaced, worst_log_ratio
+
+SMALL = Effort(sampler=400, attack=1000, coverage=200)
+
+
+def failed(report):
+    return {
+        (finding.check, finding.detail.split(":")[0] if finding.check == "coverage" else "")
+        for finding in report.findings
+        if not finding.passed
+    }
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "records", "loss"),
+    [(others.published_code, 10, 1.5), (others.published_code_extreme, 10, 9.0), (others.cut_noise_with_law, 8, 1.3)],
+)
+def test_defects_with_a_known_law_are_found_by_enumeration(mechanism, records, loss):
+    report = audit([foreign_subject(mechanism, "broken", records=records)], SMALL)
+    found = next(finding for finding in report.findings if finding.check == "exact loss")
+    assert not found.passed
+    assert found.found > loss
+
+
+def test_published_mechanism_keeps_its_claim_and_wastes_half():
+    report = audit([foreign_subject(others.published_paper, "paper", records=10)], SMALL)
+    assert report.passed, str(report)
+    assert 0.5 < report.findings[0].found < 0.6
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "runs"),
+    [(others.published_code_extreme, 2000), (others.cut_noise, 20_000), (others.private_maximum, 1000)],
+)
+def test_defects_of_black_boxes_are_found_by_attack(mechanism, runs):
+    def black_box(scores):
+        return mechanism(scores)
+
+    subject = foreign_subject(black_box, "broken", epsilon=1.0, records=8)
+    assert subject.law is None
+    report = audit([subject], Effort(sampler=0, attack=runs, coverage=0))
+    assert failed(report) == {("attack", "")}, str(report)
+
+
+def test_opendp_quantile_fails_on_ties_only_in_coverage():
+    report = audit(
+        [foreign_subject(others.opendp_quantile, "opendp")], Effort(0, 0, 1000), rng=np.random.default_rng(1)
+    )
+    assert ("coverage", "atoms 85/15") in failed(report), str(report)
+    assert {check for check, _ in failed(report)} == {"coverage"}
+
+
+def test_honest_mechanisms_pass():
+    subjects = [
+        foreign_subject(others.honest, "honest", records=4),
+        foreign_subject(others.PermuteAndFlip(tell_law=True), "honest with law", records=8),
+        slopes_subject("add_remove", "permute_and_flip"),
+        slopes_subject("replace_one", "exponential"),
+    ]
+    report = audit(subjects, SMALL)
+    assert report.passed, str(report)
+    assert {finding.check for finding in report.findings} == {
+        "exact loss",
+        "sampler",
+        "attack",
+        "exact coverage",
+        "coverage",
+    }
+
+
+@pytest.mark.parametrize(
+    "subject", [s for s in library_subjects() if s.name.startswith("slopes")], ids=lambda subject: subject.name
+)
+def test_noise_cut_by_half_in_the_library_would_be_found(subject):
+    laws = Laws(broken := weakened(subject, 1.5), broken.law)
+    assert worst_pair(laws).loss > 1.0
+    assert worst_pair(Laws(subject, subject.law)).loss <= 1.0 + 1e-9
+
+
+def test_a_wrong_law_is_found_by_the_sampler_check():
+    subject = foreign_subject(others.PermuteAndFlip(cut=2.0, tell_law=True), "claims another law", records=8)
+    lying = replace(subject, law=foreign_subject(others.PermuteAndFlip(tell_law=True), "x", records=8).law)
+    report = audit([lying], Effort(3000, 500, 0))
+    assert ("sampler", "") in failed(report)
+
+
+def ideal_subject():
+    """Randomized response on one record's side: its loss is exactly its claim, its coverage exactly its claim."""
+    epsilon = 1.0
+    keep = 1 / (1 + math.exp(-epsilon))
+    rng = np.random.default_rng(12)
+
+    def law_of(scores):
+        truth = keep if scores[0] > 0.5 else 1 - keep
+        return {0.4: 1 - truth, 0.6: truth}
+
+    def draw(scores):
+        chances = law_of(scores)
+        return 0.6 if rng.random() < chances[0.6] else 0.4
+
+    return Subject("ideal", Claims(epsilon, "replace_one", None), draw, law_of, (0.2, 0.8), 1)
+
+
+def test_false_alarm_rate_is_as_stated():
+    """300 audits at level 0.1 of a mechanism that uses up its claim: alarms are not significantly more, at 1e-6."""
+    subject, level = ideal_subject(), 0.1
+    alarms = sum(not audit([subject], Effort(150, 300, 0), level=level).passed for _ in range(300))
+    assert stats.binomtest(alarms, 300, level, alternative="greater").pvalue > 1e-6
+    rng, covering = np.random.default_rng(3), Claims(None, "replace_one", 0.9)
+    exact = Subject("exactly 0.9", covering, lambda s: 1.0 if rng.random() < 0.9 else -1.0, None, (0.0, 1.0), 2)
+    alarms = sum(not audit([exact], Effort(0, 0, 60), level=level, rng=rng).passed for _ in range(300))
+    assert stats.binomtest(alarms, 300, level, alternative="greater").pvalue > 1e-6
+
+
+def test_mean_p_value_bounds_the_binomial_tail():
+    for repeats, claim in [(50, 0.9), (1000, 0.9), (400, 0.5)]:
+        hits = np.arange(repeats + 1)
+        exact = stats.binom.cdf(hits, repeats, claim)
+        assert all(mean_p_value(k / repeats, claim, repeats) >= p - 1e-15 for k, p in zip(hits, exact, strict=True))
+    assert mean_p_value(0.85, 0.9, 1000) < 1e-5
+
+
+def test_nasty_distribution_functions():
+    rng = np.random.default_rng(2)
+    for name, nasty in NASTY.items():
+        scores = nasty.sample(rng, 20_000)
+        for t in (-0.1, 0.0, 1e-5, 0.2, 0.3, 0.5, 0.9, 0.99, 1.0):
+            observed = int((scores <= t).sum())
+            assert stats.binomtest(observed, 20_000, nasty.cdf(t)).pvalue > 1e-6, (name, t)
+
+
+def test_lower_bound_is_rarely_above_the_truth():
+    rng, p, q, level = np.random.default_rng(0), 0.3, 0.3 / math.e, 0.05
+    above = sum(lower_bound(rng.binomial(500, p), rng.binomial(500, q), 500, level) > 1.0 for _ in range(4000))
+    assert stats.binomtest(above, 4000, level, alternative="greater").pvalue > 1e-6
+    assert lower_bound(0, 5, 100, 0.1) == -math.inf
+    assert 0 < lower_bound(100, 0, 100, 0.1) < math.inf
+
+
+def test_chi_square_is_uniform_for_true_laws():
+    rng, chances = np.random.default_rng(0), {0.0: 0.7, 1.0: 0.2, 2.0: 0.0999, 3.0: 0.0001}
+    values = [
+        chi_square(rng.choice(4, 800, p=list(chances.values())).astype(float).tolist(), chances) for _ in range(800)
+    ]
+    assert stats.kstest(values, "uniform").pvalue > 1e-6
+    assert chi_square([5.0], chances) == 0.0
+    assert chi_square([1.0, 1.0], {1.0: 1.0}) == 1.0
+
+
+def test_enumeration_agrees_with_an_independent_one():
+    subject = slopes_subject("replace_one", "permute_and_flip")
+    mechanism = subject.draw.args[0]
+    want = worst_log_ratio(
+        lambda h: law(mechanism.utilities(np.array(h)), mechanism.scale, "permute_and_flip"),
+        histograms(subject.records, 4),
+        replaced,
+    )
+    laws = Laws(subject, subject.law)
+    assert worst_pair(laws).loss == pytest.approx(want, abs=1e-10)
+    telling = telling_pair(laws, 20_000)
+    assert telling.loss <= worst_pair(laws).loss + 1e-12
+    assert exact_law(np.array([0, -1, -3]), 1.0, "permute_and_flip").sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_impossible_outputs_are_an_infinite_loss():
+    def unsafe(scores):
+        return float(scores.max())
+
+    unsafe.law = lambda scores: {float(scores.max()): 1.0}
+    report = audit([foreign_subject(unsafe, "maximum", epsilon=1.0, records=3)], SMALL)
+    assert report.findings[0].found == math.inf
+    assert json.loads(report.to_json())["findings"][0]["found"] == "+inf"
+
+
+@pytest.mark.parametrize(
+    "spec", ["tests.audit.others", "tests.audit.others:missing", "no_such_module:f", ":", "tests.audit.others:EDGES"]
+)
+def test_mechanisms_that_cannot_be_loaded(spec):
+    with pytest.raises(ConfideError):
+        load(spec)
+
+
+def test_mechanisms_without_claims_or_with_bad_answers():
+    with pytest.raises(InputError, match="must be claimed"):
+        foreign_subject(others.constant, "constant")
+    with pytest.raises(InputError, match="NaN"):
+        audit([foreign_subject(others.not_a_number, "nan", alpha=0.1)], SMALL)
+    half = foreign_subject(others.published_code, "half")
+    others_law = lambda scores: {0.5: 0.6}  # noqa: E731
+    wrong = others.PermuteAndFlip()
+    wrong.law = others_law
+    with pytest.raises(InputError, match="add up to 1"):
+        audit([foreign_subject(wrong, "wrong")], SMALL)
+    assert half.law is not None
+    with pytest.raises(InputError, match="level"):
+        audit([half], SMALL, level=1.5)
+
+
+def test_command_line_reports_and_exits(capsys, tmp_path):
+    spec = "tests.audit.others:published_code_extreme"
+    out = tmp_path / "audit.json"
+    assert main(["audit", "--mechanism", spec, "--records", "6", "--out", str(out)]) == 5
+    printed = capsys.readouterr()
+    assert "FAILED" in printed.out
+    document = json.loads(out.read_text())
+    assert document["passed"] is False
+    assert {finding["check"] for finding in document["findings"]} == {"exact loss", "sampler", "attack"}
+    assert (
+        main(["audit", "--mechanism", "tests.audit.others:constant", "--epsilon", "0.1", "--json", "--records", "3"])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["passed"] is True
+    assert main(["audit", "--mechanism", "tests.audit.others:constant"]) == 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("effort", [BRIEF, LONG], ids=["brief", "long"])
+def test_the_library_passes_its_own_audit(effort):
+    report = audit_library(effort)
+    assert report.passed, str(report)

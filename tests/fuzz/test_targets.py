@@ -1,0 +1,26 @@
+"""The fuzzing targets on random bytes, and on inputs that once broke something (without a fuzzer's guidance)."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuzz.targets import RUNS, TARGETS
+
+SLOW = {"ledger_database": 40, "ledger_sealed": 40, "calibration_fields": 150}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_target_survives(name):
+    @settings(
+        max_examples=SLOW.get(name, 400), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    )
+    @given(st.binary(max_size=200))
+    def survives(data):
+        TARGETS[name](data)
+
+    survives()
+
+
+def test_make_fuzz_runs_a_million_times():
+    assert RUNS.keys() == TARGETS.keys()
+    assert sum(RUNS.values()) >= 10**6

@@ -1,0 +1,269 @@
+"""`Ledger`: charges before releases, limits, identical requests, groups, bindings."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import BudgetError, FormatError, InputError, InputTypeError
+from confide.ledger import Cost, Dataset, Group, Ledger, fingerprint, request_digest
+from confide.mechanisms import slopes
+from tests.private import assert_error_is_private, planted_scores
+
+SCORES = np.random.default_rng(0).random(2000)
+
+
+def digest(*content):
+    return request_digest({"request": [str(item) for item in content]})
+
+
+def cost(epsilon, **options):
+    return Cost(epsilon, options.pop("neighbors", "add_remove"), "slopes", **options)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "budget.db")
+
+
+def test_limit_is_exact_and_says_what_remains(ledger):
+    ledger.set_limit("patients", 1.0)
+    for k in range(10):
+        ledger.charge("patients", cost(0.1), digest(k))
+    assert ledger.account("patients").remaining() == 0.0
+    with pytest.raises(
+        BudgetError, match=r"'patients' has 0 left of its limit epsilon = 1, and this release costs 1e-06"
+    ):
+        ledger.charge("patients", cost(1e-6), digest("one more"))
+    assert len(ledger.account("patients").entries) == 10
+    ledger.charge("patients", cost(0.0), digest("free"))
+
+
+def test_limits_can_be_lowered_raised_and_lifted_and_stay_on_record(ledger):
+    ledger.charge("patients", cost(3.0), digest(1))
+    assert ledger.set_limit("patients", 2.0).remaining() == 0.0
+    with pytest.raises(BudgetError):
+        ledger.charge("patients", cost(0.1), digest(2))
+    assert ledger.set_limit("patients", 4.0).remaining() == 1.0
+    assert ledger.set_limit("patients", None).remaining() is None
+    ledger.charge("patients", cost(100.0), digest(3))
+
+
+def test_default_limit_is_given_once(tmp_path):
+    first = Ledger(tmp_path / "budget.db", limit=1.0)
+    first.charge("a", cost(0.5), digest(1))
+    with pytest.raises(BudgetError):
+        first.charge("b", cost(1.5), digest(1))
+    assert "b" not in first.accounts()
+    other = Ledger(tmp_path / "budget.db", limit=(10.0, 1e-6))
+    with pytest.raises(BudgetError):
+        other.charge("a", cost(5.0), digest(2))
+    other.charge("c", cost(9.0), digest(1))
+    assert other.account("c").limit == (10.0, 1e-6)
+
+
+def test_limit_with_delta_allows_what_zcdp_allows(ledger):
+    ledger.set_limit("patients", (4.0, 1e-6))
+    one = cost(0.25, rho=0.25**2 / 8)
+    while ledger.set_limit("patients", (4.0, 1e-6)).allows(one):
+        ledger.charge("patients", one, digest(len(ledger.account("patients").entries)))
+    account = ledger.account("patients")
+    assert 16 < len(account.entries) < 100  # the sum alone would end at 16
+    assert account.spent(1e-6, adaptive=True).epsilon <= 4.0
+    with pytest.raises(BudgetError):
+        ledger.charge("patients", one, digest("one more"))
+
+
+def test_groups_share_a_limit_in_parallel(ledger):
+    ledger.set_limit("patients", 1.0)
+    for cell in ("north", "south", "east"):
+        group = Group("region", cell)
+        ledger.charge(Dataset("patients", group), cost(0.75, group=group), digest(cell))
+    account = ledger.account("patients")
+    assert account.spent().epsilon == 0.75
+    assert account.remaining() == 0.25
+    assert account.remaining(Group("region", "north")) == 0.25
+    assert account.remaining(Group("region", "west")) == 1.0
+    assert account.remaining(Group("sex", "f")) == 0.25
+    with pytest.raises(BudgetError, match=r"0\.25 left"):
+        ledger.charge("patients", cost(0.5), digest("all"))
+    with pytest.raises(InputError, match="group"):
+        ledger.charge(Dataset("patients", Group("region", "west")), cost(0.5), digest("mismatch"))
+
+
+def test_relations_do_not_mix(ledger):
+    ledger.charge("public n", cost(1.0, neighbors="replace_one"), digest(1))
+    with pytest.raises(InputError, match="accounted under 'replace_one'"):
+        ledger.charge("public n", cost(1.0), digest(2))
+    with pytest.raises(InputError, match="accounted under 'replace_one'"):
+        ledger.set_limit("public n", 1.0)
+    released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="public n")  # secret n, other unit
+    charged = ledger.account("public n").entries[-1].cost
+    assert charged.epsilon == released.privacy.replace_one > 1.0
+    confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="secret n")
+    with pytest.raises(InputError, match="no finite loss"):
+        confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="secret n")
+
+
+def test_binding_to_data(ledger, tmp_path):
+    key = bytes(range(32))
+    bound = Dataset("patients", fingerprint=fingerprint(key, SCORES))
+    confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=bound)
+    for other in (Dataset("patients", fingerprint=fingerprint(key, SCORES[1:])), "patients"):
+        with pytest.raises(InputError, match="bound to a fingerprint"):
+            confide.calibrate(SCORES[1:], 0.1, 1.0, ledger=ledger, dataset=other)
+    assert len(ledger.account("patients").entries) == 1
+    path = tmp_path / "data.csv"
+    path.write_text("score\n0.5\n")
+    assert fingerprint(key, path) != fingerprint(bytes(range(1, 33)), path)
+    for wrong in (b"short", "text"):
+        with pytest.raises(InputError, match="secret random bytes"):
+            fingerprint(wrong, path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"alpha": 0.2},
+        {"epsilon": 0.5},
+        {"score": "mine"},
+        {"candidates": confide.Candidates.unit(50)},
+        {"delta": 0.1},
+        {"n_min": 5},
+        {"records_per_person": 2},
+        {"selector": "exponential"},
+        {"shift": 3},
+        {"slopes": (1, 1)},
+        {"dataset": "other"},
+        {"dataset": Dataset("patients", ("region", "north"))},
+    ],
+)
+def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
+    asked = {"alpha": 0.1, "epsilon": 1.0, "score": "lac", "dataset": "patients", "ledger": ledger}
+    first = confide.calibrate(SCORES, **asked)
+    assert confide.calibrate(SCORES, **asked) == first
+    assert confide.calibrate(SCORES, **asked | {"alpha": "1/10"}) == first
+    confide.calibrate(SCORES, **asked | change)
+    assert sum(len(account.entries) for account in ledger.accounts().values()) == 2
+
+
+def test_histograms_and_arrays_are_the_same_request(ledger):
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients")
+    candidates = confide.scores.kinds.score_kind("lac").candidates()
+    counts = confide.ScoreHistogram.from_scores(SCORES, candidates, "lac")
+    assert confide.calibrate_histogram(counts, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients") == first
+
+
+def test_the_charge_is_on_disk_before_the_mechanism_runs(ledger, monkeypatch):
+    seen = []
+    draw = slopes.Slopes.choose
+
+    def watched(self, counts):
+        seen.append([(e.cost.epsilon, e.release) for e in ledger.account("patients").entries])
+        return draw(self, counts)
+
+    monkeypatch.setattr(slopes.Slopes, "choose", watched)
+    confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+    assert seen == [[(1.0, None)]]
+    assert ledger.account("patients").entries[0].release is not None
+
+
+def test_over_the_limit_the_data_are_not_touched(ledger, monkeypatch):
+    ledger.set_limit("patients", 0.5)
+
+    def forbidden(*arguments, **options):
+        raise AssertionError("the data were touched")
+
+    monkeypatch.setattr(confide.ScoreHistogram, "from_scores", forbidden)
+    monkeypatch.setattr(slopes.Slopes, "choose", forbidden)
+    with pytest.raises(BudgetError) as caught:
+        confide.calibrate(planted_scores(), 0.1, 1.0, ledger=ledger, dataset="patients")
+    assert_error_is_private(caught.value)
+    assert ledger.account("patients").entries == ()
+
+
+def test_bad_data_cost_nothing(ledger):
+    with pytest.raises(InputError, match="NaN"):
+        confide.calibrate([0.1, np.nan], 0.1, 1.0, ledger=ledger, dataset="patients")
+    assert ledger.accounts() == {}
+
+
+def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
+    def broken(self, counts):
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(slopes.Slopes, "choose", broken)
+        with pytest.raises(RuntimeError):
+            confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+    assert [e.release for e in ledger.account("patients").entries] == [None]
+    released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+    assert ledger.account("patients").spent().epsilon == 2.0
+    assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
+
+
+def test_infinite_threshold_without_data_costs_nothing(ledger):
+    ledger.set_limit("few", 0.1, neighbors="replace_one")
+    with pytest.warns(confide.CoverageWarning):
+        released = confide.calibrate(SCORES[:5], 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="few")
+    assert released.epsilon == ledger.account("few").spent().epsilon == 0.0
+
+
+def test_attach_needs_an_open_charge(ledger):
+    token = ledger.charge("patients", cost(1.0), digest(1))
+    ledger.attach(token, "text")
+    for wrong in (token, "0" * 32, "nonsense"):
+        with pytest.raises(InputError, match="token"):
+            ledger.attach(wrong, "text")
+    with pytest.raises(FormatError):
+        ledger.attach(ledger.charge("patients", cost(1.0), digest(2)), "x" * 2_000_000)
+
+
+def test_arguments_are_checked(ledger):
+    with pytest.raises(InputError, match="together"):
+        confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger)
+    with pytest.raises(InputError, match="together"):
+        confide.calibrate(SCORES, 0.1, 1.0, dataset="patients")
+    with pytest.raises(InputTypeError, match=r"confide\.Ledger"):
+        confide.calibrate(SCORES, 0.1, 1.0, ledger="budget.db", dataset="patients")
+    for wrong in ("", " padded ", "x" * 201, "two\nlines"):
+        with pytest.raises(InputError, match="dataset"):
+            ledger.charge(wrong, cost(1.0), digest(1))
+    for wrong in ("", "0" * 63, "g" * 64, None):
+        with pytest.raises(InputError, match="request"):
+            ledger.charge("patients", cost(1.0), wrong)
+    for wrong in (-1.0, np.inf, np.nan, (1.0, 2.0), (1.0, 1e-6, 3.0), "1", True):
+        with pytest.raises((InputError, InputTypeError)):
+            ledger.set_limit("patients", wrong)
+    with pytest.raises(InputError, match="not in the ledger"):
+        ledger.account("unknown")
+
+
+def test_export_is_plain_json_without_fingerprints(ledger):
+    mark = fingerprint(bytes(range(32)), SCORES)
+    released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=Dataset("patients", fingerprint=mark))
+    text = json.dumps(ledger.export(), allow_nan=False)
+    assert mark not in text
+    kept = json.loads(text)["datasets"][0]["entries"][0]["release"]
+    assert confide.Calibration.from_json(json.dumps(kept)) == released
+
+
+def test_threads_share_a_handle(ledger):
+    ledger.set_limit("patients", 1.0)
+    refused = []
+
+    def spend(k):
+        try:
+            ledger.charge("patients", cost(0.25), digest(k))
+        except BudgetError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=spend, args=(k,)) for k in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.account("patients").entries) == 4
+    assert len(refused) == 8

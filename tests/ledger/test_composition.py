@@ -1,0 +1,170 @@
+"""The accounting of many releases, against exact divergences of the product laws."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.errors import InputError, InputTypeError
+from confide.ledger import Cost, Group, compose
+from confide.ledger.composition import epsilon_of_zcdp, worst
+from confide.privacy import PrivacyStatement
+from tests.exact import law
+
+ADD = "add_remove"
+
+
+def hockey_stick(p, q, epsilon):
+    """The smallest delta at which p is (epsilon, delta)-close to q."""
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+def repeated_responses(epsilon, times):
+    """Exact laws of the number of truths in `times` randomized responses, under both neighbours."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    count = np.arange(times + 1)
+    return stats.binom.pmf(count, times, truth), stats.binom.pmf(count, times, 1 - truth)
+
+
+def exponential_pair(epsilon):
+    """A neighbouring pair of laws of an exponential mechanism whose range is used up."""
+    return law(np.array([0.0, 0.0, -1.0, -3.0]), 1.0, "exponential"), law(
+        np.array([-epsilon, 0.0, -1.0, -3.0]), 1.0, "exponential"
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), (0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])
+@pytest.mark.parametrize("dp_delta", [1e-9, 1e-6, 1e-3])
+def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
+    p, q = repeated_responses(epsilon, times)
+    bounds = compose([Cost(epsilon, ADD, "m")] * times, dp_delta).bounds
+    assert [bound.rule for bound in bounds].count("PLD") == 1
+    for bound in bounds:
+        # A loss of exactly `bound.epsilon` has delta 0; rounding of the laws leaves 1e-14.
+        assert hockey_stick(p, q, bound.epsilon) <= bound.dp_delta + 1e-14, bound
+
+
+def test_numerical_composition_is_nearly_exact():
+    """The tightest bound is within 2 % of the optimum for 50 randomized responses."""
+    epsilon, times, dp_delta = 0.5, 50, 1e-6
+    p, q = repeated_responses(epsilon, times)
+    best = compose([Cost(epsilon, ADD, "m")] * times, dp_delta)
+    assert best.best.rule == "PLD"
+    assert hockey_stick(p, q, best.epsilon * 0.98) > dp_delta
+    assert best.epsilon < 0.85 * 25
+
+
+@pytest.mark.parametrize("times", [2, 4, 6])
+@pytest.mark.parametrize("dp_delta", [1e-6, 1e-2])
+def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
+    epsilon = 1.0
+    p, q = exponential_pair(epsilon)
+    many = [np.array([math.prod(point) for point in itertools.product(one, repeat=times)]) for one in (p, q)]
+    bounds = compose([Cost(epsilon, ADD, "m", rho=epsilon**2 / 8)] * times, dp_delta).bounds
+    assert {bound.rule for bound in bounds} == {"sum", "zCDP", "PLD", "RDP"}
+    for bound in bounds:
+        assert hockey_stick(*many, bound.epsilon) <= bound.dp_delta + 1e-14
+        assert hockey_stick(*reversed(many), bound.epsilon) <= bound.dp_delta + 1e-14
+
+
+def test_mixed_releases_use_the_better_zcdp_of_the_exponential_ones():
+    pure, exponential = Cost(0.5, ADD, "m"), Cost(0.5, ADD, "m", rho=0.5**2 / 8)
+    mixed = compose([pure] * 25 + [exponential] * 25, 1e-6)
+    assert mixed.best.rule == "RDP"
+    assert compose([exponential] * 50, 1e-6).epsilon < mixed.epsilon < compose([pure] * 50, 1e-6).epsilon
+
+
+def test_few_releases_add_up():
+    loss = compose([Cost(0.5, ADD, "m")] * 5, 1e-6)
+    assert (loss.best.rule, loss.epsilon, loss.best.dp_delta) == ("sum", 2.5, 0.0)
+    assert compose([]).epsilon == compose([], 1e-6).epsilon == 0.0
+
+
+def test_ten_tenths_are_one():
+    assert compose([Cost(0.1, ADD, "m")] * 10).epsilon == 1.0
+
+
+@pytest.mark.parametrize("rho", [1e-12, 1e-6, 1e-3, 0.125, 1.0, 10.0, 49.9, 50.1, 1e3, 1e9])
+@pytest.mark.parametrize("dp_delta", [1e-12, 1e-6, 0.01, 0.5])
+def test_zcdp_conversion_is_valid_for_the_gaussian_mechanism(rho, dp_delta):
+    """The Gaussian mechanism with rho = 1/(2 sigma^2) is exactly rho-zCDP, and its delta is known in closed form."""
+    epsilon, mu = epsilon_of_zcdp(rho, dp_delta), math.sqrt(2 * rho)
+    log_second = epsilon + stats.norm.logcdf(-epsilon / mu - mu / 2)
+    delta = stats.norm.cdf(-epsilon / mu + mu / 2) - math.exp(min(log_second, 0.0))
+    assert delta <= dp_delta
+    assert epsilon <= rho + 2 * math.sqrt(rho * math.log(1 / dp_delta)) * (1 + 1e-9)
+
+
+def test_disjoint_groups_cost_their_maximum_exactly():
+    """The joint law of releases about two groups, over all neighbours: one record is in one of them."""
+    utilities = {"a": np.array([-8.0, 0.0, -2.0]), "b": np.array([-9.0, 0.0, -1.0])}
+    spent = {"a": 0.8, "b": 0.5}
+    before = {name: law(u, 1.0, "exponential") for name, u in utilities.items()}
+    after = {name: law(u - [spent[name], 0, 0], 1.0, "exponential") for name, u in utilities.items()}
+    costs = [Cost(e, ADD, "m", None, Group("part", name)) for name, e in spent.items()]
+    claimed = compose(costs).epsilon
+    assert claimed == 0.8
+    for changed in ("a", "b"):
+        joint = np.outer(*(before[name] for name in ("a", "b")))
+        other = np.outer(*((after if name == changed else before)[name] for name in ("a", "b")))
+        assert np.abs(np.log(joint / other)).max() <= claimed + 1e-12
+    both = np.outer(after["a"], after["b"])  # a record in both cells would break it: cells must be disjoint
+    assert np.abs(np.log(np.outer(before["a"], before["b"]) / both)).max() > claimed
+
+
+def test_partitions_add_up_and_their_cells_do_not():
+    def cost(epsilon, *group):
+        return Cost(epsilon, ADD, "m", None, Group(*group) if group else None)
+
+    costs = [cost(1.0), cost(0.5, "sex", "f"), cost(0.25, "sex", "m"), cost(0.5, "sex", "m"), cost(2.0, "age", "old")]
+    assert compose(costs).epsilon == 1.0 + 0.75 + 2.0
+    assert worst(costs, lambda one: one.exact**2) == 1 + (1 / 4 + 1 / 16) + 4
+    for bound in compose(costs, 1e-6).bounds:
+        alone = compose([cost(1.0), cost(0.25), cost(0.5), cost(2.0)], 1e-6).bounds
+        assert bound.epsilon == pytest.approx(next(b.epsilon for b in alone if b.rule == bound.rule), rel=1e-9)
+
+
+def test_too_many_combinations_leave_the_closed_forms():
+    costs = [Cost(0.1, ADD, "m", None, Group(str(p), str(c))) for p in range(7) for c in range(2)]
+    assert {bound.rule for bound in compose(costs, 1e-6).bounds} == {"sum", "zCDP"}
+
+
+def test_adaptive_bounds_are_the_sum_and_zcdp():
+    bounds = compose([Cost(0.5, ADD, "m")] * 50, 1e-6, adaptive=True).bounds
+    assert {bound.rule for bound in bounds} == {"sum", "zCDP"}
+    assert all(bound.adaptive for bound in bounds)
+
+
+def test_without_dp_accounting_the_other_bounds_remain(monkeypatch):
+    monkeypatch.setattr("confide.ledger.accountants.find_spec", lambda name: None)
+    assert {bound.rule for bound in compose([Cost(0.5, ADD, "m")] * 50, 1e-6).bounds} == {"sum", "zCDP"}
+
+
+def test_huge_losses_do_not_overflow():
+    assert compose([Cost(1e6, ADD, "m")] * 3, 1e-6).epsilon == 3e6
+
+
+def test_costs_are_checked():
+    for wrong in (-1.0, math.nan, math.inf):
+        with pytest.raises(InputError):
+            Cost(wrong, ADD, "m")
+    with pytest.raises(InputTypeError):
+        Cost("1", ADD, "m")
+    with pytest.raises(InputError, match="one group and enter another"):
+        Cost(1.0, "replace_one", "m", None, Group("a", "b"))
+    with pytest.raises(InputError, match="different neighbouring relations"):
+        compose([Cost(1.0, ADD, "m"), Cost(1.0, "replace_one", "m")])
+    for wrong_delta in (-0.1, 1.0, math.nan, True):
+        with pytest.raises(InputError, match="dp_delta"):
+            compose([], wrong_delta)
+
+
+def test_a_public_n_has_no_finite_loss_for_adding_one():
+    public = PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None)
+    assert Cost.of(public, "m").epsilon == 1.0
+    with pytest.raises(InputError, match="no finite loss"):
+        Cost.of(public, "m", ADD)
+    secret = PrivacyStatement(ADD, 1.0, 2, 0.5, 0.6, 0.125)
+    assert Cost.of(secret, "m", "replace_one") == Cost(1.2, "replace_one", "m", 1.2**2 / 8)

@@ -1,0 +1,251 @@
+"""Ledgers that cannot be used: full disks, read-only files, damage, other programs, newer schemas."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide.errors import ConfideError, FormatError, LedgerError
+from confide.ledger import Cost, Ledger, request_digest, store
+
+COST = Cost(1.0, "add_remove", "slopes")
+DIGEST = request_digest({"a": 1})
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "budget.db"
+    ledger = Ledger(file, limit=100.0)
+    for k in range(5):
+        ledger.attach(ledger.charge("patients", COST, DIGEST), f"release {k}")
+    return file
+
+
+def execute(path, *statements):
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def test_a_charge_is_durable_by_construction(path):
+    """WAL and synchronous=FULL are what makes a commit survive a power cut; they cannot be tested by killing."""
+    with store.Store(path, create=False, timeout=1)._connection(write=True) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+CHARGE = """
+import sys
+from confide.errors import ConfideError
+from confide.ledger import Cost, Ledger, request_digest
+try:
+    ledger = Ledger(sys.argv[1])
+    for k in range(int(sys.argv[2])):
+        token = ledger.charge("patients", Cost(1.0, "add_remove", "m"), request_digest({"k": k}))
+        print("charged", flush=True)
+        ledger.attach(token, "x" * 20000)
+except ConfideError as error:
+    print(error)
+    print(len(Ledger(sys.argv[1], create=False).account("patients").entries))
+"""
+
+
+def test_full_disk(path):
+    """The process may not write files beyond 64 KiB: the ledger stops with one line, and what was charged stays."""
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
+
+    before = len(Ledger(path).account("patients").entries)
+    done = subprocess.run(
+        [sys.executable, "-c", CHARGE, str(path), "50"],
+        capture_output=True,
+        text=True,
+        preexec_fn=small_files,
+        check=True,
+    )
+    *charged, message, entries = done.stdout.splitlines()
+    assert "full" in message
+    assert "\n" not in message
+    assert set(charged) == {"charged"}
+    assert before + len(charged) == int(entries)
+    assert done.stderr == ""
+    Ledger(path).charge("patients", COST, DIGEST)  # with room again, all is well
+
+
+def test_full_database(path, monkeypatch):
+    connect = store.Store._connect
+
+    def tiny(self, *, write):
+        connection = connect(self, write=write)
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count={pages}")
+        return connection
+
+    monkeypatch.setattr(store.Store, "_connect", tiny)
+
+    def spend():
+        for _ in range(100):
+            token = Ledger(path).charge("patients", COST, DIGEST)
+            Ledger(path).attach(token, "x" * 20000)
+
+    with pytest.raises(LedgerError, match="the disk is full"):
+        spend()
+    monkeypatch.undo()
+    assert Ledger(path).account("patients").spent().epsilon >= 5
+
+
+def test_read_only_file(path):
+    """As an ordinary user, for whom file permissions hold: it can be read, and not charged."""
+    folder = Path(tempfile.mkdtemp())
+    as_nobody = CHARGE.replace("try:", "import os\nif os.geteuid() == 0:\n    os.setuid(65534)\ntry:", 1)
+    try:
+        copy = folder / "budget.db"
+        shutil.copy(path, copy)
+        for mode in (0o555, 0o777):  # with and without a folder where SQLite may put files beside it
+            copy.chmod(0o444)
+            folder.chmod(mode)
+            done = subprocess.run([sys.executable, "-c", as_nobody, str(copy), "1"], capture_output=True, text=True)
+            message, entries = done.stdout.splitlines()
+            assert "read-only" in message or "cannot be opened" in message
+            assert int(entries) == 5
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_missing_ledger_and_folder(tmp_path):
+    with pytest.raises(LedgerError, match="No such file"):
+        Ledger(tmp_path / "none.db", create=False)
+    with pytest.raises(LedgerError, match="cannot be made"):
+        Ledger(tmp_path / "none" / "budget.db")
+    with pytest.raises(ConfideError):
+        Ledger(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"SQLite format 3\0", bytes(4096), os.urandom(4096)])
+def test_files_that_are_no_database(tmp_path, content):
+    file = tmp_path / "budget.db"
+    file.write_bytes(content)
+    with pytest.raises(FormatError, match="not a confide ledger"):
+        Ledger(file)
+    assert file.read_bytes() == content
+
+
+def test_foreign_database_is_left_alone(tmp_path):
+    file = tmp_path / "other.db"
+    execute(file, "PRAGMA journal_mode=WAL", "CREATE TABLE t (x)", "INSERT INTO t VALUES (1)")
+    before = file.read_bytes()
+    with pytest.raises(FormatError, match="another program"):
+        Ledger(file)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("PRAGMA user_version=2", "schema 2; this version reads up to 1; upgrade"),
+        ("PRAGMA user_version=0", "no valid schema"),
+        ("CREATE TABLE extra (x)", "tables of another program"),
+        ("CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END", "tables of another program"),
+        ("DROP TRIGGER no_delete", "tables of another program"),
+        ("DROP TABLE record", "tables of another program"),
+    ],
+)
+def test_changed_schemas_are_refused(path, statement, says):
+    execute(path, statement)
+    with pytest.raises(FormatError, match=says):
+        Ledger(path)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE record SET body = '{}' WHERE id = 3", "DELETE FROM record WHERE id = 3"])
+def test_records_cannot_be_changed_and_changes_are_found(path, statement):
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        execute(path, statement)
+    trigger = "no_update" if statement.startswith("UPDATE") else "no_delete"
+    again = store._SCHEMA[trigger]
+    execute(path, f"DROP TRIGGER {trigger}", statement, again)
+    with pytest.raises(FormatError, match="a seal does not match"):
+        Ledger(path)
+
+
+def test_every_flipped_byte_is_found_or_harmless(path):
+    """Bytes flipped all over the file: the ledger is refused in one line, or tells exactly what it told before."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    good, told = path.read_bytes(), Ledger(path).export()
+    rng = np.random.default_rng(3)
+    refused = 0
+    for position in rng.choice(len(good), 400, replace=False):
+        bad = bytearray(good)
+        bad[position] ^= int(rng.integers(1, 256))
+        path.write_bytes(bytes(bad))
+        message = refusal_of(path, told)
+        refused += message is not None
+        assert "\n" not in (message or "")
+    assert refused > 20
+
+
+def refusal_of(path, told):
+    """What a ledger is refused with; None if it tells what it should."""
+    try:
+        assert Ledger(path).export() == told
+    except ConfideError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("keep", [100, 4096, 5000, 8192])
+def test_cut_files_are_refused(path, keep):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(ConfideError):
+        Ledger(path)
+
+
+def test_a_busy_ledger_says_so(path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="in use by other processes"):
+            Ledger(path, timeout=0.1).charge("patients", COST, DIGEST)
+        assert Ledger(path, timeout=0.1).account("patients").spent().epsilon == 5.0  # readers are not kept waiting
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[]",
+        "{}",
+        "null",
+        '{"kind": "limited"}',
+        '{"kind": "unknown", "dataset": "a"}',
+        '{"kind": "limited", "dataset": "a", "epsilon": NaN, "dp_delta": 0}',
+        '{"kind": "limited", "dataset": "a", "epsilon": -1, "dp_delta": 0}',
+        '{"kind": "limited", "dataset": "a", "epsilon": 1, "dp_delta": 2}',
+        '{"kind": "opened", "dataset": "a", "neighbors": "none", "fingerprint": null}',
+        '{"kind": "opened", "dataset": 5, "neighbors": "add_remove", "fingerprint": null}',
+        '{"kind": ["opened"], "dataset": "a"}',
+        '{"kind": "released", "token": "00000000000000000000000000000000", "text": "x"}',
+        "[" * 100000,
+    ],
+)
+def test_sealed_nonsense_is_refused(path, body):
+    """Records that carry a right seal and cannot be read, or do not follow from those before."""
+    with closing(sqlite3.connect(path)) as connection:
+        last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()[0]
+        row = ("2020-01-01T00:00:00+00:00", body, store.seal(last, "2020-01-01T00:00:00+00:00", body))
+        connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
+        connection.commit()
+    with pytest.raises(FormatError, match="restore it from a backup"):
+        Ledger(path).accounts()

@@ -1,0 +1,171 @@
+"""Several processes at once, and SIGKILL at every step between request and release."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from confide.ledger import Ledger
+
+SPEND = """
+import sys
+from confide.errors import BudgetError
+from confide.ledger import Cost, Ledger, request_digest
+done = 0
+for k in range(20):
+    try:
+        request = request_digest({"k": [sys.argv[2], k]})
+        token = Ledger(sys.argv[1]).charge("patients", Cost(0.1, "add_remove", "m"), request)
+        Ledger(sys.argv[1]).attach(token, f"release {sys.argv[2]} {k}")
+        done += 1
+    except BudgetError:
+        pass
+print(done)
+"""
+
+# Every step of a paid release, as (module or class, function, whether to die before it, in the middle, or after).
+STEPS = {
+    "before the charge": ("confide.ledger.book.Ledger.charge", "before"),
+    "charge written, not committed": ("confide.ledger.store.Writer.append:Charged", "after"),
+    "charge committed": ("confide.ledger.book.Ledger.charge", "after"),
+    "before the draw": ("confide.mechanisms.slopes.Slopes.choose", "before"),
+    "after the draw": ("confide.mechanisms.slopes.Slopes.choose", "after"),
+    "before the release is kept": ("confide.ledger.book.Ledger.attach", "before"),
+    "release written, not committed": ("confide.ledger.store.Writer.append:Released", "after"),
+    "release kept": ("confide.ledger.book.Ledger.attach", "after"),
+    "calibration returned": ("confide.calibrate.release", "after"),
+}
+
+# A process of its own that imports once and forks a child per step; each child arms one step and really dies there.
+DRIVER = """
+import functools, importlib, json, os, signal, sys
+import numpy as np
+import confide, confide.ledger.payment
+from confide.ledger import Ledger
+
+SCORES = np.random.default_rng(0).random(300)
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def arm(place, when):
+    path, _, only = place.partition(":")
+    owner_path, name = path.rsplit(".", 1)
+    try:
+        owner = importlib.import_module(owner_path)
+    except ModuleNotFoundError:
+        module, cls = owner_path.rsplit(".", 1)
+        owner = getattr(importlib.import_module(module), cls)
+    original = getattr(owner, name)
+    @functools.wraps(original)
+    def armed(*arguments, **options):
+        chosen = not only or type(arguments[1]).__name__ == only
+        if chosen and when == "before":
+            die()
+        result = original(*arguments, **options)
+        if chosen:
+            die()
+        return result
+    setattr(owner, name, armed)
+
+confide.calibrate(SCORES, 0.2, 1.0)  # loads everything before the forks
+for folder, (place, when) in json.loads(sys.argv[1]).items():
+    ledger = Ledger(folder + "/budget.db", limit=1.5)
+    out = folder + "/published"
+    child = os.fork()
+    if child == 0:
+        arm(place, when)
+        released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+        with open(out, "w") as file:
+            file.write(released.to_json())
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    with open(folder + "/status", "w") as file:
+        file.write(str(os.WTERMSIG(status) if os.WIFSIGNALED(status) else -1))
+"""
+
+
+def run(code: str, *arguments: str) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_never_overspend(tmp_path):
+    """Four processes ask for 80 releases of 0.1 under a limit of 3: exactly 30 are charged, whoever gets them."""
+    path = tmp_path / "budget.db"
+    Ledger(path).set_limit("patients", 3.0)
+    workers = [run(SPEND, str(path), str(k)) for k in range(4)]
+    done = [int(worker.communicate(timeout=300)[0]) for worker in workers]
+    account = Ledger(path).account("patients")
+    assert sum(done) == len(account.entries) == 30
+    assert account.spent().epsilon == 3.0
+    assert all(entry.release is not None for entry in account.entries)
+
+
+def test_processes_make_one_ledger(tmp_path):
+    """All find the ledger missing at once; one makes it, and no charge is lost."""
+    workers = [run(SPEND, str(tmp_path / "new.db"), str(k)) for k in range(4)]
+    done = [int(worker.communicate(timeout=300)[0]) for worker in workers]
+    assert done == [20] * 4
+    assert len(Ledger(tmp_path / "new.db").account("patients").entries) == 80
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory) -> dict[str, Path]:
+    folders = {step: tmp_path_factory.mktemp("killed") for step in STEPS}
+    plan = {str(folder): STEPS[step] for step, folder in folders.items()}
+    driver = run(DRIVER, json.dumps(plan))
+    driver.communicate(timeout=300)
+    assert driver.returncode == 0
+    return folders
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_between_request_and_release(killed, step):
+    """Never a release without a charge, never a lost charge: whatever the step, the ledger opens and adds up."""
+    folder = killed[step]
+    assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
+    accounts = Ledger(folder / "budget.db").accounts()
+    entries = accounts["patients"].entries if accounts else ()
+    committed = step not in ("before the charge", "charge written, not committed")
+    assert [entry.cost.epsilon for entry in entries] == ([1.0] if committed else [])
+    kept = step in ("release kept", "calibration returned")
+    assert [entry.release is not None for entry in entries] == ([kept] if committed else [])
+    assert not (folder / "published").exists()
+
+
+def test_after_a_kill_the_limit_still_counts_the_charge(killed):
+    import numpy as np
+
+    import confide
+
+    scores = np.random.default_rng(0).random(300)
+    ledger = Ledger(killed["after the draw"] / "budget.db")
+    with pytest.raises(confide.BudgetError, match=r"0\.5 left"):
+        confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
+    # A release that was kept before the process died is found, and costs nothing.
+    ledger = Ledger(killed["release kept"] / "budget.db")
+    assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients").epsilon == 1.0
+    assert len(ledger.account("patients").entries) == 1
+
+
+def test_killed_at_random_times(tmp_path):
+    """Workers are killed while they spend: every release that was acknowledged has its charge, and the ledger opens."""
+    import time
+
+    path = tmp_path / "budget.db"
+    Ledger(path).set_limit("patients", 1000.0)
+    code = SPEND.replace("range(20)", "range(100000)").replace("done += 1", "print(k, flush=True)")
+    acknowledged = 0
+    for k in range(6):
+        with run(code, str(path), str(k)) as worker:
+            assert worker.stdout is not None
+            assert worker.stdout.readline().strip() == "0"
+            time.sleep(0.03 * k)
+            worker.kill()
+            acknowledged += 1 + len(worker.stdout.read().split())
+        account = Ledger(path).account("patients")
+        released = sum(entry.release is not None for entry in account.entries)
+        assert acknowledged <= released <= len(account.entries) <= acknowledged + 2 * (k + 1)
