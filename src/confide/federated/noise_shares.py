@@ -1,12 +1,13 @@
 """Integer noise in shares: any agreed number m' of honest shares adds up to at least discrete Laplace noise.
 
-The discrete Laplace law P(x) ~ p^|x| with p = exp(-1/scale) is the difference of two geometric variables, and a geometric
-variable is a sum of m' negative binomials with parameter 1/m'. A silo therefore adds the difference of two negative
-binomials of parameter 1/m'; m' honest silos together add discrete Laplace noise, and further shares only add more.
+The discrete Laplace law P(x) ~ p^|x| with p = exp(-1/scale) is the difference of two geometric variables, and a
+geometric variable is a sum of m' negative binomials with parameter 1/m'. A silo therefore adds the difference of two
+negative binomials of parameter 1/m'; m' honest silos together add discrete Laplace noise, and further shares only add
+more.
 
-**Exact sampling.** OpenDP has no negative binomial sampler, so one is built by rejection from two exact parts. A draw X of
-OpenDP's discrete Laplace sampler gives a geometric K = X if X >= 0 and K = -X - 1 otherwise, since both branches have
-P(K = k) ~ p^k. The negative binomial has P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i), so K is kept if for
+**Exact sampling.** OpenDP has no negative binomial sampler, so one is built by rejection from two exact parts. A draw X
+of OpenDP's discrete Laplace sampler gives a geometric K = X if X >= 0 and K = -X - 1 otherwise, since both branches
+have P(K = k) ~ p^k. The negative binomial has P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i), so K is kept if for
 i = 1..k a Bernoulli variable of that rational probability succeeds each time, drawn with integers from the operating
 system's secure source. No floating-point number takes part after `scale`.
 """
@@ -24,7 +25,7 @@ from confide.mechanisms.selector import scale_for
 
 
 def noise_scale(epsilon: float, sensitivity: int) -> float:
-    """The smallest float scale at which discrete Laplace noise on a vector of this L1 sensitivity costs at most epsilon.
+    """The smallest scale at which discrete Laplace noise on a vector of this L1 sensitivity costs at most epsilon.
 
     Replacing a record changes two counts by one, so sensitivity is 2; adding or removing one changes one count.
 

@@ -1,7 +1,7 @@
 """FedCP^2-QQ, the published private version of FedCP-QQ, with its grid over gamma.
 
-Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023, section 4: ranks (l, k) for the
-level (1-alpha)/(1-gamma alpha), a correction of 2/epsilon log(B/(1-(1-gamma alpha)^(1/m))) ranks by a union bound over
+Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023: ranks (l, k) for the level
+(1-alpha)/(1-gamma alpha), a correction of 2/epsilon log(B/(1-(1-gamma alpha)^(1/m))) ranks by a union bound over
 silos, and the exponential mechanism of Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", in each silo.
 """
 
@@ -38,8 +38,8 @@ class PublishedQuantile:
 
     Examples
     --------
-    >>> PublishedQuantile(200, 184, 5.0).slope_left
-    2.5
+    >>> PublishedQuantile(200, 184, 4.0).slope_left
+    2.0
     """
 
     n: int
@@ -48,7 +48,7 @@ class PublishedQuantile:
 
     @property
     def effective_rank(self) -> int:
-        """n q, rounded up: the published method never aims below the median."""
+        """N q, rounded up: the published method never aims below the median."""
         return max(self.rank, -(-self.n // 2))
 
     @property

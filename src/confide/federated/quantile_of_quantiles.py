@@ -63,7 +63,7 @@ def qq_coverage(l: ArrayLike, k: ArrayLike, m: int, n: int) -> NDArray[np.float6
     Examples
     --------
     >>> round(float(qq_coverage(2, 3, m=4, n=5)), 6)
-    0.439624
+    0.379015
     """
     from scipy.special import betainc, betainccinv, betaincinv
 
@@ -86,9 +86,11 @@ def qq_coverage_largest(k: int, m: int, n: int) -> float:
     Examples
     --------
     >>> round(qq_coverage_largest(2, m=4, n=10), 6)
-    0.889956
+    0.899179
     """
-    return math.exp(math.lgamma(k + 1 / n) - math.lgamma(k) + math.lgamma(m + 1) - math.lgamma(m + 1 + 1 / n))
+    from scipy.special import poch
+
+    return float(poch(k, 1 / n) / poch(m + 1, 1 / n))
 
 
 def best_qq(m: int, n: int, level: Level) -> RankChoice | None:
@@ -106,7 +108,7 @@ def best_qq(m: int, n: int, level: Level) -> RankChoice | None:
     Examples
     --------
     >>> best_qq(5, 200, 0.9)
-    RankChoice(ranks=(181, 181, 181, 181, 181), k=3, coverage=0.9001...)
+    RankChoice(ranks=(183, 183, 183, 183, 183), k=2, coverage=0.9011...)
     """
     from scipy.special import betainc
 
@@ -187,6 +189,7 @@ def best_qq_unequal(sizes: Sequence[int], level: Level, ranks: Sequence[int] | N
         if option not in options:
             options.append(option)
     found = [choice for option in options if (choice := _smallest_k(sizes, option, float(wanted)))]
+    found = [choice for choice in found if choice.coverage < 1]  # 1 means +inf
     return min(found, key=lambda choice: choice.coverage, default=None)
 
 
@@ -200,7 +203,9 @@ def _smallest_k(sizes: Sequence[int], ranks: tuple[int, ...], wanted: float) -> 
     return None if found is None else RankChoice(ranks, *found)
 
 
-def smallest_k(coverage_at: Callable[[int], float], wanted: float, m: int, guess: int | None = None) -> tuple[int, float] | None:
+def smallest_k(
+    coverage_at: Callable[[int], float], wanted: float, m: int, guess: int | None = None
+) -> tuple[int, float] | None:
     """The smallest k in 1..m with coverage_at(k) >= wanted and its coverage, by galloping from a guess and bisection.
 
     Examples
