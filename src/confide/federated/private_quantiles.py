@@ -28,7 +28,7 @@ from confide.slope_choice import PARTS, expected_drift
 
 _SPLITS = (12, 13, 14, 15, 16, 17)
 _UNLIKELY = 1e-10
-_LEVELS = 40
+_LEVELS = 24
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
         return 1.0
     if holds(low):
         return math.exp(low)
-    while high - low > 0.03:
+    while high - low > 0.06:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return math.exp(high)
@@ -274,7 +274,7 @@ def best_private_qq_secret(
     best: PrivateQQ | None = None
     left = 14
     unit = level.denominator * -(-UNIT // level.denominator)
-    for failure in (0.35, 0.2, 0.1, 0.04):
+    for failure in (0.35, 0.2, 0.1):
         rate = tangent_rate(level, failure, n_typical)
         slope = slopes_for(rate, Fraction(1, unit), left, PARTS - left, "add_remove", epsilon, selector).slope_left
         offset = private_offset(rate, level, failure, n_min, n_typical, slope, candidates, selector, unit)

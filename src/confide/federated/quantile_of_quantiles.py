@@ -81,16 +81,14 @@ def qq_coverage(l: ArrayLike, k: ArrayLike, m: int, n: int) -> NDArray[np.float6
 def qq_coverage_largest(k: int, m: int, n: int) -> float:
     """M(n, k) in closed form: every silo sends its largest score.
 
-    Gamma(k + 1/n) / Gamma(k) * Gamma(m + 1) / Gamma(m + 1 + 1/n).
+    Gamma(k + 1/n) / Gamma(k) * Gamma(m + 1) / Gamma(m + 1 + 1/n), which is the product of i/(i + 1/n) over i = k..m.
 
     Examples
     --------
     >>> round(qq_coverage_largest(2, m=4, n=10), 6)
     0.899179
     """
-    from scipy.special import poch
-
-    return float(poch(k, 1 / n) / poch(m + 1, 1 / n))
+    return math.exp(-math.fsum(math.log1p(1 / (n * i)) for i in range(k, m + 1)))
 
 
 def best_qq(m: int, n: int, level: Level) -> RankChoice | None:
