@@ -4,7 +4,7 @@ import dataclasses
 import json
 import sqlite3
 import sys
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from confide.federated.plan import FederatedPlan
 from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
 from tests.federated.helpers import Federation
 
-NOW = datetime(2030, 1, 1, tzinfo=timezone.utc)
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -253,11 +253,27 @@ def test_plan_fields_out_of_bounds_are_refused(five):
     text = five.plan()
     content = json.loads(text)["content"]
     changes = [
-        {"liars": 5}, {"liars": True}, {"alpha": "2"}, {"session": "zz"}, {"targets": ["180"]}, {"targets": ["1000"] * 5},
-        {"scale": 0.01}, {"scale": -1.0}, {"left": 0}, {"bits": 16}, {"selector": "gumbel"}, {"rate": "1/2"}, {"epsilon": None},
-        {"candidates": {"kind": "unit", "size": 10**6}}, {"candidates": {"kind": "of", "values": [2, 1]}}, {"silos": []},
-        {"silos": content["silos"][:1] * 5}, {"closes": "tomorrow"}, {"unknown": 1}, {"population": "mixture"},
-    ]  # fmt: skip
+        {"liars": 5},
+        {"liars": True},
+        {"alpha": "2"},
+        {"session": "zz"},
+        {"targets": ["180"]},
+        {"targets": ["1000"] * 5},
+        {"scale": 0.01},
+        {"scale": -1.0},
+        {"left": 0},
+        {"bits": 16},
+        {"selector": "gumbel"},
+        {"rate": "1/2"},
+        {"epsilon": None},
+        {"candidates": {"kind": "unit", "size": 10**6}},
+        {"candidates": {"kind": "of", "values": [2, 1]}},
+        {"silos": []},
+        {"silos": content["silos"][:1] * 5},
+        {"closes": "tomorrow"},
+        {"unknown": 1},
+        {"population": "mixture"},
+    ]
     for change in changes:
         with refused("malformed"):
             FederatedPlan.read(seal("plan", content | change, five.coordinator.signing))

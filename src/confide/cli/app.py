@@ -8,6 +8,7 @@ from confide.cli.calibrate import calibrate
 from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
 from confide.cli.exit_codes import IN_WORDS
+from confide.cli.federated import app as federated
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.show import show
@@ -47,3 +48,5 @@ def _confide(
 
 for command in (plan, calibrate, predict, evaluate, show, demo):
     app.command()(command)
+
+app.add_typer(federated)

@@ -1,7 +1,7 @@
 """One-shot federated calibration: plan -> answer -> aggregate, free of any engine.
 
 Each silo sends one small message about its own scores; the coordinator makes one threshold with a coverage guarantee,
-and nobody learns more about a patient than the stated privacy loss allows. 
+and nobody learns more about a patient than the stated privacy loss allows.
 
 Examples
 --------

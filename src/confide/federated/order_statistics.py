@@ -65,13 +65,20 @@ class RandomRankReply:
         return cls(n, (rank,), (1.0,)) if rank <= n else cls(n, (), ())
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(S_(R) <= t) for n uniform scores."""
-        from scipy.special import betainc
+        """P(S_(R) <= t) for n uniform scores: P(R <= Bin(n, t)), so one tail and a few binomial probabilities."""
+        from scipy.special import betainc, gammaln
 
         if not self.ranks:
             return np.full(np.shape(t), self.bottom)
-        r = np.array(self.ranks, dtype=np.float64)[:, None]
-        mixed: NDArray[np.float64] = self.bottom + np.array(self.probabilities) @ betainc(r, self.n - r + 1, t[None, :])
+        n, top, total = self.n, self.ranks[-1], float(np.sum(self.probabilities))
+        mixed: NDArray[np.float64] = self.bottom + total * betainc(top, n - top + 1, t)
+        if len(self.ranks) > 1:
+            r = np.array(self.ranks[:-1], dtype=np.float64)  # consecutive: Bin = r counts all ranks up to r
+            assert len(self.ranks) == top - self.ranks[0] + 1
+            ways = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
+            with np.errstate(divide="ignore"):
+                logs = ways + np.outer(np.log(t), r) + np.outer(np.log1p(-t), n - r)
+            mixed = mixed + np.exp(logs) @ np.cumsum(self.probabilities[:-1])
         return np.minimum(mixed, 1.0)
 
 
