@@ -11,11 +11,11 @@ from experiments.federated.study import ALPHA, run
 
 HEAD = """# One-shot federated calibration: experiments
 
-Written by `python -m experiments.federated`. alpha = 0.1. Every draw puts new records into m silos of n; all methods see
-the same silos; coverage is measured on records that took no part. `centralised` pools all scores, `fedcp-avg` averages
-quantiles (no guarantee), `fedcp-qq` and `fedcp2-qq` are the published methods (without and with privacy), `private-qq` is
-ours. Scores are those of conformalized quantile regression; private methods choose among 100 public candidates taken from
-reference records. A width is the mean length of the intervals over draws with a finite threshold.
+Written by `python -m experiments.federated`. alpha = 0.1. Every draw puts new records into m silos of n; all methods
+see the same silos; coverage is measured on records that took no part. `centralised` pools all scores, `fedcp-avg`
+averages quantiles (no guarantee), `fedcp-qq` and `fedcp2-qq` are the published methods (without and with privacy),
+`private-qq` is ours. Scores are those of conformalized quantile regression; private methods choose among 100 public
+candidates taken from reference records. A width is the mean length of the intervals over draws with a finite threshold.
 """
 
 
@@ -63,7 +63,6 @@ def main() -> None:
             name = f"{problem.name.replace(', ', '_').replace(' ', '_')}_m{m}_n{n}"
             page.figure(options.out / f"{name}.png", f"{problem.name}: m = {m} silos, n = {n} records each", rows)
             parts.append(f"## {problem.name}, m = {m}, n = {n}\n\n![coverage]({name}.png)\n\n{page.table(rows)}")
-            print(f"{name} done", flush=True)
     (options.out / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Data to CQR scores: a model is trained on one part; scores and interval widths of the rest are what studies draw from."""
+"""Data to CQR scores: a model is trained on one part; studies draw from scores and interval widths of the rest."""
 
 import os
 from dataclasses import dataclass
@@ -10,6 +10,10 @@ import pandas as pd
 from experiments.federated.models import MODELS
 
 FILES = {"bio": ("CASP.csv", "RMSD"), "bike": ("bike_train.csv", "count"), "concrete": ("Concrete_Data.csv", None)}
+
+
+PARTS_OF_TARGET = ("casual", "registered")
+"""Columns of the bike data that add up to its target."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ def from_csv(path: Path, target: str | None, model: str) -> Problem:
     target = table.columns[-1] if target is None else target
     table = table.select_dtypes("number").dropna()
     y = table.pop(target).to_numpy()
+    table = table.drop(columns=[name for name in PARTS_OF_TARGET if name in table])
     train = min(2000, len(y) // 3)
     rows = np.random.default_rng(0).permutation(len(y))[:16000]
     return from_arrays(path.stem, table.to_numpy()[rows], y[rows], model, train)

@@ -1,4 +1,4 @@
-"""One federation drawn again and again: thresholds of all methods on the same draws, their coverage and their widths."""
+"""One federation drawn again and again: thresholds of all methods on the same draws, their coverage and widths."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -9,6 +9,7 @@ from scipy import stats
 from confide.federated.keys import SiloKeys
 from confide.federated.masking import mask, open_sum
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
+from confide.federated.noise_walk import walk_maximum
 from confide.federated.secure_sum import (
     choose_summed,
     modulus_bits,
@@ -17,7 +18,7 @@ from confide.federated.secure_sum import (
     summed_target,
     total_deficit,
 )
-from confide.guarantee.noise_walk import walk_maximum
+from confide.guarantee.noise_walk import maximum
 from tests.exact import histograms, replaced
 
 
@@ -93,6 +94,12 @@ def test_walk_maximum_against_all_walks():
     step = np.array([0.05, 0.2, 0.5, 0.2, 0.05])
     for steps in range(1, 6):
         np.testing.assert_allclose(walk_maximum(step, steps), enumerated_maximum(step, steps), atol=1e-12)
+
+
+def test_walk_maximum_agrees_with_the_one_for_discrete_laplace_steps():
+    other = maximum(2.0, 40).law
+    ours = walk_maximum(noise_law(2.0, 1.0), 40)
+    np.testing.assert_allclose(ours[:200], other[:200], atol=1e-12)
 
 
 def test_certificate_against_every_data_set():

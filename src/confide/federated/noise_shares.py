@@ -81,10 +81,10 @@ def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64
 def _discrete_laplace(scale: float) -> Any:
     import opendp.prelude as dp
 
-    from confide.mechanisms.selector import _with_contrib
+    from confide.mechanisms.selector import with_contrib
 
     domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return _with_contrib(lambda: dp.m.make_laplace(domain, metric, scale=scale))
+    return with_contrib(lambda: dp.m.make_laplace(domain, metric, scale=scale))
 
 
 def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:

@@ -4,6 +4,9 @@ With noisy counts n~_j = n_j + W_j the threshold is the first e_k with n - sum_(
 B_J >= T - N, where N = max(0, W_m, W_m + W_(m-1), ...) is the maximum of the walk of the noise from the right over the
 m - 1 finite candidates: data play no part in it. So the threshold is at least S_(R) with R = ceil(T) - N (integer T), a
 random rank independent of the data (docs/theory.md, Theorem 2, and docs/federated.md, Theorem F6).
+
+`confide.guarantee.noise_walk` does the same for discrete Laplace steps; here the step is any symmetric law, since more
+shares than the honest ones add up to more than discrete Laplace noise.
 """
 
 from functools import lru_cache

@@ -152,7 +152,7 @@ def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
     True
     """
     low, high, bottom, top = _steep(curve)
-    x, w = _gauss_legendre(_NODES)
+    x, w = gauss_legendre(_NODES)
     edges = np.linspace(low, high, 3)
     left, right = edges[:-1], edges[1:]
     total = low * bottom + (1 - high) * top
@@ -190,6 +190,7 @@ def _steep(curve: Curve) -> tuple[float, float, float, float]:
 
 
 @lru_cache(maxsize=4)
-def _gauss_legendre(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def gauss_legendre(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes and weights on [0, 1]."""
     x, w = np.polynomial.legendre.leggauss(size)
     return (x + 1) / 2, w / 2

@@ -220,29 +220,33 @@ def best_private_qq(
         def targets(step: int) -> tuple[int, ...]:
             return tuple(min(n, math.ceil(Fraction(step * (n + 1), largest + 1))) for n in sizes)
 
-        for k in ks:
-            low, high = 0, largest
+        for start in ks:
+            low, high, k = 0, largest, start
 
-            def enough(step: int, k: int = k, trial: Slopes = trial) -> float:
+            def enough(step: int, k: int = start, trial: Slopes = trial) -> bool:
                 replies = [
                     private_reply(n, _aimed(trial, T), candidates) for n, T in zip(sizes, targets(step), strict=True)
                 ]
                 if delta is not None:
-                    return float(conditional_coverage_failure(replies, k, float(level), honest) <= delta)
-                coverage = order_statistic_coverage(replies, k, honest)
-                return coverage if coverage >= level else 0.0
+                    return conditional_coverage_failure(replies, k, float(level), honest) <= delta
+                return order_statistic_coverage(replies, k, honest) >= level
 
             if not enough(high):
                 continue
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (low, middle) if enough(middle) else (middle, high)
+            # Target ranks are whole: with few records per silo a smaller k may serve at the same targets.
             aims = targets(high)
+            replies = [private_reply(n, _aimed(trial, T), candidates) for n, T in zip(sizes, aims, strict=True)]
+            found = certified_k(replies, level, delta, honest, k)
+            if found is None:
+                continue
+            k, certified = found
             extra = max(len(present) - m, 0)
             expected = _expected([sizes[i] for i in present], [aims[i] for i in present], k + extra, trial, candidates)
             if best is None or expected < best.expected:
-                certified = float(level) if delta is not None else enough(high)
-                best = PrivateQQ(tuple(_aimed(trial, T) for T in targets(high)), k, certified, expected)
+                best = PrivateQQ(tuple(_aimed(trial, T) for T in aims), k, certified, expected)
     return best
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.noise_shares import noise_law
-from confide.guarantee.noise_walk import deficit_law
+from confide.federated.noise_walk import deficit_law
 
 MOST_DEFICIT = 2**30
 
