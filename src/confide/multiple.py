@@ -54,6 +54,8 @@ class _Several:
 
     def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
+        from pathlib import Path
+
         from confide.files import write_text
 
         write_text(Path(path), self.to_json(), overwrite=overwrite)
@@ -61,6 +63,8 @@ class _Several:
     @classmethod
     def load(cls: type[Kind], path: "str | Path") -> Kind:
         """Read a file written by `save`."""
+        from pathlib import Path
+
         from confide.files import read_text
 
         return cls.from_json(read_text(Path(path)))

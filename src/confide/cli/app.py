@@ -9,6 +9,7 @@ from confide.cli.calibrate import calibrate
 from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
 from confide.cli.exit_codes import IN_WORDS
+from confide.cli.federated import app as federated
 from confide.cli.ledger import ledger
 from confide.cli.plan import plan
 from confide.cli.predict import predict
@@ -50,3 +51,4 @@ def _confide(
 for command in (plan, calibrate, predict, evaluate, show, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
+app.add_typer(federated)

@@ -1,0 +1,1 @@
+"""One-shot private calibration across hospitals."""

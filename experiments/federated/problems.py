@@ -1,0 +1,65 @@
+"""Data to CQR scores: a model is trained on one part; studies draw from scores and interval widths of the rest."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments.federated.models import MODELS
+
+FILES = {"bio": ("CASP.csv", "RMSD"), "bike": ("bike_train.csv", "count"), "concrete": ("Concrete_Data.csv", None)}
+
+
+PARTS_OF_TARGET = ("casual", "registered")
+"""Columns of the bike data that add up to its target."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Scores of records that no model has seen, their widths at threshold 0, and public reference scores."""
+
+    name: str
+    scores: np.ndarray
+    widths: np.ndarray
+    reference: np.ndarray
+
+
+def folder() -> Path:
+    """Where the data sets are: the folder that CONFIDE_DATA names, or shared/data beside the project."""
+    return Path(os.environ.get("CONFIDE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+def from_arrays(name: str, x, y, model: str, train: int, seed: int = 0) -> Problem:
+    """Train on `train` rows, keep 300 more as a public reference, score the rest."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(y))
+    x, y = np.asarray(x, dtype=np.float64)[order], np.asarray(y, dtype=np.float64)[order]
+    center, spread = x[:train].mean(0), x[:train].std(0)
+    x = (x - center) / np.where(spread > 0, spread, 1)
+    low, high = MODELS[model](x[:train], y[:train], x[train:])
+    scores = np.maximum(low - y[train:], y[train:] - high)
+    public = min(300, len(scores) // 5)
+    return Problem(f"{name}, {model}", scores[public:], (high - low)[public:], scores[:public])
+
+
+def synthetic(model: str = "quantile forest", size: int = 26000) -> Problem:
+    """One input, noise that grows with it and some outliers: y ~ Poisson(sin^2 x + 0.1) + 0.03 x noise, 1 % wild."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(1, 5, size)
+    y = rng.poisson(np.sin(x) ** 2 + 0.1) + 0.03 * x * rng.normal(size=size)
+    y = y + 25 * (rng.random(size) < 0.01) * rng.normal(size=size)
+    return from_arrays("synthetic", x[:, None], y, model, 1000)
+
+
+def from_csv(path: Path, target: str | None, model: str) -> Problem:
+    """Any CSV: the target column (the last one by default) against all other columns that hold numbers."""
+    table = pd.read_csv(path)
+    target = table.columns[-1] if target is None else target
+    table = table.select_dtypes("number").dropna()
+    y = table.pop(target).to_numpy()
+    table = table.drop(columns=[name for name in PARTS_OF_TARGET if name in table])
+    train = min(2000, len(y) // 3)
+    rows = np.random.default_rng(0).permutation(len(y))[:16000]
+    return from_arrays(path.stem, table.to_numpy()[rows], y[rows], model, train)

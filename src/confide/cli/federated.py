@@ -1,0 +1,214 @@
+"""`confide federated keygen | plan | answer | aggregate`: silos that exchange small signed files."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, cast
+
+import click
+import typer
+
+from confide.cli import options as o
+from confide.cli.calibrate import _count
+from confide.cli.candidates import parse_candidates
+from confide.cli.columns import Columns
+from confide.cli.output import check_output, say, warn
+from confide.cli.progress import progress_bar
+from confide.errors import InputError
+from confide.federated.methods import METHODS, Method
+from confide.files import read_text, write_text
+from confide.tables.source import open_table
+
+app = typer.Typer(
+    name="federated",
+    help="Calibrate across silos that never pool their data, by small signed files.\n\n"
+    "Everybody: keygen. The coordinator: plan, then aggregate. Every silo: answer. Only the private keys and the state "
+    "are secret.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+Keys = Annotated[Path, typer.Option("--keys", metavar="FILE", help="Private keys, written by keygen.")]
+PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The signed plan.")]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the result.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
+MethodOption = Annotated[str, typer.Option("--method", click_type=click.Choice(METHODS), help="How to calibrate.")]
+
+
+@app.command()
+def keygen(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the silo or of the coordinator.")],
+    keys: Annotated[Path, typer.Option("--keys", metavar="FILE", help="Where to write the private keys.")],
+    public: Annotated[Path, typer.Option("--public", metavar="FILE", help="Where to write the public file.")],
+    size: Annotated[int | None, typer.Option(help="Number of calibration records, if it may be public.", min=1)] = None,
+) -> None:
+    """Make the keys of a silo, and the public file to send around.
+
+    Compare the fingerprints by another channel, for example by phone: all
+    trust in the files rests on the public files being the right ones.
+
+    Example:
+
+      confide federated keygen north --keys north.key --public north.json --size 300
+    """
+    from confide.federated.keys import SiloKeys
+
+    check_output(public, force=False)
+    made = SiloKeys.generate(name)
+    made.save(keys)
+    write_text(public, made.public(size).to_json(), overwrite=False)
+    say(f"keys: {keys} (private)\npublic: {public}\nfingerprint: {made.public().signing[:16]}")
+
+
+@app.command()
+def plan(
+    *,
+    silo: Annotated[list[Path], typer.Option("--silo", metavar="FILE", help="Public file of a silo; repeat it.")],
+    keys: Keys,
+    out: Out,
+    alpha: o.Alpha,
+    epsilon: o.Epsilon = None,
+    method: MethodOption = "private-qq",
+    score: o.Score = None,
+    candidates: o.CandidatesSpec = None,
+    delta: o.Delta = None,
+    dropouts: Annotated[int, typer.Option(help="Silos that may be missing.", min=0)] = 0,
+    liars: Annotated[int, typer.Option(help="Silos that may send anything.", min=0)] = 0,
+    arbitrary: Annotated[
+        bool, typer.Option("--arbitrary", help="Whether a silo answers may depend on its scores.")
+    ] = False,
+    colluding: Annotated[
+        int | None, typer.Option(help="secure-sum: silos that may collude with the coordinator.", min=0)
+    ] = None,
+    n_min: o.NMin = 1,
+    n_typical: o.NTypical = None,
+    closes: Annotated[
+        str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    r"""Plan a federated calibration before any data is seen.
+
+    Says which coverage is guaranteed for every number of answers.
+
+    Example:
+
+      confide federated plan --silo north.json --silo south.json \
+        --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
+    """
+    from confide.federated.keys import Silo, SiloKeys
+    from confide.federated.plan import plan as make
+    from confide.federated.plan import read_time
+
+    check_output(out, force=force)
+    made = make(
+        [Silo.from_json(read_text(path)) for path in silo],
+        alpha,
+        epsilon,
+        method=cast(Method, method),
+        score=score,
+        candidates=None if candidates is None else parse_candidates(candidates),
+        delta=delta,
+        dropouts=dropouts,
+        liars=liars,
+        missing="arbitrary" if arbitrary else "independent",
+        colluding=colluding,
+        n_min=n_min,
+        n_typical=n_typical,
+        closes=None if closes is None else read_time(closes),
+    )
+    write_text(out, made.sign(SiloKeys.load(keys)), overwrite=force)
+    say(f"plan: {out}\nprivacy: {made.privacy()}" if epsilon is not None else f"plan: {out}\nprivacy: none")
+    for answers, (k, coverage) in made.promises().items():
+        inf = "the threshold +inf" if k > answers else f"coverage at least {coverage:.4f}"
+        say(f"  {answers} answers: {inf}")
+
+
+@app.command()
+def answer(
+    file: o.File,
+    *,
+    plan: PlanFile,
+    keys: Keys,
+    coordinator: Annotated[Path, typer.Option(metavar="FILE", help="The coordinator's public file, checked by you.")],
+    state: Annotated[Path, typer.Option(metavar="FILE", help="What this silo remembers; one per data set, keep it.")],
+    budget: Annotated[float, typer.Option(help="Privacy loss that all answers together may cost.", min=0)],
+    out: Out,
+    peer: Annotated[
+        list[Path] | None, typer.Option("--peer", metavar="FILE", help="secure-sum: public file of another silo.")
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", click_type=click.Choice(METHODS), help="Allow other methods than the private ones."),
+    ] = None,
+    probabilities: o.Probabilities = None,
+    label: o.Label = None,
+    classes: o.Classes = None,
+    prediction: o.Prediction = None,
+    target: o.Target = None,
+    score_column: o.ScoreColumn = None,
+    score: o.Score = None,
+    force: Force = False,
+) -> None:
+    r"""Answer a plan from this silo's records: one small signed file.
+
+    The loss is charged in the state file before the records are used. Asked
+    again, the same answer is written again.
+
+    Example:
+
+      confide federated answer records.csv --score-column s --plan plan.json --keys north.key \
+        --coordinator coordinator.json --state north.db --budget 4 --out north-answer.json
+    """
+    from confide.federated.answer import answer as respond
+    from confide.federated.keys import Silo, SiloKeys
+    from confide.federated.plan import FederatedPlan
+    from confide.federated.policy import Policy
+    from confide.federated.silo_state import SiloState
+
+    columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
+    columns.check_truth()
+    check_output(out, force=force)
+    text = read_text(plan)
+    read, _ = FederatedPlan.read(text)
+    if columns.score_name != read.score:
+        raise InputError(f"the plan is for the score {read.score!r}; these columns give {columns.score_name!r}")
+    policy = Policy(
+        coordinator=Silo.from_json(read_text(coordinator)).signing,
+        budget=budget,
+        per_plan=budget,
+        methods=tuple(cast(list[Method], allow)) if allow else ("private-qq", "secure-sum"),
+        peers={other.name: other.agreement for other in (Silo.from_json(read_text(path)) for path in peer or [])},
+    )
+    with open_table(file) as table, progress_bar("reading", table) as progress:
+        counts = _count(table, columns, read.candidates, progress)
+    memory = SiloState(state)
+    message = respond(text, counts, SiloKeys.load(keys), policy, memory, now=datetime.now(UTC))
+    write_text(out, message, overwrite=force)
+    say(f"answer: {out}\nspent so far: {memory.spent:.6g} of {budget:g}")
+
+
+@app.command()
+def aggregate(
+    answers: Annotated[list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers.")],
+    *,
+    plan: PlanFile,
+    out: Out,
+    drop_refused: Annotated[
+        bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Make the calibration from the answers; it works with `confide predict`.
+
+    Example:
+
+      confide federated aggregate north-answer.json south-answer.json --plan plan.json --out released.json
+    """
+    from confide.federated.aggregate import aggregate as conclude
+
+    check_output(out, force=force)
+    released = conclude(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
+    write_text(out, released.to_json(), overwrite=force)
+    if released.threshold == float("inf"):
+        warn("the threshold is +inf: every label is in every set; more silos have to answer")
+    say(f"{released}\nsaved: {out}")

@@ -1,0 +1,79 @@
+"""One-shot federated calibration: plan -> answer -> aggregate, free of any engine.
+
+Each silo sends one small message about its own scores; the coordinator makes one threshold with a coverage guarantee,
+and nobody learns more about a patient than the stated privacy loss allows.
+
+Examples
+--------
+Three hospitals and a coordinator, here in one process:
+
+>>> import tempfile
+>>> import numpy as np
+>>> from confide import federated
+>>> coordinator = federated.SiloKeys.generate("coordinator")
+>>> hospitals = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
+>>> plan = federated.plan([keys.public(size=300) for keys in hospitals], alpha=0.1, epsilon=2.0, score="lac")
+>>> text = plan.sign(coordinator)
+>>> policy = federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0)
+>>> rng, folder, answers = np.random.default_rng(0), tempfile.TemporaryDirectory(), []
+>>> for keys in hospitals:
+...     state = federated.SiloState(f"{folder.name}/{keys.name}.db")
+...     answers.append(federated.answer(text, rng.random(300), keys, policy, state))
+>>> released = federated.aggregate(text, answers)
+>>> released.coverage, released.epsilon, len(released.answered)
+(0.9, 2.0, 3)
+>>> folder.cleanup()
+"""
+
+from confide.federated.aggregate import aggregate
+from confide.federated.answer import answer
+from confide.federated.baselines import average_threshold, centralised_threshold
+from confide.federated.calibration import FederatedCalibration
+from confide.federated.keys import Silo, SiloKeys
+from confide.federated.methods import METHODS, Method
+from confide.federated.order_statistics import (
+    RandomRankReply,
+    conditional_coverage_failure,
+    order_statistic_coverage,
+)
+from confide.federated.plan import FederatedPlan, plan
+from confide.federated.policy import Policy
+from confide.federated.private_quantiles import best_private_qq
+from confide.federated.published_bounds import ehm_bound, published_deviation, unequal_loss
+from confide.federated.published_private import best_published
+from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
+from confide.federated.refusals import Refusal
+from confide.federated.shuffling import clones_delta, clones_epsilon
+from confide.federated.silo_state import SiloLedger, SiloState
+
+__all__ = [
+    "METHODS",
+    "FederatedCalibration",
+    "FederatedPlan",
+    "Method",
+    "Policy",
+    "RandomRankReply",
+    "Refusal",
+    "Silo",
+    "SiloKeys",
+    "SiloLedger",
+    "SiloState",
+    "aggregate",
+    "answer",
+    "average_threshold",
+    "best_private_qq",
+    "best_published",
+    "best_qq",
+    "best_qq_unequal",
+    "centralised_threshold",
+    "clones_delta",
+    "clones_epsilon",
+    "conditional_coverage_failure",
+    "ehm_bound",
+    "order_statistic_coverage",
+    "plan",
+    "published_deviation",
+    "published_ranks",
+    "qq_coverage",
+    "unequal_loss",
+]

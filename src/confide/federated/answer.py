@@ -1,0 +1,111 @@
+"""What runs in a silo: one plan and the silo's own scores in, one small signed message out."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.errors import InputTypeError
+from confide.federated.envelope import seal
+from confide.federated.keys import SiloKeys
+from confide.federated.masking import mask
+from confide.federated.noise_shares import noise_share
+from confide.federated.plan import FederatedPlan, write_time
+from confide.federated.policy import Policy
+from confide.federated.refusals import Refusal
+from confide.federated.silo_state import SiloLedger
+from confide.histogram import ScoreHistogram
+
+
+def answer(
+    plan: str,
+    scores: ArrayLike | ScoreHistogram,
+    keys: SiloKeys,
+    policy: Policy,
+    state: SiloLedger,
+    *,
+    now: datetime | None = None,
+) -> str:
+    """Answer a plan once; asked again, return the same message.
+
+    The plan is checked first, then the scores are counted, then the loss is charged durably, then the mechanism runs,
+    and the message is stored before it is returned.
+
+    Parameters
+    ----------
+    plan
+        The signed plan.
+    scores
+        The silo's conformity scores, shape (n,), or a histogram of them over the plan's candidates.
+    keys
+        The silo's private keys.
+    policy
+        What the silo agrees to.
+    state
+        Where it remembers answers and charges them, for example a `SiloState`.
+    now
+        The present time, with a time zone; by default the clock.
+
+    Returns
+    -------
+    str
+        A signed JSON message: the index of one candidate, or a masked vector.
+
+    Raises
+    ------
+    Refusal
+        With a code of `confide.federated.refusals`. Whether a silo refuses may depend on its data only where a score is
+        invalid (`InputError`); that text must not travel.
+    """
+    time = now or datetime.now(UTC)
+    read, envelope = FederatedPlan.read(plan)
+    own = _invited(read, keys)
+    policy.check(read, envelope.signer, own)
+    histogram = _counts(read, scores)
+    if read.silos[own].size not in (None, histogram.total):
+        raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
+    earlier = state.begin(read.digest, read.session, policy.charge(read, own), policy.budget)
+    if earlier is not None:
+        return earlier
+    if read.closed(time):
+        raise Refusal("late", "the plan is closed; ask for a new one")
+    content: dict[str, Any] = {
+        "plan": read.digest,
+        "session": read.session,
+        "silo": keys.name,
+        "answered": write_time(time),
+    }
+    message = seal("answer", {**content, **_reply(read, own, histogram.counts, keys)}, keys.signing)
+    state.finish(read.digest, message)
+    return message
+
+
+def _reply(plan: FederatedPlan, own: int, counts: NDArray[np.int64], keys: SiloKeys) -> dict[str, Any]:
+    if plan.method == "secure-sum":
+        honest = len(plan.silos) - plan.colluding
+        values = counts + noise_share(len(counts), plan.scale, honest)
+        roster = [silo.agreement for silo in plan.silos]
+        context = f"{plan.session}|{plan.digest}".encode()
+        masked = mask(values, keys.agreement, plan.silos[own].agreement, roster, context, plan.bits)
+        return {"masked": masked.tolist()}
+    mechanism = plan.mechanism(own)
+    chosen = plan.candidates.size - 1 if mechanism is None else mechanism.choose(counts)
+    value = plan.candidates.values[chosen]
+    return {"candidate": chosen, "threshold": float(value) if np.isfinite(value) else "+inf"}
+
+
+def _invited(plan: FederatedPlan, keys: SiloKeys) -> int:
+    me = keys.public()
+    for i, silo in enumerate(plan.silos):
+        if (silo.name, silo.signing, silo.agreement) == (me.name, me.signing, me.agreement):
+            return i
+    raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
+
+
+def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> ScoreHistogram:
+    if not isinstance(scores, ScoreHistogram):
+        return ScoreHistogram.from_scores(scores, plan.candidates, plan.score)
+    if scores.candidates != plan.candidates:
+        raise InputTypeError("scores must be counted over the candidates of the plan; found others")
+    return scores

@@ -1,0 +1,135 @@
+"""Signed JSON messages: small, readable, versioned, bounded in size before they are parsed.
+
+A message is {"kind", "schema", "content", "signer", "signature"}; Ed25519 signs the canonical JSON of the first three.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from confide.federated.refusals import Refusal
+
+SCHEMA = 1
+MOST_CHARACTERS = 4_000_000
+PREFIX = "confide.federated."
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A message whose signature has been checked against the key that it names.
+
+    Parameters
+    ----------
+    content
+        The message itself.
+    signer
+        The Ed25519 public key, hexadecimal. Whether that key may speak is for the reader to decide.
+    """
+
+    content: Mapping[str, Any]
+    signer: str
+
+
+def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
+    """The content as signed JSON text.
+
+    Parameters
+    ----------
+    kind
+        `"plan"`, `"answer"`, ...
+    content
+        Plain JSON values without NaN or infinities.
+    signing_key
+        Ed25519 private key, 32 bytes.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.from_private_bytes(signing_key)
+    head = {"kind": PREFIX + kind, "schema": SCHEMA, "content": content}
+    sealed = {
+        **head,
+        "signer": key.public_key().public_bytes_raw().hex(),
+        "signature": key.sign(canonical(head)).hex(),
+    }
+    return json.dumps(sealed, indent=1, allow_nan=False) + "\n"
+
+
+def unseal(kind: str, text: str) -> Envelope:
+    """Check size, form, version and signature of a message.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    message = parse(text, kind)
+    if set(message) != {"kind", "schema", "content", "signer", "signature"} or not isinstance(message["content"], dict):
+        raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
+    if message["kind"] != PREFIX + kind:
+        raise Refusal("malformed", f"the message must be of the kind {PREFIX + kind!r}; choose another file")
+    if message["schema"] != SCHEMA or isinstance(message["schema"], bool):
+        raise Refusal("malformed", f"the {kind} must have schema {SCHEMA}; use the version of confide that wrote it")
+    head = {name: message[name] for name in ("kind", "schema", "content")}
+    try:
+        signer, signature = bytes.fromhex(message["signer"]), bytes.fromhex(message["signature"])
+        Ed25519PublicKey.from_public_bytes(signer).verify(signature, canonical(head))
+    except (InvalidSignature, ValueError, TypeError):
+        raise Refusal("altered", f"the signature of the {kind} does not match; ask for the original") from None
+    return Envelope(message["content"], signer.hex())
+
+
+def canonical(value: Any) -> bytes:
+    """The bytes that are signed and hashed: sorted keys, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical bytes, hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def parse(text: str, name: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
+    """A JSON object without repeated fields, NaN or infinities, of at most `most` characters."""
+    if not isinstance(text, str) or len(text) > most:
+        raise Refusal("malformed", f"the {name} must be a text of at most {most} characters")
+    try:
+        message = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constants, parse_float=_finite)
+    except (ValueError, RecursionError):
+        raise Refusal("malformed", f"the {name} is not valid JSON; ask for the original") from None
+    if not isinstance(message, dict):
+        raise Refusal("malformed", f"the {name} is not a JSON object; ask for the original")
+    return message
+
+
+def take(content: Mapping[str, Any], name: str, kind: type[Kind] | tuple[type[Any], ...], owner: str) -> Any:
+    """One field of a message, of the wanted type (an int is not a bool)."""
+    value = content.get(name)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise Refusal("malformed", f"the {owner} lacks a valid field {name!r}; ask for the original")
+    return value
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError
+    return content
+
+
+def _no_constants(name: str) -> float:
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value

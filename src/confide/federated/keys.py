@@ -1,0 +1,147 @@
+"""Who speaks: an Ed25519 key that signs and an X25519 key that agrees on masks, per silo and coordinator."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confide.checks import positive_integer
+from confide.errors import InputError
+from confide.federated.envelope import parse, take
+from confide.federated.refusals import Refusal
+from confide.files import read_text
+from confide.request import MOST_RECORDS
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Silo:
+    """The public face of a silo (or of the coordinator).
+
+    Parameters
+    ----------
+    name
+        1 to 64 letters, digits, spaces, dots, underscores and dashes.
+    signing
+        Ed25519 public key, 64 hexadecimal digits.
+    agreement
+        X25519 public key, 64 hexadecimal digits.
+    size
+        The public number of calibration records, or None if it is secret.
+    """
+
+    name: str
+    signing: str
+    agreement: str
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise InputError("name must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
+        for key in (self.signing, self.agreement):
+            if not isinstance(key, str) or not _HEX.fullmatch(key):
+                raise InputError("keys must have 64 hexadecimal digits; use the file that keygen wrote")
+        if self.size is not None:
+            positive_integer("size", self.size, most=MOST_RECORDS)
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"name": self.name, "signing": self.signing, "agreement": self.agreement, "size": self.size}
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> "Silo":
+        """From JSON values.
+
+        Raises
+        ------
+        Refusal
+            `malformed`.
+        """
+        if set(content) != {"name", "signing", "agreement", "size"}:
+            raise Refusal("malformed", "a silo must have the fields name, signing, agreement, size")
+        size = take(content, "size", (int, type(None)), "silo")
+        try:
+            return cls(str(content["name"]), str(content["signing"]), str(content["agreement"]), size)
+        except InputError as error:
+            raise Refusal("malformed", str(error)) from None
+
+    def to_json(self) -> str:
+        """The public file of a silo."""
+        return json.dumps({"kind": "confide.federated.silo", **self.fields()}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Silo":
+        """Read the public file of a silo."""
+        content = parse(text, "silo file", 10_000)
+        if content.pop("kind", None) != "confide.federated.silo":
+            raise Refusal("malformed", "the file is not a public silo file; keygen writes one")
+        return cls.of(content)
+
+
+@dataclass(frozen=True)
+class SiloKeys:
+    """The private keys of a silo. They never leave it and never appear in a message or a repr.
+
+    Examples
+    --------
+    >>> keys = SiloKeys.generate("north")
+    >>> keys
+    SiloKeys(name='north')
+    >>> keys.public(size=300).size
+    300
+    """
+
+    name: str
+    signing: bytes = field(repr=False)
+    agreement: bytes = field(repr=False)
+
+    @classmethod
+    def generate(cls, name: str) -> "SiloKeys":
+        """New keys from the operating system's secure source."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+        signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
+        keys = cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
+        keys.public()  # checks the name
+        return keys
+
+    def public(self, size: int | None = None) -> Silo:
+        """The public face, with the public number of records if it may be known."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+        signing = Ed25519PrivateKey.from_private_bytes(self.signing).public_key().public_bytes_raw()
+        agreement = X25519PrivateKey.from_private_bytes(self.agreement).public_key().public_bytes_raw()
+        return Silo(self.name, signing.hex(), agreement.hex(), size)
+
+    def save(self, path: str | Path) -> None:
+        """Write the private keys to a new file that only its owner can read."""
+        content = {
+            "kind": "confide.federated.private-keys",
+            "name": self.name,
+            "signing": self.signing.hex(),
+            "agreement": self.agreement.hex(),
+        }
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise InputError(f"key file {str(path)!r} cannot be written: {error.strerror}") from None
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "SiloKeys":
+        """Read a file written by `save`."""
+        content = parse(read_text(Path(path)), "key file", 10_000)
+        if content.get("kind") != "confide.federated.private-keys":
+            raise Refusal("malformed", "the file does not hold private keys; keygen writes one")
+        name, signing, agreement = (str(content.get(part)) for part in ("name", "signing", "agreement"))
+        if not (_HEX.fullmatch(signing) and _HEX.fullmatch(agreement)):
+            raise Refusal("malformed", "the key file is damaged; restore it or make new keys")
+        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement))

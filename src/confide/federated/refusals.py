@@ -1,0 +1,44 @@
+"""Refusals with a code from a fixed public list: the code may travel, the sentence stays where it was raised."""
+
+from confide.errors import InputError
+
+CODES = {
+    "malformed": "the message is not readable, is too large, or lacks a field",
+    "altered": "the signature does not match the content",
+    "foreign": "the message belongs to another plan or comes from a silo outside of it",
+    "duplicate": "the silo has answered already",
+    "late": "the plan was closed when the silo answered",
+    "out-of-range": "the answer is not one of the candidates",
+    "missing": "not all silos that are needed have answered",
+    "coordinator-unknown": "the silo's policy pins another coordinator",
+    "not-allowed": "the silo's policy does not allow this plan",
+    "not-invited": "the plan does not name this silo with its keys",
+    "size-differs": "the silo does not have the number of records that the plan states",
+    "budget-spent": "the silo's privacy budget does not suffice",
+    "session-used": "the silo has used this session for another plan",
+    "interrupted": "an earlier answer to this plan was charged and never finished; a new plan is needed",
+    "internal": "the silo failed; its own log says why",
+}
+"""What each code means."""
+
+
+class Refusal(InputError):  # noqa: N818 - a refusal is what the protocol calls it
+    """A plan or a message that is refused by name.
+
+    Parameters
+    ----------
+    code
+        One of `CODES`.
+    detail
+        What was found and what to do, for the side that refuses; never a private value.
+
+    Examples
+    --------
+    >>> str(Refusal("late", "answer of 'north' came after the plan was closed; make a new plan"))
+    "late: answer of 'north' came after the plan was closed; make a new plan"
+    """
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        assert code in CODES
+        self.code = code
+        super().__init__(f"{code}: {detail or CODES[code]}")

@@ -1,0 +1,30 @@
+"""Small federations in one process."""
+
+import numpy as np
+
+from confide import federated
+from confide.candidates import Candidates
+
+
+class Federation:
+    """Silos with keys, scores, policies and states in a folder."""
+
+    def __init__(self, folder, scores, *, secret=False, budget=10.0):
+        self.scores = [np.asarray(s) for s in scores]
+        self.coordinator = federated.SiloKeys.generate("coordinator")
+        self.keys = [federated.SiloKeys.generate(f"silo {i}") for i in range(len(scores))]
+        self.silos = [k.public(None if secret else len(s)) for k, s in zip(self.keys, self.scores, strict=True)]
+        peers = {silo.name: silo.agreement for silo in self.silos}
+        signer = self.coordinator.public().signing
+        self.policy = federated.Policy(signer, budget, budget, methods=federated.METHODS, peers=peers)
+        self.states = [federated.SiloState(folder / f"{i}.db") for i in range(len(scores))]
+
+    def plan(self, alpha=0.1, epsilon=2.0, **options):
+        options.setdefault("candidates", Candidates.unit(51))
+        return federated.plan(self.silos, alpha, epsilon, **options).sign(self.coordinator)
+
+    def answer(self, i, plan, **options):
+        return federated.answer(plan, self.scores[i], self.keys[i], self.policy, self.states[i], **options)
+
+    def answers(self, plan, who=None):
+        return [self.answer(i, plan) for i in (range(len(self.keys)) if who is None else who)]

@@ -1,0 +1,121 @@
+"""Silos that exchange files: three commands per hospital, and every wrong file refused by name."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from confide.calibration import Calibration
+from confide.cli import main
+
+
+def run(*arguments):
+    return main([str(a) for a in arguments])
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, n in [("north", 200), ("south", 150), ("east", 180)]:
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["s"], *[[x] for x in rng.random(n)]])
+        assert (
+            run(
+                "federated",
+                "keygen",
+                name,
+                "--keys",
+                tmp_path / f"{name}.key",
+                "--public",
+                tmp_path / f"{name}.json",
+                "--size",
+                n,
+            )
+            == 0
+        )
+    assert run("federated", "keygen", "coordinator", "--keys", tmp_path / "c.key", "--public", tmp_path / "c.json") == 0
+    return tmp_path
+
+
+def make_plan(files, *options):
+    silos = [part for name in ("north", "south", "east") for part in ("--silo", files / f"{name}.json")]
+    return run(
+        "federated",
+        "plan",
+        *silos,
+        "--keys",
+        files / "c.key",
+        "--alpha",
+        0.1,
+        "--candidates",
+        "unit:51",
+        "--out",
+        files / "plan.json",
+        *options,
+    )
+
+
+def answer(files, name, *options):
+    silo = ["--plan", files / "plan.json", "--keys", files / f"{name}.key", "--coordinator", files / "c.json"]
+    memory = ["--state", files / f"{name}.db", "--budget", 4, "--out", files / f"{name}-answer.json"]
+    others = []
+    for other in {"north", "south", "east"} - {name}:
+        others += ["--peer", files / f"{other}.json"]
+    table = files / f"{name}.csv"
+    return run("federated", "answer", table, "--score-column", "s", *silo, *memory, *others, *options)
+
+
+def aggregate(files, *names, options=()):
+    paths = [files / f"{name}-answer.json" for name in names]
+    return run(
+        "federated",
+        "aggregate",
+        *paths,
+        "--plan",
+        files / "plan.json",
+        "--out",
+        files / "released.json",
+        "--force",
+        *options,
+    )
+
+
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
+def test_whole_way_over_files(files, capsys, method):
+    assert make_plan(files, "--epsilon", 2, "--method", method) == 0
+    assert "coverage at least 0.9" in capsys.readouterr().out
+    for name in ("north", "south", "east"):
+        assert answer(files, name) == 0
+    assert aggregate(files, "north", "south", "east") == 0
+    assert "3 of 3 silos answered" in capsys.readouterr().out
+    released = Calibration.load(files / "released.json")
+    assert released.coverage >= 0.9
+    assert (files / "north-answer.json").stat().st_size < 20_000
+    assert run("show", files / "released.json") == 0
+
+
+def test_wrong_files_are_refused_by_name(files, capsys):
+    assert make_plan(files, "--epsilon", 2, "--dropouts", 1) == 0
+    for name in ("north", "south", "east"):
+        assert answer(files, name) == 0
+    first = (files / "north-answer.json").read_text()
+    assert answer(files, "north", "--force") == 0
+    assert (files / "north-answer.json").read_text() == first  # the same answer again
+    altered = json.loads(first)
+    altered["content"]["candidate"] = 3
+    (files / "north-answer.json").write_text(json.dumps(altered))
+    capsys.readouterr()
+    assert aggregate(files, "north", "south", "east") != 0
+    assert "altered" in capsys.readouterr().err
+    assert aggregate(files, "north", "south", "east", options=["--drop-refused"]) == 0
+    assert "left out: message 1 (altered)" in capsys.readouterr().out
+    assert aggregate(files, "south", "south") != 0
+    assert "duplicate" in capsys.readouterr().err
+    assert make_plan(files, "--epsilon", 2) != 0  # the plan exists already
+    assert make_plan(files, "--epsilon", 2, "--force") == 0
+    assert aggregate(files, "south", "east") != 0
+    assert "foreign" in capsys.readouterr().err
+    assert make_plan(files, "--method", "fedcp-qq", "--force") == 0
+    assert answer(files, "south", "--force") != 0
+    assert "not-allowed" in capsys.readouterr().err

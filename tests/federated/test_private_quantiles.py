@@ -1,0 +1,164 @@
+"""Theorems F3 and F4: private quantiles of quantiles, certificates against simulation that does its worst."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.federated.methods import reply_law
+from confide.federated.order_statistics import RandomRankReply, order_statistic_coverage
+from confide.federated.private_quantiles import (
+    any_size_reply,
+    best_private_qq,
+    best_private_qq_secret,
+    certified_k,
+    private_reply,
+)
+from confide.federated.published_private import PublishedQuantile, best_published
+from confide.federated.quantile_of_quantiles import qq_coverage
+from confide.guarantee.random_rank import conditional_failure
+from confide.mechanisms.slopes import slopes_for
+from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
+
+LEVEL = Fraction(9, 10)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "ours", "published"), [(10.0, 0.903, 0.916), (5.0, 0.908, 0.928), (1.0, 0.926, 0.999)]
+)
+def test_degree_of_compensation(epsilon, ours, published):
+    found = best_private_qq([200] * 5, LEVEL, epsilon, 100)
+    compensation = float(qq_coverage(int(found.mechanisms[0].offset), found.k, 5, 200))
+    assert compensation <= ours
+    assert found.coverage >= 0.9
+    assert found.mechanisms[0].replace_one <= epsilon
+    assert best_published(5, 200, 0.1, epsilon, 100).compensation == pytest.approx(published, abs=5e-4)
+
+
+def fast_choices(mechanism, scores, edges, rng):
+    """Draws of permute-and-flip for many data sets at once: the largest of utility plus exponential noise."""
+    counts = np.apply_along_axis(
+        lambda row: np.diff(np.searchsorted(np.sort(row), edges, side="right"), prepend=0, append=len(row)), 1, scores
+    )
+    u = np.array([mechanism.utilities(row) for row in counts]) / mechanism.scale
+    noise = rng.exponential(size=u.shape) if mechanism.selector == "permute_and_flip" else rng.gumbel(size=u.shape)
+    return np.append(edges, np.inf)[np.argmax(u + noise, axis=1)]
+
+
+WORLDS = {
+    "continuous": (lambda rng, shape: rng.random(shape), np.linspace(0.02, 0.98, 49), lambda t: np.clip(t, 0, 1)),
+    "ties": (
+        lambda rng, shape: np.where(rng.random(shape) < 0.85, 0.5, rng.random(shape)),
+        np.linspace(0.02, 0.98, 49),
+        lambda t: np.where(t >= 0.5, 0.85, 0) + 0.15 * np.clip(t, 0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(("liars", "absent"), [(0, 0), (0, 2), (1, 0), (1, 1)])
+def test_marginal_coverage_with_ties_absent_and_lying_silos(world, liars, absent):
+    """Liars answer the lowest candidate; two-sided z-test at level 1e-6 against the certificate."""
+    draw, edges, cdf = WORLDS[world]
+    rng = np.random.default_rng(5)
+    sizes = [120, 80, 150, 60, 100]
+    found = best_private_qq(sizes, LEVEL, 2.0, 50, honest=5 - liars - absent, absent=absent)
+    present = sizes[absent:]
+    replies = [private_reply(n, m, 50) for n, m in zip(sizes, found.mechanisms, strict=True)][absent:]
+    certified = certified_k(replies, LEVEL, None, len(present) - liars)
+    assert certified is not None
+    assert certified[1] >= 0.9
+    rounds = 1500
+    answers = [
+        fast_choices(m, draw(rng, (rounds, n)), edges, rng)
+        for n, m in list(zip(sizes, found.mechanisms, strict=True))[absent:]
+    ]
+    for one in range(liars):
+        answers[one] = np.full(rounds, edges[0])
+    threshold = np.sort(answers, axis=0)[certified[0] + liars - 1]
+    covered = cdf(threshold)
+    z = (covered.mean() - certified[1]) / (covered.std() / np.sqrt(rounds) + 1e-12)
+    assert stats.norm.cdf(z) > 1e-6
+
+
+def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
+    """The two silos with the largest answers stay away in every round: the k of all five still covers."""
+    rng = np.random.default_rng(6)
+    found = best_private_qq([100] * 5, LEVEL, 2.0, 50, most_k=3)
+    edges = np.linspace(0.02, 0.98, 49)
+    answers = np.sort([fast_choices(m, rng.random((1500, 100)), edges, rng) for m in found.mechanisms], axis=0)
+    assert found.k <= 3
+    covered = np.minimum(answers[:3][found.k - 1], 1.0)
+    assert covered.mean() >= 0.9 - 5 * covered.std() / np.sqrt(1500)
+
+
+@pytest.mark.parametrize("n", [5, 12])
+def test_reply_law_bounds_every_data_set(n):
+    """Exact: for every histogram of uniform-score ranks the chosen candidate dominates the random rank."""
+    mechanism = slopes_for(Fraction(0), Fraction(n - 1), 3, 1, "replace_one", 2.0, "permute_and_flip")
+    reply = private_reply(n, mechanism, 4)
+    at_least = [
+        1 - reply.bottom - sum(p for r, p in zip(reply.ranks, reply.probabilities, strict=True) if r < k)
+        for k in range(n + 1)
+    ]
+    for h in histograms(n, 4):
+        chosen, below = mechanism_law(mechanism, h), np.cumsum(h)
+        for k in range(1, n):
+            assert chosen[below >= k].sum() >= at_least[k] - 1e-9
+
+
+def test_secret_sizes_are_bounded_at_every_size():
+    mechanism = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0, "permute_and_flip")
+    reply = any_size_reply(mechanism, 50, 20)
+    sizes = [20, 21, 25, 33, 60, 100, 250, 1000, 5000, 40000]
+    for t, bound in reply.steps:
+        exact = max(
+            conditional_failure(n, t, float(mechanism.target(n)), mechanism.slope_left, 50, "permute_and_flip")
+            for n in sizes
+        )
+        assert exact <= bound + 1e-12
+
+
+def test_secret_sizes_cover_whatever_the_sizes_are():
+    found = best_private_qq_secret(5, LEVEL, 2.0, 100, n_min=30, n_typical=200)
+    assert found.coverage >= 0.9
+    mechanism = found.mechanisms[0]
+    assert mechanism.add_remove <= 2.0
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        sizes = rng.choice([30, 31, 40, 77, 200, 1000, 20000], 5)
+        replies = []
+        for n in sizes.tolist():
+            ranks = private_reply(n, mechanism, 100)
+            replies.append(ranks)
+        assert order_statistic_coverage(replies, found.k) >= found.coverage - 1e-9
+
+
+@pytest.mark.parametrize("rank", [4, 6, 8])
+def test_published_mechanism_spends_less_than_it_says(rank):
+    mechanism = PublishedQuantile(8, rank, 1.0)
+    worst = worst_log_ratio(
+        lambda h: law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), histograms(8, 4), replaced
+    )
+    assert worst <= 1.0 + 1e-9
+
+
+def test_published_reply_law_bounds_every_data_set():
+    mechanism = PublishedQuantile(10, 8, 3.0)
+    reply = reply_law(mechanism, 10, 1, 4)
+    assert isinstance(reply, RandomRankReply)
+    for h in histograms(10, 4):
+        chosen, below = law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), np.cumsum(h)
+        for k in range(1, 9):
+            promised = sum(p for r, p in zip(reply.ranks, reply.probabilities, strict=True) if r >= k)
+            assert chosen[below >= k].sum() >= promised - 1e-9
+
+
+def test_training_conditional_plans_keep_their_word():
+    found = best_private_qq([200] * 5, LEVEL, 2.0, 50, delta=0.05)
+    rng = np.random.default_rng(8)
+    edges = np.linspace(0.02, 0.98, 49)
+    answers = np.sort([fast_choices(m, rng.random((1500, 200)), edges, rng) for m in found.mechanisms], axis=0)
+    failures = int((np.minimum(answers[found.k - 1], 1.0) < 0.9).sum())
+    assert stats.binomtest(failures, 1500, 0.05, "greater").pvalue > 1e-6

@@ -1,0 +1,369 @@
+"""plan -> answer -> aggregate: what is accepted, what is refused by name, what a result claims."""
+
+import dataclasses
+import json
+import sqlite3
+import sys
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import FormatError, InputError
+from confide.federated.aggregate import read_answer
+from confide.federated.envelope import seal, unseal
+from confide.federated.plan import FederatedPlan
+from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
+from tests.federated.helpers import Federation
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def five(tmp_path):
+    rng = np.random.default_rng(0)
+    return Federation(tmp_path, [rng.random(n) for n in (200, 150, 120, 180, 160)])
+
+
+METHODS = [
+    ("private-qq", 2.0, {}),
+    ("private-qq", 2.0, {"dropouts": 1, "missing": "arbitrary"}),
+    ("private-qq", 2.0, {"liars": 1}),
+    ("private-qq", 2.0, {"delta": 0.1}),
+    ("secure-sum", 2.0, {}),
+    ("secure-sum", 2.0, {"delta": 0.1, "population": "common", "colluding": 1}),
+    ("fedcp-qq", None, {}),
+    ("fedcp-avg", None, {}),
+]
+
+
+@pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
+def test_whole_way_and_back_from_json(five, method, epsilon, options):
+    plan = five.plan(epsilon=epsilon, method=method, **options)
+    released = federated.aggregate(plan, five.answers(plan))
+    assert released.coverage >= 0.9 or method == "fedcp-avg"
+    assert released.guarantee.n == 810
+    assert released.epsilon <= (epsilon or np.inf)
+    text = released.to_json()
+    again = federated.FederatedCalibration.from_json(text)
+    assert again == released
+    assert confide.Calibration.from_json(text) == released
+    assert str(again.threshold if again.threshold != np.inf else "+inf")[:6] in str(again) or "e-" in str(again)
+    assert len(confide.predict_set([[0.5, 0.5]], released)) == 1
+    assert 0 <= released.conditional_coverage(0.1) <= 1
+
+
+def test_published_private_method(tmp_path):
+    rng = np.random.default_rng(0)
+    five = Federation(tmp_path, [rng.random(200) for _ in range(5)])
+    plan = five.plan(epsilon=5.0, method="fedcp2-qq")
+    released = federated.aggregate(plan, five.answers(plan))
+    assert released.coverage >= 0.9
+    assert released.epsilon == 5.0
+
+
+def test_secret_sizes_travel_nowhere(tmp_path):
+    rng = np.random.default_rng(1)
+    few = Federation(tmp_path, [rng.random(n) for n in (333, 444, 555)], secret=True)
+    plan = few.plan(epsilon=2.0, n_min=50, n_typical=400)
+    answers = few.answers(plan)
+    released = federated.aggregate(plan, answers)
+    assert released.guarantee.n is None
+    assert released.guarantee.n_min == 50
+    assert released.privacy.neighbors == "add_remove"
+    contents = [json.loads(a)["content"] for a in answers]
+    assert all(set(c) == {"plan", "session", "silo", "answered", "candidate", "threshold"} for c in contents)
+
+
+def test_dropped_silos_are_certified_for_those_who_answered(five):
+    plan = five.plan(dropouts=2)
+    for who in ([0, 1, 2, 3, 4], [0, 2, 3, 4], [1, 3, 4]):
+        released = federated.aggregate(plan, five.answers(plan, who))
+        assert released.coverage >= 0.9
+        assert np.isfinite(released.threshold)
+        assert released.guarantee.n == sum(len(five.scores[i]) for i in who)
+    promises = FederatedPlan.read(plan)[0].promises()
+    assert set(promises) == {1, 2, 3, 4, 5}
+    assert all(coverage >= 0.9 for _, coverage in promises.values())
+
+
+def test_too_few_answers_give_infinity_and_none_a_refusal(five):
+    plan = five.plan()
+    released = federated.aggregate(plan, five.answers(plan, [2]))
+    assert released.threshold == np.inf
+    assert released.coverage == 1.0
+    with pytest.raises(federated.Refusal, match="missing"):
+        federated.aggregate(plan, [])
+
+
+def test_a_lying_silo_is_covered(five):
+    plan = five.plan(liars=1)
+    read = FederatedPlan.read(plan)[0]
+    lie = json.loads(five.answer(0, plan))["content"] | {"candidate": 0, "threshold": 0.02}
+    answers = [seal("answer", lie, five.keys[0].signing), *five.answers(plan, [1, 2, 3, 4])]
+    released = federated.aggregate(plan, answers)
+    honest = sorted(read_answer(read, text).candidate for text in answers[1:])
+    assert released.threshold >= read.candidates.values[honest[released.k - 2]]
+
+
+def test_second_answer_is_the_first_one(five):
+    plan = five.plan()
+    first = five.answer(0, plan)
+    assert all(five.answer(0, plan) == first for _ in range(3))
+    assert five.states[0].spent == pytest.approx(2.0)
+
+
+def refused(code):
+    return pytest.raises(federated.Refusal, match=f"^{code}")
+
+
+def test_silo_refuses_by_name(five, tmp_path):
+    plan = five.plan()
+    with refused("altered"):
+        five.answer(0, plan.replace('"alpha": "1/10"', '"alpha": "1/5"'))
+    with refused("malformed"):
+        five.answer(0, plan[:-30])
+    with refused("malformed"):
+        five.answer(0, "x" * 5_000_000)
+    stranger = federated.SiloKeys.generate("stranger")
+    with refused("coordinator-unknown"):
+        five.answer(0, FederatedPlan.read(plan)[0].sign(stranger))
+    with refused("not-invited"):
+        federated.answer(plan, five.scores[0], stranger, five.policy, five.states[0])
+    with refused("size-differs"):
+        federated.answer(plan, five.scores[0][1:], five.keys[0], five.policy, five.states[0])
+    strict = dataclasses.replace(five.policy, per_plan=1.0)
+    with refused("not-allowed"):
+        federated.answer(plan, five.scores[0], five.keys[0], strict, five.states[0])
+    with refused("not-allowed"):
+        published = five.plan(epsilon=None, method="fedcp-qq")
+        federated.answer(
+            published,
+            five.scores[0],
+            five.keys[0],
+            dataclasses.replace(five.policy, methods=("private-qq",)),
+            five.states[0],
+        )
+    pinned = dataclasses.replace(five.policy, peers={**five.policy.peers, "silo 1": "00" * 32})
+    with refused("not-allowed"):
+        federated.answer(five.plan(method="secure-sum"), five.scores[0], five.keys[0], pinned, five.states[0])
+    with refused("late"):
+        five.answer(0, five.plan(closes=NOW), now=NOW + timedelta(seconds=2))
+    with pytest.raises(InputError, match="NaN"):
+        federated.answer(five.plan(), np.append(five.scores[0][1:], np.nan), five.keys[0], five.policy, five.states[0])
+    assert five.states[0].spent <= 2.0  # only the closed plan was charged
+
+
+def test_budget_is_charged_before_and_never_exceeded(tmp_path):
+    rng = np.random.default_rng(0)
+    few = Federation(tmp_path, [rng.random(200) for _ in range(3)], budget=5.0)
+    for _ in range(2):
+        few.answer(0, few.plan(epsilon=2.0))
+    with refused("budget-spent"):
+        few.answer(0, few.plan(epsilon=2.0))
+    few.answer(0, few.plan(epsilon=1.0))
+    assert few.states[0].spent <= 5.0
+
+
+def test_interrupted_answer_stays_spent(five, monkeypatch):
+    plan = five.plan()
+    monkeypatch.setattr(sys.modules["confide.federated.answer"], "seal", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        five.answer(0, plan)
+    monkeypatch.undo()
+    with refused("interrupted"):
+        five.answer(0, plan)
+    assert five.states[0].spent == pytest.approx(2.0)
+
+
+def test_session_is_never_used_twice(five):
+    plan = FederatedPlan.read(five.plan(method="secure-sum"))[0]
+    five.answer(0, plan.sign(five.coordinator))
+    twin = dataclasses.replace(plan, closes="2031-01-01T00:00:00Z").sign(five.coordinator)
+    with refused("session-used"):
+        five.answer(0, twin)
+
+
+def test_state_file_that_is_no_state_is_refused(tmp_path):
+    path = tmp_path / "state.db"
+    path.write_text("not a database at all, but long enough to be looked at " * 20)
+    with pytest.raises(InputError, match="state file"):
+        federated.SiloState(path)
+    database = sqlite3.connect(tmp_path / "empty.db")
+    database.close()
+    assert federated.SiloState(tmp_path / "empty.db").spent == 0
+
+
+def test_coordinator_refuses_by_name(five):
+    plan, other = five.plan(closes=NOW), five.plan(closes=NOW)
+    before = NOW - timedelta(hours=1)
+    good = [five.answer(i, plan, now=before) for i in range(5)]
+    federated.aggregate(plan, good)
+    content = json.loads(good[0])["content"]
+
+    def forged(**changes):
+        return seal("answer", content | changes, five.keys[0].signing)
+
+    cases = {
+        "malformed": ["", "[]", "{}", good[0][:-20], forged(extra=1), forged(candidate=True), forged(candidate="3")],
+        "altered": [good[0].replace('"silo 0"', '"silo 1"')],
+        "foreign": [
+            five.answer(0, other, now=before),
+            forged(silo="nobody"),
+            forged(silo="silo 1"),
+            seal("answer", content, federated.SiloKeys.generate("x").signing),
+        ],
+        "late": [forged(answered="2030-01-01T00:00:01Z")],
+        "out-of-range": [forged(candidate=51), forged(candidate=-1), forged(threshold="+inf"), forged(threshold=0.123)],
+    }
+    for code, texts in cases.items():
+        for text in texts:
+            with refused(code):
+                federated.aggregate(plan, [text, *good[1:]])
+            dropped = federated.aggregate(plan, [text, *good[1:]], drop_refused=True)
+            assert dropped.answered == ("silo 1", "silo 2", "silo 3", "silo 4")
+            assert dropped.refused[0][1] == code
+    with refused("duplicate"):
+        federated.aggregate(plan, [good[1], *good])
+    both = federated.aggregate(plan, [good[1], *good], drop_refused=True)
+    assert "silo 1" not in both.answered
+    with refused("malformed"):
+        federated.aggregate(plan, [good[0].replace('"threshold": ', '"threshold": 1e999, "x": ')])
+
+
+def test_infinite_answer_is_refused_where_it_would_spoil_a_mean(five):
+    plan = five.plan(epsilon=None, method="fedcp-avg")
+    content = json.loads(five.answer(0, plan))["content"] | {"candidate": 50, "threshold": 1.0}
+    read = FederatedPlan.read(plan)[0]
+    assert read.candidates.values[50] == np.inf
+    with refused("out-of-range"):
+        read_answer(read, seal("answer", content | {"threshold": "+inf"}, five.keys[0].signing))
+
+
+def test_secure_sum_needs_everybody(five):
+    plan = five.plan(method="secure-sum")
+    with pytest.raises(federated.Refusal, match="silo 3"):
+        federated.aggregate(plan, five.answers(plan, [0, 1, 2, 4]))
+
+
+def test_plan_fields_out_of_bounds_are_refused(five):
+    text = five.plan()
+    content = json.loads(text)["content"]
+    changes = [
+        {"liars": 5},
+        {"liars": True},
+        {"alpha": "2"},
+        {"session": "zz"},
+        {"targets": ["180"]},
+        {"targets": ["1000"] * 5},
+        {"scale": 0.01},
+        {"scale": -1.0},
+        {"left": 0},
+        {"bits": 16},
+        {"selector": "gumbel"},
+        {"rate": "1/2"},
+        {"epsilon": None},
+        {"candidates": {"kind": "unit", "size": 10**6}},
+        {"candidates": {"kind": "of", "values": [2, 1]}},
+        {"silos": []},
+        {"silos": content["silos"][:1] * 5},
+        {"closes": "tomorrow"},
+        {"unknown": 1},
+        {"population": "mixture"},
+    ]
+    for change in changes:
+        with refused("malformed"):
+            FederatedPlan.read(seal("plan", content | change, five.coordinator.signing))
+    with refused("malformed"):
+        unseal("plan", five.answer(0, text))
+
+
+def test_result_that_claims_more_is_refused(five):
+    plan = five.plan(dropouts=1)
+    text = federated.aggregate(plan, five.answers(plan, [0, 1, 2, 3])).to_json()
+    from confide.federated.envelope import digest
+
+    def changed(**changes):
+        content = {k: v for k, v in json.loads(text).items() if k != "sha256"} | changes
+        return json.dumps({**content, "sha256": digest(content)})
+
+    assert federated.FederatedCalibration.from_json(changed()) is not None
+    guarantee = json.loads(text)["guarantee"]
+    for change in (
+        {"guarantee": guarantee | {"coverage": 0.99}},
+        {"guarantee": guarantee | {"n": 10**6}},
+        {"epsilon": 0.1},
+        {"threshold": 0.1234567},
+        {"threshold": "-inf"},
+        {"k": 1},
+        {"answered": ["silo 0"]},
+        {"answered": ["silo 0", "silo 0"]},
+    ):
+        with pytest.raises(FormatError):
+            federated.FederatedCalibration.from_json(changed(**change))
+    with pytest.raises(FormatError):
+        federated.FederatedCalibration.from_json(text.replace("0.9", "0.8"))
+
+
+@pytest.mark.parametrize("secret", [False, True])
+def test_loss_of_every_message_by_enumeration(tmp_path, secret):
+    """The law of a silo's message over all histograms that differ in one record, from the plan that it gets."""
+    from tests.exact import added
+
+    silos = [federated.SiloKeys.generate(f"s{i}").public(None if secret else 8) for i in range(6)]
+    plan = federated.plan(silos, 0.4, 1.5, candidates=Candidates.unit(4), n_min=3, n_typical=8)
+    mechanism = plan.mechanism(0)
+    if secret:
+        starts = [h for n in range(8) for h in histograms(n, 4)]
+        worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, added)
+    else:
+        worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(8, 4), replaced)
+    assert worst <= plan.loss(0) + 1e-9
+    assert plan.loss(0) <= 1.5
+
+
+def test_loss_of_published_messages_by_enumeration():
+    silos = [federated.SiloKeys.generate(f"s{i}").public(8) for i in range(20)]
+    plan = federated.plan(silos, 0.5, 12.0, method="fedcp2-qq", candidates=Candidates.unit(4))
+    mechanism = plan.mechanism(0)
+    worst = worst_log_ratio(
+        lambda h: law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), histograms(8, 4), replaced
+    )
+    assert worst <= 12.0 + 1e-9
+
+
+def test_arguments_of_plan_are_refused_by_name(five):
+    for options, message in [
+        ({"method": "best"}, "method"),
+        ({"epsilon": None}, "epsilon"),
+        ({"method": "fedcp-qq"}, "epsilon"),
+        ({"liars": 5}, "liars"),
+        ({"dropouts": 5}, "dropouts"),
+        ({"method": "secure-sum", "liars": 1}, "liars"),
+        ({"method": "secure-sum", "dropouts": 1}, "dropouts"),
+        ({"colluding": 1}, "colluding"),
+        ({"population": "mixture"}, "population"),
+        ({"method": "fedcp2-qq"}, "equal sizes"),
+        ({"alpha": 0.001, "epsilon": 0.1}, "too few"),
+        ({"closes": datetime(2030, 1, 1)}, "time zone"),
+    ]:
+        with pytest.raises(InputError if message != "time zone" else TypeError, match=message):
+            five.plan(**options)
+
+
+def test_private_keys_stay_out_of_sight(five, tmp_path):
+    key = five.keys[0]
+    assert key.signing.hex() not in repr(key)
+    path = tmp_path / "key.json"
+    key.save(path)
+    assert path.stat().st_mode & 0o077 == 0
+    assert federated.SiloKeys.load(path) == key
+    with pytest.raises(InputError):
+        key.save(path)
+    silo = key.public(10)
+    assert federated.Silo.from_json(silo.to_json()) == silo
+    five.policy.save(tmp_path / "policy.json")
+    assert federated.Policy.load(tmp_path / "policy.json") == five.policy

@@ -1,0 +1,173 @@
+"""Theorem F1: coverage of a quantile of quantiles, against enumeration, closed form and simulation."""
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.federated.order_statistics import (
+    RandomRankReply,
+    conditional_coverage_failure,
+    integral,
+    order_statistic_coverage,
+)
+from confide.federated.poisson_binomial import at_least, poisson_binomial
+from confide.federated.published_bounds import (
+    distance_to_binomial,
+    ehm_bound,
+    published_conditional_k,
+    published_deviation,
+    unequal_loss,
+)
+from confide.federated.quantile_of_quantiles import (
+    best_qq,
+    best_qq_unequal,
+    published_ranks,
+    qq_coverage,
+    qq_coverage_largest,
+)
+
+
+def enumerated(sizes, ranks, k):
+    """Every assignment of the ranks of N+1 exchangeable points to silos and the new point."""
+    owners = [j for j, n in enumerate(sizes) for _ in range(n)] + [-1]
+    covered = total = 0
+    for order in set(itertools.permutations(owners)):
+        replies = sorted([i for i, o in enumerate(order) if o == j][l - 1] for j, l in enumerate(ranks))
+        covered += order.index(-1) <= replies[k - 1]
+        total += 1
+    return covered / total
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ranks"),
+    [((2, 2), (1, 2)), ((2, 2, 2), (2, 2, 2)), ((3, 2), (2, 2)), ((4, 3), (3, 2)), ((1, 3, 2), (1, 2, 1))],
+)
+def test_coverage_equals_enumeration(sizes, ranks):
+    replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, ranks, strict=True)]
+    for k in range(1, len(sizes) + 1):
+        assert order_statistic_coverage(replies, k) == pytest.approx(enumerated(sizes, ranks, k), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 12, 200, 5000])
+@pytest.mark.parametrize("m", [1, 2, 6, 50, 1000])
+def test_largest_scores_have_a_closed_form(m, n):
+    k = np.unique(np.linspace(1, m, 9).astype(int))
+    closed = [qq_coverage_largest(int(one), m, n) for one in k]
+    np.testing.assert_allclose(qq_coverage(n, k, m, n), closed, atol=1e-12, rtol=0)
+
+
+def hypergeometric_sum(l, k, m, n):
+    """The coverage as the publication writes it: a sum over how many scores of each silo lie below the reply."""
+    total = 0.0
+    combos = [math.comb(n, i) for i in range(n + 1)]
+    for j in range(k, m + 1):
+        for high in itertools.product(range(l, n + 1), repeat=j):
+            for low in itertools.product(range(l), repeat=m - j):
+                s = sum(high) + sum(low)
+                ways = math.prod(combos[i] for i in high) * math.prod(combos[i] for i in low)
+                total += math.comb(m, j) * ways / math.comb(m * n, s)
+    return 1 - total / (m * n + 1)
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 3), (3, 3), (4, 4)])
+def test_coverage_equals_the_published_sum(m, n):
+    for l in range(1, n + 1):
+        for k in range(1, m + 1):
+            assert float(qq_coverage(l, k, m, n)) == pytest.approx(hypergeometric_sum(l, k, m, n), abs=1e-12)
+
+
+def test_both_quadratures_agree():
+    for m, n, l, k in [(5, 200, 183, 2), (100, 50, 46, 60), (7, 3000, 2700, 3), (300, 20, 19, 111)]:
+        general = order_statistic_coverage([RandomRankReply.fixed(n, l)] * m, k)
+        assert general == pytest.approx(float(qq_coverage(l, k, m, n)), abs=1e-12)
+
+
+def test_integral_of_steep_and_flat_curves():
+    assert integral(lambda t: t**63) == pytest.approx(1 / 64, abs=1e-13)
+    assert integral(lambda t: np.clip((t - 0.3) * 1e4, 0, 1)) == pytest.approx(0.7 - 0.5e-4, abs=1e-9)
+    assert integral(lambda t: np.full(t.shape, 0.25)) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("m", "n", "level"), [(3, 7, 0.7), (4, 12, 0.9), (5, 30, 0.8), (10, 10, 0.9)])
+def test_best_pair_is_the_best_of_all_pairs(m, n, level):
+    pairs = [(float(qq_coverage(l, k, m, n)), l, k) for l in range(1, n + 1) for k in range(1, m + 1)]
+    best = min(pair for pair in pairs if pair[0] >= level)
+    found = best_qq(m, n, level)
+    assert (found.coverage, found.ranks[0], found.k) == pytest.approx(best)
+
+
+def test_no_pair_reaches_a_level_too_high():
+    assert best_qq(2, 3, 0.9) is None
+    assert best_qq_unequal([3, 2], 0.95) is None
+
+
+def test_large_problems_are_solved_in_time():
+    start = time.perf_counter()
+    choice = best_qq(1000, 1000, 0.9)
+    assert time.perf_counter() - start < 2
+    assert 0.9 <= choice.coverage < 0.90001
+    sizes = np.random.default_rng(0).integers(100, 2000, 1000).tolist()
+    start = time.perf_counter()
+    unequal = best_qq_unequal(sizes, 0.9, published_ranks(sizes, 0.9))
+    assert time.perf_counter() - start < 10
+    assert 0.9 <= unequal.coverage < 0.9001
+
+
+def test_unequal_choice_is_minimal_in_k_and_not_worse_than_published():
+    sizes = [40, 60, 200, 500]
+    for ranks in (None, published_ranks(sizes, 0.9)):
+        choice = best_qq_unequal(sizes, 0.9, ranks)
+        replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, choice.ranks, strict=True)]
+        assert choice.coverage >= 0.9
+        assert order_statistic_coverage(replies, choice.k - 1) < 0.9
+    assert best_qq_unequal(sizes, 0.9).coverage <= choice.coverage
+
+
+def test_poisson_binomial_against_all_outcomes():
+    rng = np.random.default_rng(1)
+    p = rng.random((7, 3))
+    law = np.zeros((3, 8))
+    for outcome in itertools.product([0, 1], repeat=7):
+        o = np.array(outcome)[:, None]
+        law[:, sum(outcome)] += np.prod(np.where(o == 1, p, 1 - p), axis=0)
+    np.testing.assert_allclose(poisson_binomial(p), law, atol=1e-14)
+    same = np.tile(rng.random(4), (1000, 1))
+    np.testing.assert_allclose(poisson_binomial(same)[:, 400:].sum(1), at_least(same, 400), atol=1e-12)
+
+
+def test_training_conditional_by_simulation():
+    rng = np.random.default_rng(2)
+    sizes, ranks, k, level = [30, 60, 90], [27, 55, 82], 2, 0.88
+    replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, ranks, strict=True)]
+    exact = conditional_coverage_failure(replies, k, level)
+    drawn = np.sort([rng.beta(l, n - l + 1, 20000) for n, l in zip(sizes, ranks, strict=True)], axis=0)[k - 1]
+    assert stats.binomtest(int((drawn < level).sum()), 20000, exact).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(("m", "n"), [(5, 200), (20, 50)])
+def test_theorem_3_3_is_implied_by_the_exact_law(m, n):
+    """The published deviation is a bound on the exact failure probability."""
+    for l in (int(0.9 * n), int(0.93 * n), int(0.97 * n)):
+        k = published_conditional_k(l, m, n, 0.9)
+        if k is not None:
+            for delta in (0.2, 0.05, 0.01):
+                level = 0.9 - published_deviation(m, n, delta)
+                assert conditional_coverage_failure([RandomRankReply.fixed(n, l)] * m, k, level) <= delta
+
+
+def test_ehm_bounds_the_distance_and_proposition_3_4_the_loss():
+    rng = np.random.default_rng(3)
+    p = rng.random((6, 50))
+    assert (distance_to_binomial(p) <= ehm_bound(p) + 1e-14).all()
+    replies = [RandomRankReply.fixed(n, l) for n, l in [(20, 18), (50, 46), (200, 181)]]
+    loss = unequal_loss(replies)
+    assert 0 < loss <= unequal_loss(replies, exact=False)
+    x, w = np.polynomial.legendre.leggauss(400)
+    mean = np.mean([reply.below((x + 1) / 2) for reply in replies], axis=0)
+    for k in (1, 2, 3):
+        as_if_equal = 1 - at_least(np.tile(mean, (3, 1)), k) @ w / 2
+        assert abs(order_statistic_coverage(replies, k) - as_if_equal) <= loss + 1e-9
