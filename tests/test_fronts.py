@@ -173,6 +173,7 @@ def test_torch_from_a_loader():
         front.calibrate(model, [], 0.1, 1.0, progress=False)
 
 
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_jax_arrays():
     jax = pytest.importorskip("jax", reason="needs jax")
     pytest.importorskip("array_api_compat", reason="needs the extra torch")
