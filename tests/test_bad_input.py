@@ -58,7 +58,7 @@ HERE = {
     "ledger: over the limit": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d), dataset="patients"),
     "ledger: no data set named": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d)),
     "ledger: other relation": lambda s, d: confide.calibrate(
-        s, 0.1, 1.0, neighbors="replace_one", ledger=_limited(d), dataset="patients"
+        s, 0.5, 20.0, neighbors="replace_one", ledger=_limited(d), dataset="patients"
     ),
     "ledger: without privacy": lambda s, d: confide.calibrate(
         s, 0.1, neighbors="replace_one", mechanism="none", ledger=_limited(d), dataset="others"

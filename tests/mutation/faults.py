@@ -32,7 +32,7 @@ FAULTS = (
     Fault("right slope off by one step", SLOPES, "-np.maximum(self.right * np", "-np.maximum((self.right + 1) * np",
           f"{PRIVACY}::test_range_distances_are_exact"),
     Fault("slopes exchanged", SLOPES, "short = self.left * np", "short = self.right * np",
-          f"{COVERAGE}::test_planned_public_mechanism_covers"),
+          f"{PRIVACY}::test_range_distances_are_exact"),
     Fault("target rank one too low", SLOPES, "return self.rate * (n + 1) + self.offset",
           "return self.rate * (n + 1) + self.offset - 1", f"{COVERAGE}::test_rank_excess_is_dominated_by_the_tail"),
     Fault("target rank used one too low", SLOPES, "target = int(self.target(n) * unit)",
