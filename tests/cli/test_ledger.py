@@ -1,0 +1,105 @@
+"""The ledger on the command line: charges, refusals before the data are read, lists and exports."""
+
+import json
+
+import pytest
+
+from confide.cli.exit_codes import REFUSED
+from confide.ledger import Ledger
+from tests.files import class_table, write
+
+ASK = ("--probabilities", "p_*", "--label", "label", "--alpha", 0.1, "--epsilon", 1)
+
+
+@pytest.fixture
+def records(folder):
+    return write(folder / "records.parquet", class_table())
+
+
+def calibrate(confide_run, records, out, *options):
+    return confide_run(
+        "calibrate", records, *ASK, "--out", out, "--ledger", "budget.db", "--dataset", "patients", *options
+    )
+
+
+def test_identical_requests_are_paid_once(confide_run, records, folder):
+    assert calibrate(confide_run, records, "one.json").code == 0
+    assert calibrate(confide_run, records, "two.json").code == 0
+    assert (folder / "one.json").read_text() == (folder / "two.json").read_text()
+    assert calibrate(confide_run, records, "three.json", "--n-min", 2).code == 0
+    listed = confide_run("ledger", "list", "budget.db", "--json").json["datasets"]
+    assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.0, 2)]
+
+
+def test_over_the_limit_the_file_is_not_even_opened(confide_run, folder):
+    assert "limit 0.5, 0.5 left" in confide_run("ledger", "limit", "budget.db", "patients", 0.5).out
+    ran = calibrate(confide_run, folder / "does-not-exist.parquet", "one.json")
+    assert ran.code == REFUSED
+    assert "has 0.5 left of its limit epsilon = 0.5, and this release costs 1" in ran.error
+    assert not (folder / "one.json").exists()
+
+
+def test_public_n_is_refused_before_the_draw(confide_run, records, folder):
+    confide_run("ledger", "limit", "budget.db", "patients", 0.5, "--neighbors", "replace_one")
+    ran = calibrate(confide_run, records, "one.json", "--neighbors", "replace_one")
+    assert ran.code == REFUSED
+    assert "0.5 left" in ran.error
+    assert Ledger("budget.db").account("patients").entries == ()
+
+
+def test_groups_and_bindings(confide_run, records, folder):
+    (folder / "key").write_bytes(bytes(range(32)))
+    for cell in ("north", "south"):
+        ran = calibrate(confide_run, records, f"{cell}.json", "--group", f"region={cell}", "--ledger-key", "key")
+        assert ran.code == 0, ran.err
+    shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6")
+    assert "spent 1 in 2 releases" in shown.out
+    assert "group region=north" in shown.out
+    assert "of disjoint groups the largest counts" in shown.out
+    other = write(folder / "other.parquet", class_table().slice(1))
+    assert "bound to a fingerprint" in calibrate(confide_run, other, "x.json", "--ledger-key", "key").error
+    document = confide_run("ledger", "show", "budget.db", "patients", "--json").json
+    assert {bound["rule"] for bound in document["together"]} == {"sum"}
+
+
+def test_export(confide_run, records, folder):
+    calibrate(confide_run, records, "one.json")
+    printed = confide_run("ledger", "export", "budget.db").json
+    assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 0
+    assert json.loads((folder / "all.json").read_text()) == printed
+    assert printed["datasets"][0]["entries"][0]["release"] == json.loads((folder / "one.json").read_text())
+    assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 4
+
+
+def test_an_empty_ledger(confide_run):
+    Ledger("budget.db")
+    assert confide_run("ledger", "list", "budget.db").out == "no data sets\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--ledger", "budget.db"), "must be given together"),
+        (("--dataset", "patients"), "must be given together"),
+        (("--group", "a=b"), "must be given together"),
+        (("--ledger", "budget.db", "--dataset", "patients", "--group", "north"), "PARTITION=CELL"),
+        (("--ledger", "budget.db", "--dataset", ""), "dataset must be a name"),
+        (("--ledger", "no/such/folder.db", "--dataset", "patients"), "cannot be made"),
+        (("--ledger", "records.parquet", "--dataset", "patients"), "not a confide ledger"),
+        (("--ledger", "budget.db", "--dataset", "p", "--ledger-key", "none"), "cannot be read"),
+        (("--ledger", "budget.db", "--dataset", "p", "--ledger-key", "short"), "at least 16"),
+    ],
+)
+def test_refusals(confide_run, records, folder, options, says):
+    (folder / "short").write_bytes(b"x")
+    ran = confide_run("calibrate", records, *ASK, "--out", "one.json", *options)
+    assert ran.code == REFUSED
+    assert says in ran.error
+    assert not (folder / "one.json").exists()
+
+
+@pytest.mark.parametrize("command", [("list",), ("show", "patients"), ("export",)])
+def test_reading_makes_no_ledger(confide_run, folder, command):
+    name, *rest = command
+    assert confide_run("ledger", name, "none.db", *rest).code == REFUSED
+    assert not (folder / "none.db").exists()

@@ -1,0 +1,94 @@
+"""Whatever is passed to the public functions: a right answer, or one of the library's own errors in one line."""
+
+import math
+import warnings
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import confide
+from confide.cli import main
+from confide.errors import ConfideError
+from confide.ledger import Cost, Group, compose
+from fuzz.targets import one_line
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-5, 2**70), st.floats(), st.text(max_size=12), st.binary(max_size=4),
+    st.lists(st.integers(-3, 3), max_size=3), st.just(np.float32(0.1)), st.just(np.array([0.1])), st.fractions(0, 1),
+)  # fmt: skip
+SCORES = st.one_of(
+    arrays.arrays(np.float64, st.integers(0, 40), elements=st.floats()),
+    arrays.arrays(np.float32, st.integers(1, 40), elements=st.floats(0, 1, width=32)),
+    arrays.arrays(np.int16, st.integers(1, 20)),
+    st.lists(ODD, max_size=6),
+    ODD,
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "epsilon": st.one_of(st.floats(0.01, 20), ODD),
+        "rho": ODD,
+        "neighbors": st.one_of(st.sampled_from(["add_remove", "replace_one"]), ODD),
+        "n_min": st.one_of(st.integers(1, 100), ODD),
+        "delta": st.one_of(st.floats(0.01, 0.5), ODD),
+        "records_per_person": st.one_of(st.integers(1, 5), ODD),
+        "selector": st.one_of(st.sampled_from(["permute_and_flip", "exponential"]), ODD),
+        "score": st.one_of(st.sampled_from(["lac", "absolute_residual"]), ODD),
+        "shift": st.one_of(st.floats(0, 10), ODD),
+        "slopes": st.one_of(st.tuples(st.integers(0, 5), st.integers(0, 5)), ODD),
+        "mechanism": st.one_of(st.sampled_from(["pps", "noisy-histogram", "opendp-quantile", "none"]), ODD),
+        "ledger": ODD,
+        "dataset": ODD,
+    },
+)
+
+
+def settled(call):
+    """The result of a call; None if it was refused in one line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        try:
+            return call()
+        except ConfideError as error:
+            one_line(error)
+            return None
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(SCORES, st.one_of(st.floats(0.02, 0.5), ODD), OPTIONS)
+def test_calibrate(scores, alpha, options):
+    released = settled(lambda: confide.calibrate(scores, alpha, candidates=confide.Candidates.unit(20), **options))
+    if released is not None:
+        assert not math.isnan(released.threshold)
+        assert 0 <= released.guarantee.coverage <= 1
+        assert released.epsilon >= 0
+        if released.candidates == 20:
+            assert released.threshold in confide.Candidates.unit(20).values
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.lists(st.tuples(ODD, ODD, ODD, ODD), max_size=4), ODD)
+def test_costs(rows, dp_delta):
+    costs = [settled(lambda row=row: Cost(row[0], "add_remove", "m", row[1], None)) for row in rows]
+    groups = [settled(lambda row=row: Cost(1.0, "add_remove", "m", None, Group(row[2], row[3]))) for row in rows]
+    total = settled(lambda: compose([c for c in [*costs, *groups] if c is not None], dp_delta, adaptive=True))
+    if total is not None:
+        assert total.epsilon >= 0
+
+
+WORDS = st.sampled_from(
+    ["calibrate", "predict", "show", "plan", "ledger", "list", "limit", "export", "evaluate", "audit", "--alpha", "0.1",
+     "--epsilon", "1", "-1", "nan", "--out", "--ledger", "--dataset", "x", "budget.db", "--json", "--n", "100",
+     "--dp-delta", "--mechanism", "no:thing", "/", ".", "", "*", "../..", "\x00", "ü" * 30, "--candidates", "unit:5"]
+)  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.lists(WORDS, min_size=1, max_size=7).filter(lambda words: words[0] != "audit" or "--mechanism" in words))
+def test_command_lines(folder_for_words, words):
+    code = main(words)
+    assert code in (0, 2, 3, 4), words
+    inside = {path.name for path in folder_for_words.iterdir()}
+    assert all(name in words or name.removesuffix("-wal").removesuffix("-shm") in words for name in inside), inside

@@ -1,0 +1,189 @@
+"""Every bad input that was tried and what the user sees: docs/bad-input.md is written by this file.
+
+CONFIDE_WRITE_DOCS=1 python -m pytest tests/test_bad_input.py      writes the page anew
+"""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.audit.foreign import foreign_subject, load
+from confide.cli import main
+from confide.errors import ConfideError
+from confide.ledger import Cost, Dataset, Group, Ledger, compose, fingerprint
+from tests.private import assert_error_is_private, assert_no_private_value, planted_scores
+from tests.test_no_private_data import BAD_CALLS
+
+PAGE = Path(__file__).parents[1] / "docs" / "bad-input.md"
+HEAD = """# Bad input, and what the user sees
+
+Written by `tests/test_bad_input.py`; every row is tried on each run of the tests. The scores passed are private values
+that occur nowhere else, and none of them appears in any message, in the chain of exceptions behind it, or on a
+terminal. Files and folders are named as `FILE`.
+
+Parsers of outside data are fuzzed besides: `make fuzz` runs more than a million coverage-guided executions of
+`fuzz/targets.py` (calibrations, ledger records, ledger databases, levels, candidates).
+"""
+
+HERE = {
+    "level that is a word": lambda s, d: confide.calibrate(s, "ten", 1.0),
+    "level of 1": lambda s, d: confide.calibrate(s, 1.0, 1.0),
+    "level with too many digits": lambda s, d: confide.calibrate(s, 0.3141592653589, 1.0),
+    "negative epsilon": lambda s, d: confide.calibrate(s, 0.1, -1.0),
+    "infinite epsilon": lambda s, d: confide.calibrate(s, 0.1, np.inf),
+    "neither epsilon nor rho": lambda s, d: confide.calibrate(s, 0.1),
+    "no scores": lambda s, d: confide.calibrate([], 0.1, 1.0),
+    "unknown mechanism": lambda s, d: confide.calibrate(s, 0.1, 1.0, mechanism="magic"),
+    "calibration: empty text": lambda s, d: confide.Calibration.from_json(""),
+    "calibration: other JSON": lambda s, d: confide.Calibration.from_json('{"a": 1}'),
+    "calibration: a megabyte of brackets": lambda s, d: confide.Calibration.from_json("[" * 10**6),
+    "calibration: newer schema": lambda s, d: confide.Calibration.from_json(
+        '{"kind": "confide.calibration", "schema": 99}'
+    ),
+    "calibration: altered": lambda s, d: confide.Calibration.from_json(_altered()),
+    "calibration: a folder": lambda s, d: confide.Calibration.load(d),
+    "calibration: a missing file": lambda s, d: confide.Calibration.load(d / "none.json"),
+    "ledger: a folder": lambda s, d: Ledger(d),
+    "ledger: in a missing folder": lambda s, d: Ledger(d / "none" / "budget.db"),
+    "ledger: missing, only to be read": lambda s, d: Ledger(d / "none.db", create=False),
+    "ledger: a text file": lambda s, d: Ledger(_file(d, b"text")),
+    "ledger: another program's database": lambda s, d: Ledger(_database(d)),
+    "ledger: newer schema": lambda s, d: Ledger(_changed(d, "PRAGMA user_version=2")),
+    "ledger: foreign table": lambda s, d: Ledger(_changed(d, "CREATE TABLE t (x)")),
+    "ledger: damaged record": lambda s, d: Ledger(_damaged(d)),
+    "ledger: over the limit": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d), dataset="patients"),
+    "ledger: no data set named": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d)),
+    "ledger: other relation": lambda s, d: confide.calibrate(
+        s, 0.5, 20.0, neighbors="replace_one", ledger=_limited(d), dataset="patients"
+    ),
+    "ledger: without privacy": lambda s, d: confide.calibrate(
+        s, 0.1, neighbors="replace_one", mechanism="none", ledger=_limited(d), dataset="others"
+    ),
+    "ledger: unknown data set": lambda s, d: _limited(d).account("unknown"),
+    "ledger: name of two lines": lambda s, d: Dataset("two\nlines"),
+    "ledger: limit below zero": lambda s, d: _limited(d).set_limit("patients", -1.0),
+    "ledger: attach without charge": lambda s, d: _limited(d).attach("0" * 32, "text"),
+    "ledger: short key": lambda s, d: fingerprint(b"short", s),
+    "cost: negative": lambda s, d: Cost(-1.0, "add_remove", "m"),
+    "cost: group under replace-one": lambda s, d: Cost(1.0, "replace_one", "m", None, Group("a", "b")),
+    "composition: mixed relations": lambda s, d: compose([Cost(1.0, "add_remove", "m"), Cost(1.0, "replace_one", "m")]),
+    "composition: delta of 1": lambda s, d: compose([], 1.0),
+    "audit: nothing claimed": lambda s, d: foreign_subject(lambda scores: 1.0, "mine"),
+    "audit: missing module": lambda s, d: load("no_such_module:f"),
+    "audit: not a callable": lambda s, d: load("math:pi"),
+}
+
+COMMANDS = (
+    ["show", "FILE"],
+    ["calibrate", "FILE", "--score-column", "s", "--alpha", "0.1", "--epsilon", "1", "--out", "new.json"],
+    ["calibrate", "FILE", "--score-column", "none", "--alpha", "0.1", "--epsilon", "1", "--out", "new.json"],
+    ["calibrate", "none.csv", "--score-column", "s", "--alpha", "0.1", "--epsilon", "1", "--out", "new.json"],
+    ["calibrate", "FILE", "--score-column", "s", "--alpha", "2", "--epsilon", "1", "--out", "new.json"],
+    ["calibrate", "FILE", "--score-column", "s", "--alpha", "0.1", "--epsilon", "1", "--out", "no/new.json"],
+    ["predict", "FILE", "--probabilities", "p_*", "--calibration", "none.json", "--out", "sets.csv"],
+    ["ledger", "list", "FILE"],
+    ["ledger", "show", "none.db", "patients"],
+    ["ledger", "limit", "new.db", "patients", "many"],
+    ["audit", "--mechanism", "no_such_module:f", "--epsilon", "1"],
+    ["nonsense"],
+)
+
+
+def _altered():
+    released = confide.calibrate(
+        np.random.default_rng(0).random(2000), 0.5, 1.0, candidates=confide.Candidates.unit(20)
+    )
+    return released.to_json().replace('"1/2"', '"1/3"')
+
+
+def _file(folder, content):
+    (folder / "file").write_bytes(content)
+    return folder / "file"
+
+
+def _database(folder, *statements):
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(folder / "file.db")) as connection:
+        for statement in statements or ("CREATE TABLE t (x)",):
+            connection.execute(statement)
+        connection.commit()
+    return folder / "file.db"
+
+
+def _changed(folder, statement):
+    Ledger(folder / "file.db")
+    return _database(folder, statement)
+
+
+def _damaged(folder):
+    Ledger(folder / "file.db").set_limit("patients", 1.0)
+    again = "CREATE TRIGGER no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+    return _database(folder, "DROP TRIGGER no_update", "UPDATE record SET body = '{}'", again)
+
+
+def _limited(folder):
+    ledger = Ledger(folder / "budget.db")
+    ledger.set_limit("patients", 0.5)
+    return ledger
+
+
+def refusals(folder):
+    """(what was tried, what the user sees) of every bad call and command."""
+    calls = {f"scores: {name}": lambda s, d, call=call: call(s) for name, call in BAD_CALLS.items()} | HERE
+    for number, (name, call) in enumerate(calls.items()):
+        place = folder / str(number)
+        place.mkdir()
+        with pytest.raises(ConfideError) as refusal:
+            call(planted_scores(60), place)
+        assert_error_is_private(refusal.value)
+        yield name, f"{type(refusal.value).__name__}: {_plain(str(refusal.value), place)}"
+
+
+def command_refusals(folder, capfd):
+    scores = "\n".join(["s", *map(str, planted_scores(60)), "not a number 123456789"])
+    (folder / "private.csv").write_text(scores)
+    os.chdir(folder)
+    for words in COMMANDS:
+        capfd.readouterr()
+        code = main([word.replace("FILE", "private.csv") for word in words])
+        out, err = capfd.readouterr()
+        assert code in (2, 3), words
+        assert_no_private_value(out + err)
+        assert out == ""
+        assert err.count("\n") == 1, err
+        yield f"`confide {' '.join(words)}`", f"{_plain(err.strip(), folder)} (exit code {code})"
+    assert {path.name for path in folder.iterdir()} == {"private.csv"}
+
+
+def _plain(text, folder):
+    text = text.replace("private.csv", "FILE").replace("|", "\\|")
+    return re.sub(rf"{re.escape(str(folder))}[^'\"\s;:]*", "FILE", text)
+
+
+def test_the_page_says_what_users_see(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "calls").mkdir()
+    (tmp_path / "commands").mkdir()
+    rows = [*refusals(tmp_path / "calls"), *command_refusals(tmp_path / "commands", capfd)]
+    lines = [HEAD, "| tried | the user sees |", "|---|---|", *(f"| {name} | {says} |" for name, says in rows)]
+    page = "\n".join(lines) + "\n"
+    assert_no_private_value(page)
+    if os.environ.get("CONFIDE_WRITE_DOCS") == "1":
+        PAGE.write_text(page, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == page, "docs/bad-input.md is out of date; see the head of this file"
+
+
+def test_nothing_is_unpickled_anywhere():
+    source = Path(confide.__file__).parent
+    for path in source.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        found = re.search(
+            r"^\s*(?:import|from)\s+(?:pickle|marshal|shelve|dill|joblib|cloudpickle)\b|allow_pickle=True", text, re.M
+        )
+        assert found is None, path
