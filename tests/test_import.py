@@ -6,7 +6,19 @@ import sys
 import pytest
 
 HEAVY = ["opendp", "scipy", "sklearn", "duckdb", "pyarrow", "pandas", "polars", "matplotlib", "torch", "typer", "rich"]
-EXPENSIVE_STANDARD = ["asyncio", "multiprocessing", "email", "http", "ssl", "sqlite3", "tempfile", "unittest", "xml"]
+EXPENSIVE_STANDARD = [
+    "asyncio",
+    "multiprocessing",
+    "email",
+    "http",
+    "ssl",
+    "sqlite3",
+    "tempfile",
+    "unittest",
+    "xml",
+    "logging",
+    "concurrent",
+]
 
 
 def modules_after(program: str) -> set[str]:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 ELEMENTS = 2**16
 """Entries per block: small enough for the cache and for a few percent of memory, large enough to amortise calls."""
@@ -31,6 +30,7 @@ def in_blocks(work: Callable[[slice], None], rows: int, columns: int, elements: 
         for block in blocks(0, rows, columns, elements):
             work(block)
         return
+    from concurrent.futures import ThreadPoolExecutor
 
     def share(number: int) -> None:
         for block in blocks(rows * number // threads, rows * (number + 1) // threads, columns, elements):
