@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from confide.array_api import predict_mask, true_scores
 from confide.calibrate import calibrate_histogram
@@ -18,8 +19,6 @@ from confide.histogram import ScoreHistogram
 from confide.rationals import Level
 from confide.scores.kinds import score_kind
 from confide.sets import PredictionSets
-
-Tensor = torch.Tensor
 
 
 def calibrate(
