@@ -29,6 +29,7 @@ check: $(READY)  ## lint and strict types
 bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
+	$(BIN)/python -m benchmarks.federated
 
 bench-peers: $(READY)  ## speed, memory, coverage and set size beside other conformal libraries
 	test -x .venv-peers/bin/python || benchmarks/peers_setup.sh $(PYTHON) .venv-peers
@@ -42,6 +43,8 @@ $(VENV)/.extras: $(READY) requirements/extras.txt
 
 experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
 	$(BIN)/python -m experiments
+	$(BIN)/python -m experiments.federated
+	$(BIN)/python -m experiments.federated.hospitals
 
 COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
 

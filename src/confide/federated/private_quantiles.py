@@ -6,7 +6,7 @@ of FedCP-QQ stays, with a mixture in place of one order statistic: no union boun
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -22,13 +22,14 @@ from confide.federated.order_statistics import (
 from confide.federated.quantile_of_quantiles import smallest_k
 from confide.guarantee.conditional import line_holds, private_offset, tangent_rate
 from confide.guarantee.random_rank import rank_law
-from confide.mechanisms.selector import Selector
+from confide.mechanisms.selector import Selector, selection_law
 from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
-from confide.slope_choice import PARTS, expected_drift
+from confide.slope_choice import PARTS
 
 _SPLITS = (12, 13, 14, 15, 16, 17)
 _UNLIKELY = 1e-10
 _LEVELS = 24
+_GRID = 100
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ def best_private_qq(
     --------
     >>> found = best_private_qq([200] * 5, Fraction(9, 10), 5.0, 100)
     >>> found.k, {int(m.offset) for m in found.mechanisms}, round(found.expected, 3)
-    (5, {177}, 0.906)
+    (5, {177}, 0.911)
     """
     m = len(sizes) if honest is None else honest
     largest = max(sizes)
@@ -300,11 +301,54 @@ def _aimed(trial: Slopes, target: int) -> Slopes:
     return Slopes(Fraction(0), Fraction(target), trial.left, trial.right, trial.scale, trial.selector)
 
 
+@dataclass(frozen=True)
+class TypicalReply:
+    """The reply of a silo on evenly spread scores, noise included: for the choice of a plan, never for a promise.
+
+    Parameters
+    ----------
+    n
+        Number of scores.
+    ranks, probabilities
+        Where the chosen candidate lies, in ranks (not whole, up to n + 1), and how likely.
+    """
+
+    n: int
+    ranks: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(reply <= t), shape of t."""
+        from scipy.special import betainc
+
+        r = np.array(self.ranks)[:, None]
+        mixed: NDArray[np.float64] = np.array(self.probabilities) @ betainc(r, self.n - r + 1, t[None, :])
+        return np.minimum(mixed, 1.0)
+
+
+@lru_cache(maxsize=8192)
+def typical_reply(n: int, target: float, mechanism: Slopes, candidates: int) -> TypicalReply:
+    """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1.
+
+    A candidate beyond all n scores is penalised as if it were the n-th: with a target near n nothing keeps the choice
+    from running to the end, which a plan has to weigh.
+    """
+    left, right = mechanism.slope_left, mechanism.slope_right
+    low = max(target - 25 / left, 0.0)
+    high = n + 1 if right * (n - target) < 25 else target + 25 / right
+    spacing = max((n + 1) / candidates, (high - low) / _GRID)
+    ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
+    ranks = np.maximum(ranks, 1e-3)
+    short = left * np.maximum(target - np.minimum(ranks, n), 0)
+    over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
+    utility = -np.maximum(short, over)
+    law = selection_law(np.exp(utility - utility.max()), mechanism.selector)
+    kept = law > 1e-9
+    return TypicalReply(n, tuple(ranks[kept].tolist()), tuple((law[kept] / law[kept].sum()).tolist()))
+
+
 def _expected(sizes: Sequence[int], targets: Sequence[float], k: int, mechanism: Slopes, candidates: int) -> float:
-    """Mean coverage on evenly spread scores: every reply near its target plus the mean drift of the mechanism."""
-    slopes = mechanism.slope_left, mechanism.slope_right
-    replies = []
-    for n, target in zip(sizes, targets, strict=True):
-        drift = expected_drift(*slopes, candidates, n / candidates, mechanism.selector)
-        replies.append(RandomRankReply(n, (min(target + max(drift, 0.0), n),), (1.0,)))
+    """Mean coverage on evenly spread scores."""
+    plain = replace(mechanism, rate=Fraction(0), offset=Fraction(0), scale=mechanism.scale / mechanism.unit)
+    replies = [typical_reply(n, float(target), plain, candidates) for n, target in zip(sizes, targets, strict=True)]
     return order_statistic_coverage(replies, k)
