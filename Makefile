@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check bench bench-peers experiments extras lock clean
+.PHONY: demo test test-long check bench bench-peers fuzz mutation experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,13 @@ check: $(READY)  ## lint and strict types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+fuzz: $(READY)  ## more than a million coverage-guided executions of every parser of outside data, in about 20 minutes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris==3.0.0"
+	$(BIN)/python -m fuzz.run
+
+mutation: $(READY)  ## deliberate faults in the source, each of which a test has to catch, in about five minutes
+	$(BIN)/python -m tests.mutation.run
 
 bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1")
+LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-max_len=16384", "-print_final_stats=1")
 
 
 def main() -> int:

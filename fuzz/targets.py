@@ -16,13 +16,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import confide
+from confide import federated
 from confide.cli.candidates import parse_candidates
 from confide.errors import ConfideError
+from confide.federated.aggregate import read_answer
+from confide.federated.envelope import digest as message_digest
+from confide.federated.envelope import seal as seal_message
+from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
 from confide.ledger.state import replay
@@ -36,6 +41,16 @@ VALUES: tuple[Any, ...] = (
     "add_remove", "replace_one", "marginal", "\x00", "\ud800", [], {}, [1], {"a": 1},
 )  # fmt: skip
 """Values that fields are set to."""
+
+
+class Federation(NamedTuple):
+    """Valid messages of a federation, and the keys that sign them."""
+
+    coordinator: federated.SiloKeys
+    silos: list[federated.SiloKeys]
+    plan: str
+    answers: list[str]
+    released: str
 
 
 class Source:
@@ -261,6 +276,83 @@ def candidates(data: bytes) -> None:
     assert made.size <= 2**20
 
 
+@cache
+def federation() -> Federation:
+    """A plan of three silos, one answer to it, and what came of all answers."""
+    keys = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
+    coordinator = federated.SiloKeys.generate("coordinator")
+    edges = confide.Candidates.unit(20)
+    plan = federated.plan([k.public(size=60) for k in keys], 0.2, 2.0, candidates=edges).sign(coordinator)
+    policy = federated.Policy(coordinator=coordinator.public().signing, budget=10.0, per_plan=10.0)
+    scores, answers = np.random.default_rng(0).random(60), []
+    with tempfile.TemporaryDirectory() as folder:
+        for k in keys:
+            state = federated.SiloState(Path(folder) / f"{k.name}.db")
+            answers.append(federated.answer(plan, scores, k, policy, state))
+    released = federated.aggregate(plan, answers)
+    return Federation(coordinator, keys, plan, answers, released.to_json())
+
+
+def federated_plan(data: bytes) -> None:
+    """`FederatedPlan.read` on valid plans with changed fields, signed again."""
+    team, source = federation(), Source(data)
+    text = seal_message("plan", change(json.loads(team.plan)["content"], source), team.coordinator.signing)
+    try:
+        read, envelope = FederatedPlan.read(text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert envelope.signer == team.coordinator.public().signing
+    assert FederatedPlan.of(read.fields()).digest == read.digest
+
+
+def federated_answer(data: bytes) -> None:
+    """`read_answer` on valid answers with changed fields, signed again by their silo or by another."""
+    team, source = federation(), Source(data)
+    plan, _ = FederatedPlan.read(team.plan)
+    signer = team.silos[source.byte() % 3]
+    text = seal_message("answer", change(json.loads(team.answers[0])["content"], source), signer.signing)
+    try:
+        answer = read_answer(plan, text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert 0 <= answer.silo < 3
+
+
+def federated_calibration(data: bytes) -> None:
+    """`FederatedCalibration.from_json` on a valid one with changed fields and a right checksum."""
+    document = change(json.loads(federation().released), Source(data))
+    document.pop("sha256", None)
+    try:
+        signed = json.dumps({**document, "sha256": message_digest(document)})
+    except (ValueError, TypeError):  # what has no canonical JSON cannot be signed
+        return
+    try:
+        read = federated.FederatedCalibration.from_json(signed)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert federated.FederatedCalibration.from_json(read.to_json()) == read
+
+
+def federated_text(data: bytes) -> None:
+    """Every reader of federated messages on arbitrary text."""
+    text = data.decode("utf-8", "surrogateescape")
+    plan, _ = FederatedPlan.read(federation().plan)
+    readers: tuple[Callable[[str], Any], ...] = (
+        FederatedPlan.read,
+        lambda message: read_answer(plan, message),
+        federated.FederatedCalibration.from_json,
+        federated.Silo.from_json,
+    )
+    for read in readers:
+        try:
+            read(text)
+        except ConfideError as error:
+            one_line(error)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
@@ -272,6 +364,10 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         ledger_sealed,
         level,
         candidates,
+        federated_text,
+        federated_plan,
+        federated_answer,
+        federated_calibration,
     )
 }
 
@@ -284,6 +380,9 @@ def seeds(name: str) -> list[bytes]:
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
     }
+    if name == "federated_text":
+        team = federation()
+        texts[name] = [team.plan, team.answers[0], team.released, team.silos[0].public().to_json()]
     return [text.encode() for text in texts.get(name, [])]
 
 
@@ -296,5 +395,9 @@ RUNS = {
     "ledger_sealed": 10_000,
     "level": 300_000,
     "candidates": 100_000,
+    "federated_text": 100_000,
+    "federated_plan": 30_000,
+    "federated_answer": 30_000,
+    "federated_calibration": 10_000,
 }
 """How often `make fuzz` runs each: more than a million times in total."""

@@ -13,7 +13,7 @@ from confide.audit.attack import lower_bound
 from confide.audit.builtin import library_subjects, slopes_subject, weakened
 from confide.audit.coverage import NASTY, mean_p_value
 from confide.audit.exact_loss import Laws, telling_pair, worst_pair
-from confide.audit.fit import chi_square
+from confide.audit.fit import _in_cells, chi_square
 from confide.audit.foreign import foreign_subject, load
 from confide.audit.laws import exact_law
 from confide.audit.run import BRIEF, LONG, Effort
@@ -235,8 +235,22 @@ def test_command_line_reports_and_exits(capsys, tmp_path):
     assert main(["audit", "--mechanism", "tests.audit.others:constant"]) == 3
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("effort", [BRIEF, LONG], ids=["brief", "long"])
+def test_cells_of_the_noise_have_their_probabilities():
+    """Against the probabilities of single values, (1-a)/(1+a) a^|z|, for scales where they can be added up."""
+    for scale in (0.3, 1.0, 7.3):
+        draws = np.arange(-2000, 2001)
+        cells, chances = _in_cells(draws, scale)
+        a = math.exp(-1 / scale)
+        mass = (1 - a) / (1 + a) * a ** np.abs(draws)
+        added = np.bincount(np.array(cells, dtype=int), weights=mass, minlength=len(chances))
+        np.testing.assert_allclose(added, list(chances.values()), atol=1e-12)
+
+
+@pytest.mark.parametrize("effort", [BRIEF, pytest.param(LONG, marks=pytest.mark.long)], ids=["brief", "long"])
 def test_the_library_passes_its_own_audit(effort):
     report = audit_library(effort)
     assert report.passed, str(report)
+    subjects = {finding.subject.split()[0] for finding in report.findings}
+    assert subjects == {"slopes", "pps", "noisy-histogram", "pps-laplace", "opendp-quantile", "opendp"}
+    private = {finding.subject for finding in report.findings if finding.check == "exact loss"}
+    assert private == {subject.name for subject in library_subjects()}

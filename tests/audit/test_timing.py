@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.audit.timing import measure, padded
+from confide.audit.timing import measure
 from confide.errors import ConfideError
 from confide.mechanisms.slopes import slopes_for
+from confide.padding import padded
 
 
 def cases(m=2000, n=100_000):

@@ -76,6 +76,12 @@ def test_limit_with_delta_allows_what_zcdp_allows(ledger):
         ledger.charge("patients", one, digest("one more"))
 
 
+def test_permute_and_flip_is_charged_without_zcdp(ledger):
+    for selector, rho in (("permute_and_flip", None), ("exponential", 0.125)):
+        confide.calibrate(SCORES, 0.1, 1.0, selector=selector, ledger=ledger, dataset=selector)
+        assert ledger.account(selector).costs[0].rho == rho
+
+
 def test_groups_share_a_limit_in_parallel(ledger):
     ledger.set_limit("patients", 1.0)
     for cell in ("north", "south", "east"):

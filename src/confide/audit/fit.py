@@ -108,7 +108,7 @@ def _in_cells(draws: NDArray[np.int64], scale: float) -> tuple[list[float], dict
 
     def up_to(z: NDArray[np.int64]) -> NDArray[np.float64]:  # P(noise <= z), with P(z) = (1-a)/(1+a) a^|z|
         log_a = -1 / scale
-        half = -1 / (math.expm1(log_a) - 2)  # 1/(1+a), from expm1 for large scales
+        half = 1 / (1 + math.exp(log_a))
         left = np.exp(log_a * np.maximum(-z, 0)) * half
         right = 1 - np.exp(log_a * (np.maximum(z, 0) + 1)) * half
         return np.where(z < 0, left, right)

@@ -1,21 +1,16 @@
-"""How much the running time of the sampler tells about the data, and a way to hide it.
+"""How much the running time of the sampler tells about the data; `confide.padding` hides it.
 
 Permute-and-flip rejects candidates until one is accepted: counts that leave one good candidate take longer than counts
 that leave many. Whoever can time a release learns something that the privacy guarantee does not cover.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from confide.checks import positive_number
 from confide.mechanisms.slopes import Slopes
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -33,34 +28,6 @@ class Timing:
     fast: float
     slow: float
     told_apart: float
-
-
-@contextmanager
-def padded(seconds: float) -> Iterator[None]:
-    """Let a block take a constant time, if it is done by then: it ends `seconds` after it began.
-
-    Choose a public constant above what the slowest data take; a block that takes longer ends when it ends, and that
-    shows. Sleeping hides the time only, not processor load or caches.
-
-    Parameters
-    ----------
-    seconds
-        The constant, positive; independent of the data.
-
-    Examples
-    --------
-    >>> begin = time.monotonic()
-    >>> with padded(0.02):
-    ...     release = "threshold"
-    >>> time.monotonic() - begin >= 0.02
-    True
-    """
-    end = time.monotonic() + positive_number("seconds", seconds)
-    try:
-        yield
-    finally:
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(left)
 
 
 def measure(

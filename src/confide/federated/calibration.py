@@ -193,10 +193,13 @@ def _read(text: str) -> FederatedCalibration:
         raise Refusal("malformed", "the silos that answered must be named once each")
     k, guarantee = plan.certify(who)
     claimed = take(content, "guarantee", dict, "calibration")
-    fair = guarantee_fields(guarantee)
-    if {**claimed, "coverage": 0} != {**fair, "coverage": 0} or not 0 <= claimed["coverage"] <= fair["coverage"] + 1e-9:
+    fair, coverage = guarantee_fields(guarantee), take(claimed, "coverage", (float, int), "guarantee")
+    if {**claimed, "coverage": 0} != {**fair, "coverage": 0} or not 0 <= coverage <= fair["coverage"] + 1e-9:
         raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
-    refused = tuple((str(name), str(code)) for name, code in take(content, "refused", list, "calibration"))
+    pairs = take(content, "refused", list, "calibration")
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise Refusal("malformed", "the silos that were refused must be pairs of a name and a code")
+    refused = tuple((str(name), str(code)) for name, code in pairs)
     if content["k"] != k or not {code for _, code in refused} <= set(CODES):
         raise Refusal("malformed", "the calibration contradicts its plan; do not use it")
     stated = take(content, "threshold", (float, int, str), "calibration")
@@ -205,7 +208,7 @@ def _read(text: str) -> FederatedCalibration:
     if not possible or (k > len(answered) and not math.isinf(threshold)):
         raise Refusal("malformed", "the threshold does not follow from the plan; do not use it")
     versions = {str(name): str(version) for name, version in take(content, "versions", dict, "calibration").items()}
-    guarantee = Guarantee(guarantee.kind, float(claimed["coverage"]), guarantee.delta, guarantee.n, guarantee.n_min)
+    guarantee = Guarantee(guarantee.kind, float(coverage), guarantee.delta, guarantee.n, guarantee.n_min)
     read = FederatedCalibration.build(threshold, guarantee, plan_text, plan, k, answered, refused, versions)
     loss = "none" if math.isinf(read.privacy.epsilon) else read.privacy.epsilon
     if content["epsilon"] != loss:
