@@ -65,11 +65,11 @@ def answer(
     histogram = _counts(read, scores)
     if read.silos[own].size not in (None, histogram.total):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
+    if read.closed(time) and state.earlier(read.digest) is None:
+        raise Refusal("late", "the plan is closed; ask for a new one")
     earlier = state.begin(read.digest, read.session, policy.charge(read, own), policy.budget)
     if earlier is not None:
         return earlier
-    if read.closed(time):
-        raise Refusal("late", "the plan is closed; ask for a new one")
     content: dict[str, Any] = {
         "plan": read.digest,
         "session": read.session,

@@ -20,6 +20,10 @@ from confide.federated.refusals import Refusal
 class SiloLedger(Protocol):
     """Where a silo charges its answers."""
 
+    def earlier(self, plan: str) -> str | None:
+        """The message that answered this plan before, or None."""
+        ...
+
     def begin(self, plan: str, session: str, epsilon: float, budget: float) -> str | None:
         """Charge a plan, or return the message that answered it before; refuse what the budget does not allow."""
         ...
@@ -56,6 +60,12 @@ class SiloState:
                 "CREATE TABLE IF NOT EXISTS answers (plan TEXT PRIMARY KEY, session TEXT UNIQUE NOT NULL, "
                 "epsilon TEXT NOT NULL, charged TEXT NOT NULL, message TEXT)"
             )
+
+    def earlier(self, plan: str) -> str | None:
+        """The stored message that answered this plan, or None."""
+        with self._open() as database:
+            found = database.execute("SELECT message FROM answers WHERE plan = ?", (plan,)).fetchone()
+        return None if found is None or found[0] is None else str(found[0])
 
     def begin(self, plan: str, session: str, epsilon: float, budget: float) -> str | None:
         """Charge `epsilon` for this plan, durably; return the stored message if it was answered before.
