@@ -36,6 +36,7 @@ mutation: $(READY)  ## deliberate faults in the source, each of which a test has
 bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
+	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.federated
 
 bench-peers: $(READY)  ## speed, memory, coverage and set size beside other conformal libraries

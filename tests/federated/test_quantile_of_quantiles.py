@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 
 import numpy as np
 import pytest
@@ -105,15 +104,12 @@ def test_no_pair_reaches_a_level_too_high():
     assert best_qq_unequal([3, 2], 0.95) is None
 
 
-def test_large_problems_are_solved_in_time():
-    start = time.perf_counter()
+def test_large_problems_are_solved():
+    """Their times are in `benchmarks/federated.py`."""
     choice = best_qq(1000, 1000, 0.9)
-    assert time.perf_counter() - start < 2
     assert 0.9 <= choice.coverage < 0.90001
     sizes = np.random.default_rng(0).integers(100, 2000, 1000).tolist()
-    start = time.perf_counter()
     unequal = best_qq_unequal(sizes, 0.9, published_ranks(sizes, 0.9))
-    assert time.perf_counter() - start < 10
     assert 0.9 <= unequal.coverage < 0.9001
 
 

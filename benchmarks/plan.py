@@ -1,0 +1,34 @@
+"""`python -m benchmarks.plan`: what a fresh plan with its certificate costs, over caches that are empty."""
+
+import time
+
+import confide
+from confide.guarantee import certificate, conditional, statement
+from confide.planning import mechanism_for
+from confide.slope_choice import best_slopes
+
+CACHES = (certificate.sharp_loss, conditional.line_holds, statement.certify, best_slopes, mechanism_for)
+
+
+def fresh(**options) -> float:
+    """Processor seconds of one plan that nothing was computed for before."""
+    for cached in CACHES:
+        cached.cache_clear()
+    start = time.process_time()
+    plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options})
+    request = plan.request
+    secret_from = request.n_min if request.n is None else None
+    statement.certify(plan.mechanism, request.alpha, request.candidates, request.n, secret_from, request.delta)
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Print one line per kind of plan: the best of three."""
+    kinds = ({}, {"neighbors": "replace_one"}, {"epsilon": 0.1}, {"delta": 0.05}, {"epsilon": 0.1, "delta": 0.05})
+    for options in kinds:
+        name = ", ".join(f"{key}={value}" for key, value in options.items()) or "defaults"
+        print(f"plan ({name}): {min(fresh(**options) for _ in range(3)):.2f} s")
+
+
+if __name__ == "__main__":
+    main()
