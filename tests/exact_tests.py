@@ -15,6 +15,7 @@ from scipy import stats
 
 import confide
 from confide.guarantee.random_rank import tail
+from confide.scores.kinds import score_kind
 
 LEVEL = 1e-6
 """Each test fails a correct library with at most this probability."""
@@ -43,10 +44,12 @@ def assert_exact_level(covered: np.ndarray, rank: int, n: int) -> None:
     assert min(law.cdf(hits), law.sf(hits - 1)) > LEVEL / 2, f"{np.mean(covered):.4f} covered, rank {rank} of {n}"
 
 
-def largest_threshold(
-    released: confide.Calibration, scores: np.ndarray, candidates: confide.Candidates, level: float = LEVEL
-) -> float:
-    """What the threshold exceeds with at most this probability, whatever the scores; +inf if nothing can be said."""
+def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: float = LEVEL) -> float:
+    """What the threshold exceeds with at most this probability, whatever the scores; +inf if nothing can be said.
+
+    For the default candidates of the score.
+    """
+    candidates = score_kind(released.score).candidates()
     mechanism = released.mechanism
     if mechanism is None:
         return math.inf
@@ -61,3 +64,9 @@ def largest_threshold(
         return math.inf
     reached = float(np.partition(scores, rank - 1)[rank - 1])
     return float(candidates.values[np.searchsorted(candidates.edges, reached)])
+
+
+def assert_threshold_below(released: confide.Calibration, scores: np.ndarray, level: float = LEVEL) -> None:
+    """The threshold is finite and no larger than the noise allows, given (upper bounds of) the calibration scores."""
+    limit = largest_threshold(released, scores, level)
+    assert released.threshold <= limit < math.inf
