@@ -1,4 +1,7 @@
-"""One measurement in a process of its own: `python peers_worker.py FOLDER LIBRARY SCORE`, one line of JSON."""
+"""One measurement in a process of its own: `python peers_worker.py FOLDER LIBRARY SCORE [MASK]`, one line of JSON.
+
+With MASK the sets are kept in a file of that name, for tests.
+"""
 
 import json
 import math
@@ -203,7 +206,7 @@ def as_mask(sets, shape):
     return mask
 
 
-def main(folder, library, score):
+def main(folder, library, score, keep=None):
     warnings.simplefilter("ignore")
     p_cal, y_cal, p, y = (np.load(Path(folder) / f"{name}.npy") for name in ("p_cal", "y_cal", "p", "y"))
     scale = 1
@@ -226,6 +229,8 @@ def main(folder, library, score):
     else:
         predicted = first
     mask = as_mask(sets, p.shape)
+    if keep:
+        np.save(keep, mask)
     print(
         json.dumps(
             {

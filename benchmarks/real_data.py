@@ -5,8 +5,8 @@ from tests.test_real_data import IMAGES, TABLES, intervals_of, sets_of
 
 
 def row(name, score, result):
-    hits, calibrated, n, private, plain = result
-    return f"| {name} | {score} | {calibrated} | {hits / n:.3f} | {private:.3g} | {plain:.3g} | {private / plain:.3f} |"
+    n, coverage, private, plain = len(result.scores), result.covered.mean(), result.private, result.plain
+    return f"| {name} | {score} | {n} | {coverage:.3f} | {private:.3g} | {plain:.3g} | {private / plain:.3f} |"
 
 
 def main():

@@ -6,6 +6,7 @@ columns.
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -104,10 +105,18 @@ def within_unit(block: NDArray[Any]) -> bool:
     NaN, negative and larger numbers lie above, and so does -0.0, which a second look lets pass.
     """
     if block.dtype.kind == "f" and block.dtype.itemsize in (2, 4, 8) and block.dtype.isnative:
-        bits = np.dtype(f"u{block.dtype.itemsize}")
-        if int(block.view(bits).max()) <= int(np.ones(1, block.dtype).view(bits)[0]):
+        bits, one = _bits_of_one(block.dtype)
+        if np.maximum.reduce(block.view(bits), axis=None) <= one:
             return True
     return bool(block.min() >= 0 and block.max() <= 1)
+
+
+@lru_cache(maxsize=8)
+def _bits_of_one(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], np.unsignedinteger]:
+    """The unsigned integers of a float's size, and the one with the bits of 1.0."""
+    bits = np.dtype(f"u{dtype.itemsize}")
+    one: np.unsignedinteger = np.ones(1, dtype).view(bits)[0]
+    return bits, one
 
 
 def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:

@@ -27,7 +27,7 @@ from confide.scores.ranked import RankRule, all_class_scores, left_out, true_cla
 Uniforms: TypeAlias = "ArrayLike | np.random.Generator | None"
 """Public random numbers in [0, 1], one per record, or a Generator that draws them."""
 
-_COMPARED = 2**18
+_COMPARED = 2**19
 
 
 def class_score(
