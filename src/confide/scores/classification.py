@@ -5,6 +5,7 @@ prediction, one all scores. The three agree bit for bit, for every score, dtype 
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ Uniforms: TypeAlias = "ArrayLike | np.random.Generator | None"
 """Public random numbers in [0, 1], one per record, or a Generator that draws them."""
 
 _COMPARED = 2**19
+"""Entries per block where one comparison and one check are all the work: calls would dominate smaller blocks."""
 
 
 def class_score(
@@ -233,6 +235,7 @@ def lac_mask(probabilities: NDArray[Any], threshold: float) -> NDArray[np.bool_]
     return set_mask(probabilities, "lac", threshold)
 
 
+@lru_cache(maxsize=1024)
 def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.floating:
     """The smallest p in [0, 1] of this float dtype with 1 - p <= threshold in float64, for 0 <= threshold < 1.
 
