@@ -15,6 +15,8 @@ from confide.audit.exact_loss import Worst
 from confide.audit.finding import Finding
 from confide.audit.subject import Data, Subject
 
+_FINALISTS = 6
+
 
 def lower_bound(hits: int, misses: int, runs: int, level: float) -> float:
     """A lower bound on log(p/q) from `hits` of `runs` under one data set and `misses` of `runs` under the other.
@@ -51,21 +53,26 @@ def check_attack(subject: Subject, worst: Worst | None, runs: int, level: float)
 
 
 def _pilot(subject: Subject, runs: int) -> Worst:
-    """All telling pairs briefly, the five best of them again for longer, and the best event of those."""
-    brief = max(100, runs // 100)
-    pairs = [(_best_event(subject, pair, brief).loss, pair) for pair in _telling_pairs(subject)]
-    pairs.sort(key=lambda one: -one[0])
-    finals = [_best_event(subject, pair, max(200, runs // 10)) for _, pair in pairs[:5]]
+    """All telling pairs briefly, the better half three times over for longer each time, and the best event of those."""
+    pairs, effort = _telling_pairs(subject), max(100, runs // 100)
+    while len(pairs) > _FINALISTS:
+        tried = [(_best_event(subject, pair, effort, level=0.2).loss, pair) for pair in pairs]
+        pairs = [pair for _, pair in sorted(tried, key=lambda one: -one[0])[: max(_FINALISTS, len(pairs) // 2)]]
+        effort *= 2
+    finals = [_best_event(subject, pair, max(200, runs // 6), level=0.005) for pair in pairs]
     return max(finals, key=lambda worst: worst.loss)
 
 
-def _best_event(subject: Subject, pair: tuple[Data, Data], runs: int) -> Worst:
-    """The event with the best lower bound on these runs; a guide for the attack, not a result."""
+def _best_event(subject: Subject, pair: tuple[Data, Data], runs: int, level: float) -> Worst:
+    """The event with the best lower bound on these runs; a guide for the attack, not a result.
+
+    A small level keeps rare events from winning by luck; a large one gives telling pairs their chance in few runs.
+    """
     one, two = (Counter(subject.draw(subject.scores(data)) for _ in range(runs)) for data in pair)
     best = Worst(-math.inf, *pair, frozenset())
     for a, b, p, q in ((*pair, one, two), (*pair[::-1], two, one)):
         for event in _events(p, q):
-            loss = lower_bound(sum(p[t] for t in event), sum(q[t] for t in event), runs, 0.1)
+            loss = lower_bound(sum(p[t] for t in event), sum(q[t] for t in event), runs, level)
             if loss > best.loss:
                 best = Worst(loss, a, b, event)
     return best
