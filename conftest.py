@@ -2,10 +2,10 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [
-    path
-    for path, needs in {"src/confide/torch.py": "torch", "src/confide/array_api.py": "array_api_compat"}.items()
-    if find_spec(needs) is None
-]
-if find_spec("torch") is not None and find_spec("array_api_compat") is None:
-    collect_ignore.append("src/confide/torch.py")
+NEEDS = {
+    "src/confide/torch.py": ("torch", "array_api_compat"),
+    "src/confide/array_api.py": ("array_api_compat",),
+    "tests/federated/in_process_grid.py": ("flwr",),
+}
+
+collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
