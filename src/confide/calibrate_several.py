@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,9 @@ from confide.privacy import NEIGHBORS, Neighbors
 from confide.rationals import Level, exact_level
 from confide.scores.kinds import score_kind
 from confide.scores.regression import interval_score
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
 
 
 def calibrate_levels(
@@ -101,6 +104,9 @@ def calibrate_groups(
     candidates: Candidates | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
+    ledger: "Ledger | None" = None,
+    dataset: "str | Dataset | None" = None,
+    partition: str | None = None,
     **options: Any,
 ) -> GroupCalibration:
     """One threshold per group (Mondrian conformal prediction), so that every group is covered on its own.
@@ -124,6 +130,11 @@ def calibrate_groups(
         What the threshold depends on: `"group"` or `"class"`.
     neighbors
         The relation under which the budget is meant.
+    ledger, dataset
+        As in `calibrate`; groups are charged as cells of one partition, so under `add_remove` they cost their maximum.
+    partition
+        Public name of what divides the records, such as `"hospital"`; required with a ledger. One name must always
+        stand for one way of dividing them.
 
     Warns
     -----
@@ -149,15 +160,16 @@ def calibrate_groups(
     whole = ScoreHistogram.from_scores(array, chosen, score)
     budget = _divide(epsilon, rho, [Fraction(1)], replaced=neighbors == "replace_one")[0]
     settings = {**budget, **options, "score": score}
+    accounts = _accounts(ledger, dataset, partition, known)
     parts: dict[str | int, Calibration] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageWarning)
         for i, name in enumerate(known):
-            members = array[place == i]
+            members, paid = array[place == i], accounts[name]
             if members.size:
-                parts[name] = calibrate(members, alpha, candidates=whole.candidates, **settings)
+                parts[name] = calibrate(members, alpha, candidates=whole.candidates, **settings, **paid)
             else:
-                parts[name] = calibrate_histogram(ScoreHistogram.empty(whole.candidates), alpha, **settings)
+                parts[name] = calibrate_histogram(ScoreHistogram.empty(whole.candidates), alpha, **settings, **paid)
     released = GroupCalibration(by, neighbors, parts)
     if released.infinite:
         shown = ", ".join(map(repr, released.infinite[:10])) + (" ..." if len(released.infinite) > 10 else "")
@@ -235,6 +247,25 @@ def _divide(
     name, total = ("epsilon", epsilon) if epsilon is not None else ("rho", rho)
     part = Fraction(1, {"epsilon": 2, "rho": 4}[name]) if replaced else Fraction(1)
     return [{name: value} for value in shares_of(privacy_loss(name, total), [share * part for share in shares])]
+
+
+def _accounts(
+    ledger: "Ledger | None", dataset: "str | Dataset | None", partition: str | None, names: Sequence[str | int]
+) -> dict[str | int, dict[str, Any]]:
+    """Keyword arguments for `calibrate` per group: which cell of the data set's partition pays."""
+    if ledger is None and dataset is None:
+        return {name: {} for name in names}
+    from confide.ledger import Dataset, Group
+
+    if partition is None or dataset is None or ledger is None:
+        raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
+    if len({str(name) for name in names}) != len(names):
+        raise InputError("names must differ as texts, too, for the ledger to tell their groups apart")
+    whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+    if whole.group is not None:
+        raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
+    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in names}
+    return {name: {"ledger": ledger, "dataset": cell} for name, cell in cells.items()}
 
 
 def _shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
