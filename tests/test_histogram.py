@@ -14,6 +14,7 @@ import confide.counting
 import confide.histogram
 from confide import Candidates, ScoreHistogram
 from confide.histogram import merge
+from tests.both_ways import both_ways  # noqa: F401
 from tests.private import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 
 FAMILIES = {
@@ -94,8 +95,8 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
     edges = edges[np.isfinite(edges)]
     candidates = Candidates.of(np.append(edges, np.inf))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(confide.counting, "_BLOCK", block)
-        patch.setattr(confide.histogram, "_WORTH_CELLS", own)
+        patch.setattr(confide.counting, "BLOCK", block)
+        patch.setattr(confide.counting, "_WORTH_CELLS", own)
         patch.setattr(confide.histogram, "_BLOCK", 3 * block)
         patch.setattr(confide.blocks, "_WORTH_THREADS", 1)
         patch.setattr(confide.blocks, "_processors", lambda: threads)
@@ -104,7 +105,7 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
 
 @pytest.mark.parametrize("n", [1, 6, 7, 8, 14, 15])
 def test_blocks(monkeypatch, n):
-    monkeypatch.setattr(confide.counting, "_BLOCK", 7)
+    monkeypatch.setattr(confide.counting, "BLOCK", 7)
     scores = np.random.default_rng(n).random(2 * n)[::2]
     assert_counts(scores, FAMILIES["unit"])
     bad = scores.copy()

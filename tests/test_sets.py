@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import confide
 from confide.scores.classification import set_mask
+from tests.both_ways import both_ways  # noqa: F401
 from tests.calibrations import calibration_at
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

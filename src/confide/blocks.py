@@ -24,7 +24,7 @@ def blocks(start: int, stop: int, columns: int, elements: int = ELEMENTS) -> Ite
         yield slice(first, min(first + rows, stop))
 
 
-def in_blocks(work: Callable[[slice], None], rows: int, columns: int = 1, elements: int = ELEMENTS) -> None:
+def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elements: int = ELEMENTS) -> None:
     """Call `work` once for every block of rows. Blocks are disjoint, so the result does not depend on the threads.
 
     Threads take one block after the other, so that a busy processor delays the whole by one block at most. An error

@@ -1,20 +1,14 @@
-"""Counting doubles per bin, exactly and in a few nanoseconds each: the only loop that sees every score.
-
-A monotone function sends scores to a few ten thousand cells of equal width. Rounding keeps it monotone, so a score
-whose cell differs from an edge's lies on the same side of it as its cell does: nothing has to be compared. The few
-scores that share a cell with an edge are gathered, sorted, and compared with the edges themselves. So no count depends
-on rounding.
-"""
+"""Counting doubles per bin, exactly and in a nanosecond or a few each: the only loop that sees every score."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 2**16
-_CELLS = 2**14
-_MOST_DOUBTFUL = 0.1
-_TAIL = 0.005
+from confide.cells import BLOCK, Cells, CompiledCells
+from confide.compiled import FLOATS, worth_compiling
+
+_WORTH_CELLS = 2**19
 _INFINITE = np.float64(np.inf).view(np.uint64)
 
 
@@ -27,8 +21,9 @@ class BinCounter:
         The finite candidates: float64, shape (m-1,), strictly increasing.
     low, high
         The range of valid scores; others, and NaN, are counted apart.
-    cells
-        Whether to use cells, which takes 2 MB. Without them every block is sorted.
+    expected
+        How many scores will come, if that is known. Where it is half a million or more, or not known, scores are
+        counted by cells, which take 2 MB; otherwise every block is sorted.
 
     Examples
     --------
@@ -38,12 +33,14 @@ class BinCounter:
     (array([2, 1, 1]), 1, 4)
     """
 
-    def __init__(self, edges: NDArray[np.float64], low: float, high: float, *, cells: bool = True) -> None:
+    def __init__(self, edges: NDArray[np.float64], low: float, high: float, expected: int | None = None) -> None:
         self.missing = self.outside = self.seen = 0
         self.first: int | None = None
         self._edges, self._low, self._high = edges, low, high
-        self._cells: _Cells | None = None
-        self._try_cells = cells
+        self._cells: Cells | None = None
+        self._compiled: CompiledCells | None = None
+        self._choose_cells = self._choose_compiled = expected is None or expected >= _WORTH_CELLS
+        self._expected = expected or 0
         self._total = 0
         self._at_or_below = np.zeros(len(edges), dtype=np.int64)
         self._doubtful: list[NDArray[np.float64]] = []
@@ -56,14 +53,26 @@ class BinCounter:
         """
         if position is not None:
             self.seen = position
-        for start in range(0, len(scores), _BLOCK):
-            self._add(scores[start : start + _BLOCK].astype(np.float64, copy=False))
+        for start in range(0, len(scores), BLOCK):
+            block = scores[start : start + BLOCK]
+            if not self._add_quickly(block):
+                self._add(block.astype(np.float64, copy=False))
 
     def counts(self) -> NDArray[np.int64]:
         """Counts per bin so far, int64, shape (m,)."""
         self._settle()
         at_or_below = self._at_or_below + (0 if self._cells is None else self._cells.at_or_below())
-        return np.diff(np.concatenate([[0], at_or_below, [self._total]]))
+        counts: NDArray[np.int64] = np.diff(np.concatenate([[0], at_or_below, [self._total]]))
+        return counts if self._compiled is None else counts + self._compiled.counts
+
+    def _add_quickly(self, block: NDArray[Any]) -> bool:
+        """Count a block by machine code, where there is some and all of its scores are valid."""
+        if self._choose_compiled and len(block) >= BLOCK // 4 and worth_compiling(max(self.seen, self._expected)):
+            self._choose_compiled, self._compiled = False, CompiledCells.suiting(block, self._edges)
+        if self._compiled is None or block.dtype not in FLOATS or not self._compiled.add(block, self._low, self._high):
+            return False
+        self.seen += len(block)
+        return True
 
     def _add(self, block: NDArray[np.float64]) -> None:
         least, most = self._extent(block)  # NaN fails both comparisons
@@ -72,15 +81,15 @@ class BinCounter:
             least, most = -np.inf, np.inf
         self.seen += len(block)
         self._total += len(block)
-        if self._try_cells and len(block) >= _BLOCK // 4:
-            self._try_cells, self._cells = False, _Cells.suiting(block, self._edges)
+        if self._choose_cells and len(block) >= BLOCK // 4:
+            self._choose_cells, self._cells = False, Cells.suiting(block, self._edges)
         if self._cells is None:
             self._compare(block)
             return
         doubtful = self._cells.add(block, least, most)
         self._doubtful.append(doubtful)
         self._waiting += len(doubtful)
-        if self._waiting >= _BLOCK:
+        if self._waiting >= BLOCK:
             self._settle()
 
     def _extent(self, block: NDArray[np.float64]) -> tuple[float, float]:
@@ -110,56 +119,3 @@ class BinCounter:
     def _compare(self, block: NDArray[np.float64]) -> None:
         """Sorting a block in cache is faster than a binary search per score."""
         self._at_or_below += np.searchsorted(np.sort(block), self._edges, side="right")
-
-
-class _Cells:
-    """Cells of equal width over [low, high]; what lies outside belongs to the first or the last, always doubtful."""
-
-    def __init__(self, edges: NDArray[np.float64], low: float, high: float) -> None:
-        self._low, self._high, self._scale = low, high, (_CELLS - 1) / (high - low)
-        self._room = np.empty(_BLOCK)
-        self._keys = np.empty(_BLOCK, dtype=np.int64)
-        self._held = np.zeros(_CELLS, dtype=np.int64)
-        pieces = [edges[i : i + _BLOCK] for i in range(0, len(edges), _BLOCK)]
-        self._edge_cells = np.concatenate([np.empty(0, np.int64), *(self._find(piece).copy() for piece in pieces)])
-        self._is_doubtful = np.zeros(_CELLS, dtype=np.bool_)
-        self._is_doubtful[[0, _CELLS - 1]] = True
-        self._is_doubtful[self._edge_cells] = True
-
-    @classmethod
-    def suiting(cls, block: NDArray[np.float64], edges: NDArray[np.float64]) -> "_Cells | None":
-        """Cells over where a block lies, or most of it; None if too many scores would share a cell with an edge."""
-        tail = int(_TAIL * len(block))
-        order = np.partition(block, [0, tail, len(block) - 1 - tail, len(block) - 1])
-        for cut in (0, tail):
-            low, high = float(order[cut]), float(order[len(block) - 1 - cut])
-            margin = (high - low) / 64
-            low, high = 0.0 if 0 <= low <= margin else low - margin, high + margin
-            if not (high > low and np.isfinite(high - low) and np.isfinite((_CELLS - 1) / (high - low))):
-                continue
-            cells = cls(edges, low, high)
-            if np.mean(cells._is_doubtful[cells._find(block)]) <= _MOST_DOUBTFUL:
-                return cells
-        return None
-
-    def add(self, block: NDArray[np.float64], least: float, most: float) -> NDArray[np.float64]:
-        """Count a block's scores per cell; returns those that share theirs with an edge, which do not count."""
-        keys = self._find(block, clip=not (self._low <= least and most <= self._high))
-        self._held += np.bincount(keys, minlength=_CELLS)
-        return block[np.flatnonzero(self._is_doubtful[keys])]
-
-    def at_or_below(self) -> NDArray[np.int64]:
-        """Scores of undoubtful cells at or below each edge, shape (m-1,)."""
-        sure = np.where(self._is_doubtful, 0, self._held)
-        found: NDArray[np.int64] = np.cumsum(sure)[self._edge_cells]
-        return found
-
-    def _find(self, block: NDArray[np.float64], *, clip: bool = True) -> NDArray[np.int64]:
-        """The cell of each number: clipped, moved, scaled, cut off; every step is monotone, also when rounded."""
-        room, keys = self._room[: len(block)], self._keys[: len(block)]
-        if clip:
-            block = np.clip(block, self._low, self._high, out=room)
-        if self._low != 0:
-            block = np.subtract(block, self._low, out=room)
-        np.multiply(block, self._scale, out=keys, dtype=np.float64, casting="unsafe")
-        return keys

@@ -20,7 +20,6 @@ from confide.request import MOST_RECORDS
 from confide.scores.kinds import ScoreKind, score_kind
 
 _BLOCK = 2**16
-_WORTH_CELLS = 2**19
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +119,7 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
 
     def work(rows: slice) -> None:
         if not hasattr(own, "counter"):
-            own.counter = BinCounter(edges, kind.low, kind.high, cells=len(scores) >= _WORTH_CELLS)
+            own.counter = BinCounter(edges, kind.low, kind.high, len(scores))
             counters.append(own.counter)
         own.counter.add(scores[rows], rows.start)
 

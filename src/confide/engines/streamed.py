@@ -26,8 +26,8 @@ class Counters:
 
     def __init__(self, edges: NDArray[np.float64], kind: ScoreKind, groups: int) -> None:
         self.found = dict.fromkeys(Finding, 0)
-        quick = groups <= _FEW_GROUPS
-        self._groups = [BinCounter(edges, kind.low, kind.high, cells=quick) for _ in range(groups)]
+        expected = None if groups <= _FEW_GROUPS else 0
+        self._groups = [BinCounter(edges, kind.low, kind.high, expected) for _ in range(groups)]
         self._gathered: list[list[NDArray[np.float64]]] = [[] for _ in range(groups)]
 
     def add(self, batch: Any) -> None:

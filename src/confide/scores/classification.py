@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide import loops
 from confide.arrays import (
     Sound,
     as_float_rows,
@@ -21,6 +22,7 @@ from confide.arrays import (
     unit_check,
 )
 from confide.blocks import in_blocks
+from confide.compiled import machine_code, worth_compiling
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind, score_name
 from confide.scores.margin import all_class_margins, true_class_margin
@@ -31,6 +33,9 @@ Uniforms: TypeAlias = "ArrayLike | np.random.Generator | None"
 
 _COMPARED = 2**19
 """Entries per block where one comparison and one check are all the work: calls would dominate smaller blocks."""
+
+_COMPILED = 2**20
+"""The same where machine code does both at once and nothing has to stay in the cache."""
 
 
 def class_score(
@@ -184,10 +189,15 @@ def set_mask(
 
 def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> Sound:
     """`mask` becomes p >= cut, and every entry is looked at while its block is in the cache."""
+    sound = Sound()
     if np.ndim(cut) == 0 and p.flags.c_contiguous and mask.flags.c_contiguous:
         p, mask = p.reshape(-1), mask.reshape(-1)
+        if p.dtype == cut.dtype and worth_compiling(p.size):
+            compare = machine_code(loops.at_least)
+            in_blocks(lambda rows: sound.see(compare(p[rows], cut, mask[rows])), p.size, elements=_COMPILED)
+            return sound
     per_row = np.ndim(cut) == 2
-    unit, sound = unit_check(p), Sound()
+    unit = unit_check(p)
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide import loops
 from confide.arrays import Sound, as_numeric, as_vector, finite
 from confide.blocks import in_blocks
+from confide.compiled import FLOATS, machine_code, worth_compiling
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind
 
@@ -53,6 +55,11 @@ def interval_score(
         raise InputError(f"targets must have as many entries as predictions; found {len(y)} for {len(rule)}")
     out = np.empty(len(y))
     sound = Sound()
+    if rule.family == "absolute_residual" and rule.compiles(y):
+        residuals = machine_code(loops.residuals)
+        in_blocks(lambda rows: sound.see(residuals(rule.center[rows], y[rows], out[rows])), len(y))
+        if sound.all:
+            return out
 
     def work(rows: slice) -> None:
         center, scale, target = rule.block(rows, sound), rule.scale_block(rows, sound), _float64(y[rows])
@@ -94,6 +101,11 @@ def interval_ends(
     with np.errstate(over="ignore"):
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(rule),))
     sound = Sound()
+    if rule.family == "absolute_residual" and np.ndim(threshold) == 0 and rule.compiles():
+        ends = machine_code(loops.ends)
+        in_blocks(lambda rows: sound.see(ends(rule.center[rows], reach[0], lower[rows], upper[rows])), len(rule))
+        if sound.all:
+            return lower, upper
 
     def work(rows: slice) -> None:
         center, scale, beyond = rule.block(rows, sound), rule.scale_block(rows, sound), reach[rows]
@@ -135,6 +147,10 @@ class _Rule:
 
     def __len__(self) -> int:
         return len(self.center)
+
+    def compiles(self, *others: NDArray[Any]) -> bool:
+        """Whether there is machine code for predictions and other numbers of these types."""
+        return all(array.dtype in FLOATS for array in (self.center, *others)) and worth_compiling(len(self))
 
     def block(self, rows: slice, sound: Sound) -> NDArray[np.float64]:
         """Some predictions in float64, looked at in passing."""

@@ -1,0 +1,124 @@
+"""Cells of equal width, a few ten thousand of them over where most scores lie, so that no score has to be searched for.
+
+A monotone function sends scores to cells. Rounding keeps it monotone, so a score whose cell differs from an edge's lies
+on the same side of it as its cell does; only edges in its own cell have to be compared. No count depends on rounding,
+nor on where the cells lie: that is chosen from the first block, for speed alone.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide import loops
+from confide.compiled import machine_code
+
+BLOCK = 2**16
+"""Scores that are counted at a time; few enough for the cache."""
+
+_CELLS = 2**14
+_MOST_DOUBTFUL = 0.1
+_TAIL = 0.005
+
+_COMPILED_CELLS = 2**15
+_SAMPLE = 2**10
+_MOST_STEPS = 2.0
+
+
+def _spans(ordered: NDArray[np.float64], tail: int, cells: int) -> Iterator[tuple[float, float, float]]:
+    """Where cells may lie, (low, high, cells per unit): over all of some numbers in order, or without the tails."""
+    for cut in (0, tail):
+        low, high = float(ordered[cut]), float(ordered[len(ordered) - 1 - cut])
+        margin = (high - low) / 64
+        low, high = 0.0 if 0 <= low <= margin else low - margin, high + margin
+        if high > low and np.isfinite(high - low) and np.isfinite(scale := (cells - 1) / (high - low)):
+            yield low, high, scale
+
+
+class Cells:
+    """With numpy alone: scores per cell; those that share theirs with an edge are handed back to be sorted.
+
+    What lies outside [low, high] belongs to the first or the last cell, whose scores are always handed back.
+    """
+
+    def __init__(self, edges: NDArray[np.float64], low: float, high: float, scale: float) -> None:
+        self._low, self._high, self._scale = low, high, scale
+        self._room = np.empty(BLOCK)
+        self._keys = np.empty(BLOCK, dtype=np.int64)
+        self._held = np.zeros(_CELLS, dtype=np.int64)
+        pieces = [edges[i : i + BLOCK] for i in range(0, len(edges), BLOCK)]
+        self._edge_cells = np.concatenate([np.empty(0, np.int64), *(self._find(piece).copy() for piece in pieces)])
+        self._is_doubtful = np.zeros(_CELLS, dtype=np.bool_)
+        self._is_doubtful[[0, _CELLS - 1]] = True
+        self._is_doubtful[self._edge_cells] = True
+
+    @classmethod
+    def suiting(cls, block: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
+        """Cells for scores like these; None if too many would share a cell with an edge."""
+        tail = int(_TAIL * len(block))
+        ordered = np.partition(block, [0, tail, len(block) - 1 - tail, len(block) - 1])
+        for span in _spans(ordered, tail, _CELLS):
+            cells = cls(edges, *span)
+            if np.mean(cells._is_doubtful[cells._find(block)]) <= _MOST_DOUBTFUL:
+                return cells
+        return None
+
+    def add(self, block: NDArray[np.float64], least: float, most: float) -> NDArray[np.float64]:
+        """Count a block's scores per cell; returns those that share theirs with an edge, which do not count."""
+        keys = self._find(block, clip=not (self._low <= least and most <= self._high))
+        self._held += np.bincount(keys, minlength=_CELLS)
+        return block[np.flatnonzero(self._is_doubtful[keys])]
+
+    def at_or_below(self) -> NDArray[np.int64]:
+        """Scores of undoubtful cells at or below each edge, shape (m-1,)."""
+        sure = np.where(self._is_doubtful, 0, self._held)
+        found: NDArray[np.int64] = np.cumsum(sure)[self._edge_cells]
+        return found
+
+    def _find(self, block: NDArray[np.float64], *, clip: bool = True) -> NDArray[np.int64]:
+        """The cell of each number: clipped, moved, scaled, cut off; every step is monotone, also when rounded."""
+        room, keys = self._room[: len(block)], self._keys[: len(block)]
+        if clip:
+            block = np.clip(block, self._low, self._high, out=room)
+        if self._low != 0:
+            block = np.subtract(block, self._low, out=room)
+        np.multiply(block, self._scale, out=keys, dtype=np.float64, casting="unsafe")
+        return keys
+
+
+class CompiledCells:
+    """With machine code: from a score's cell to the first edge in it, and from there on edge by edge."""
+
+    def __init__(self, edges: NDArray[np.float64], low: float, scale: float) -> None:
+        self._low, self._scale, self._last = low, scale, float(_COMPILED_CELLS - 1)
+        self._find, self._count = machine_code(loops.find_cells), machine_code(loops.count)
+        self._all_between = machine_code(loops.all_between)
+        self._edges = np.append(edges, np.inf)
+        self._cells = np.empty(max(BLOCK, len(edges)), dtype=np.int32)
+        in_cells = np.bincount(self._cells_of(edges), minlength=_COMPILED_CELLS)
+        self._starts = (np.cumsum(in_cells) - in_cells).astype(np.int32)
+        self.counts = np.zeros(len(edges) + 1, dtype=np.int64)
+
+    @classmethod
+    def suiting(cls, block: NDArray[Any], edges: NDArray[np.float64]) -> "CompiledCells | None":
+        """Cells for scores like these; None if too many edges would share a cell with a score."""
+        sample = np.sort(block[:: max(1, len(block) // _SAMPLE)].astype(np.float64))
+        bins = np.searchsorted(edges, sample)
+        for low, _, scale in _spans(sample, int(_TAIL * len(sample)), _COMPILED_CELLS):
+            cells = cls(edges, low, scale)
+            if np.mean(bins - cells._starts[cells._cells_of(sample)]) <= _MOST_STEPS:
+                return cells
+        return None
+
+    def add(self, block: NDArray[Any], low: float, high: float) -> bool:
+        """Count float32 or float64 scores, if all lie in [low, high]; otherwise count none and return False."""
+        if not self._all_between(block, low, high):
+            return False
+        self._count(block, self._cells_of(block), self._starts, self._edges, self.counts)
+        return True
+
+    def _cells_of(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
+        cells = self._cells[: len(numbers)]
+        self._find(numbers, self._low, self._scale, self._last, cells)
+        return cells

@@ -1,0 +1,79 @@
+"""The loops for which numpy needs several passes, in the part of Python that Numba compiles (see `confide.compiled`).
+
+Every loop has a twin in numpy, with the same results bit for bit; tests compare the two. Indices are unsigned, because
+Numba would wrap negative ones.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def find_cells(scores: NDArray[Any], origin: float, scale: float, last: float, cells: NDArray[np.int32]) -> None:
+    """The cell of each score: moved, scaled, clipped to [0, last], cut off. Every step is monotone, also when rounded.
+
+    A NaN goes to cell 0.
+    """
+    for i in range(len(scores)):
+        place = (float(scores[i]) - origin) * scale
+        place = place if place > 0.0 else 0.0
+        place = place if place < last else last
+        cells[i] = np.int32(place)
+
+
+def count(
+    scores: NDArray[Any],
+    cells: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    edges: NDArray[np.float64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add scores to the counts of bins (edges[j-1], edges[j]]; the last edge is +inf.
+
+    `starts[cell]` is how many edges lie in lower cells, hence below every score of this one.
+    """
+    for i in range(len(scores)):
+        score = float(scores[i])
+        j = np.uint64(starts[np.uint64(cells[i])])
+        while score > edges[j]:
+            j += np.uint64(1)
+        counts[j] += 1
+
+
+def all_between(scores: NDArray[Any], low: float, high: float) -> bool:
+    """Whether all scores lie in [low, high]; NaN does not."""
+    fine: Any = True
+    for i in range(len(scores)):
+        fine &= (scores[i] >= low) & (scores[i] <= high)
+    return bool(fine)
+
+
+def at_least(numbers: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> bool:
+    """`mask` becomes numbers >= cut; returns whether all numbers lie in [0, 1]."""
+    fine: Any = True
+    for i in range(len(numbers)):
+        mask[i] = numbers[i] >= cut
+        fine &= (numbers[i] >= 0) & (numbers[i] <= 1)
+    return bool(fine)
+
+
+def residuals(predictions: NDArray[Any], targets: NDArray[Any], out: NDArray[np.float64]) -> bool:
+    """`out` becomes |target - prediction| in float64; returns whether all of both are finite."""
+    fine: Any = True
+    for i in range(len(out)):
+        prediction, target = float(predictions[i]), float(targets[i])
+        out[i] = abs(target - prediction)
+        fine &= (abs(prediction) < np.inf) & (abs(target) < np.inf)
+    return bool(fine)
+
+
+def ends(predictions: NDArray[Any], reach: float, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> bool:
+    """`lower` and `upper` become prediction -+ reach in float64; returns whether all predictions are finite."""
+    fine: Any = True
+    for i in range(len(lower)):
+        prediction = float(predictions[i])
+        lower[i] = prediction - reach
+        upper[i] = prediction + reach
+        fine &= abs(prediction) < np.inf
+    return bool(fine)

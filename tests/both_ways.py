@@ -1,0 +1,16 @@
+"""A fixture that runs every test of a module twice: with numpy alone, and with the loops compiled by Numba."""
+
+import pytest
+
+import confide.compiled
+
+
+@pytest.fixture(scope="module", autouse=True, params=["numpy", "numba"])
+def both_ways(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numba":
+            pytest.importorskip("numba", reason="the extra `speed` is not installed")
+            patch.setattr(confide.compiled, "_WORTH_LOADING", 0)
+        else:
+            patch.setattr(confide.compiled, "_loads", lambda: False)
+        yield request.param

@@ -1,0 +1,111 @@
+"""The compiled loops: used where there is Numba and enough to do, and equal to what Python and numpy compute."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import confide.compiled
+from confide import Candidates, loops
+from confide.cells import CompiledCells
+from confide.compiled import machine_code, worth_compiling
+
+SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 0.1, 0.5, 1.0, np.nextafter(1.0, 2.0), 1e300, -1e300, np.inf, -np.inf, np.nan]
+
+
+@pytest.fixture(params=["python", "numba"])
+def compile_or_not(request):
+    if request.param == "python":
+        return lambda loop: loop
+    pytest.importorskip("numba", reason="the extra `speed` is not installed")
+    return machine_code
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_loops_equal_numpy(compile_or_not, dtype):
+    with np.errstate(over="ignore"):
+        x = np.array(SPECIAL * 3, dtype)
+    y = np.array(SPECIAL, np.float64).repeat(3)
+    wide = x.astype(np.float64)
+    finite = np.isfinite(wide) & np.isfinite(y)
+
+    with np.errstate(all="ignore"):
+        cells = np.empty(len(x), np.int32)
+        compile_or_not(loops.find_cells)(x, -0.5, 7.25, 9.0, cells)
+        place = np.nan_to_num(np.clip((wide + 0.5) * 7.25, 0, 9), nan=0)
+        assert cells.tolist() == place.astype(np.int32).tolist()
+
+        between = compile_or_not(loops.all_between)
+        for low, high in ((0.0, 1.0), (-np.inf, np.inf), (0.0, np.inf)):
+            for i in range(len(x)):
+                assert between(x[i : i + 1], low, high) is bool(low <= x[i] <= high)
+                assert between(x[:i], low, high) is bool(np.all((low <= x[:i]) & (x[:i] <= high)))
+
+        mask = np.empty(len(x), bool)
+        for cut in x:
+            assert compile_or_not(loops.at_least)(x, cut, mask) is False
+            assert np.array_equal(mask, x >= cut)
+        unit = x[(x >= 0) & (x <= 1)]
+        assert compile_or_not(loops.at_least)(unit, x.dtype.type(0.5), mask[: len(unit)]) is True
+
+        out, lower, upper = np.empty((3, len(x)))
+        assert compile_or_not(loops.residuals)(x, y, out) is False
+        assert np.array_equal(out, np.abs(y - wide), equal_nan=True)
+        assert compile_or_not(loops.residuals)(x[finite], y[finite], out[finite]) is True
+        assert compile_or_not(loops.ends)(x, 1.25, lower, upper) is False
+        assert np.array_equal(lower, wide - 1.25, equal_nan=True)
+        assert np.array_equal(upper, wide + 1.25, equal_nan=True)
+        fine = x[np.isfinite(x)]
+        assert compile_or_not(loops.ends)(fine, 1.25, lower[: len(fine)], upper[: len(fine)]) is True
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "candidates", [Candidates.unit(1000), Candidates.unit(300, "logit"), Candidates.sinh(), Candidates.of([0.25])]
+)
+def test_most_scores_are_counted_by_machine_code(dtype, candidates):
+    pytest.importorskip("numba", reason="the extra `speed` is not installed")
+    rng = np.random.default_rng(0)
+    for scores in (rng.random(2**15), np.abs(rng.normal(size=2**15)), rng.standard_cauchy(2**15)):
+        block = scores.astype(dtype)
+        cells = CompiledCells.suiting(block, candidates.edges)
+        if cells is None:
+            continue  # a Cauchy distribution over one cell: counted by sorting
+        assert cells.add(block, -np.inf, np.inf)
+        at_or_below = np.searchsorted(np.sort(block.astype(np.float64)), candidates.edges, side="right")
+        assert cells.counts.cumsum()[:-1].tolist() == at_or_below.tolist()
+        assert not cells.add(np.append(block, dtype(np.nan)), -np.inf, np.inf)
+        assert cells.counts.sum() == len(block)
+    assert CompiledCells.suiting(rng.random(2**15).astype(dtype), candidates.edges) is not None
+
+
+def test_cells_that_do_not_suit():
+    """Scores that differ in their last digits only, or by many orders of magnitude, are not worth cells."""
+    pytest.importorskip("numba", reason="the extra `speed` is not installed")
+    edges = Candidates.geometric().edges
+    assert CompiledCells.suiting(np.ones(2**15), edges) is None
+    assert CompiledCells.suiting(np.full(2**15, np.nan), edges) is None
+    assert CompiledCells.suiting(np.full(2**15, np.inf), edges) is None
+    assert CompiledCells.suiting(np.exp(np.random.default_rng(0).normal(size=2**15) * 50), edges) is None
+
+
+def test_when_machine_code_is_used(monkeypatch):
+    monkeypatch.setattr(confide.compiled, "_loads", lambda: True)
+    assert worth_compiling(2**24)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    assert not worth_compiling(2**24 - 1)
+    monkeypatch.setitem(sys.modules, "numba", object())
+    assert worth_compiling(1)
+    monkeypatch.setattr(confide.compiled, "_loads", lambda: False)
+    assert not worth_compiling(2**24)
+
+
+def test_a_numba_that_does_not_load_is_as_good_as_none(tmp_path):
+    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs another NumPy')")
+    program = (
+        "import numpy as np, confide\n"
+        "scores = np.zeros(2**24, np.float32)\n"
+        "assert confide.ScoreHistogram.from_scores(scores, confide.Candidates.of([0.0])).counts[0] == 2**24\n"
+    )
+    subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(tmp_path)}, check=True)
