@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.both_ways import with_numpy_alone
+
 THREADS = 2
 
 
@@ -89,6 +91,9 @@ def scores(path: Path, rounds: int) -> None:
             "DuckDB count, sum, max": lambda: reference.execute(query).fetchall(),
             "histogram, 1000 candidates": lambda: score_histogram(table, Scored("score", "lac")),
             "histogram, 4800 candidates": lambda: score_histogram(table, Scored("score")),
+            "histogram, 1000 candidates, without Numba": with_numpy_alone(
+                lambda: score_histogram(table, Scored("score", "lac"))
+            ),
         }
         report(measured, rounds)
 

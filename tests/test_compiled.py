@@ -42,6 +42,11 @@ def test_loops_equal_numpy(compile_or_not, dtype):
                 assert between(x[i : i + 1], low, high) is bool(low <= x[i] <= high)
                 assert between(x[:i], low, high) is bool(np.all((low <= x[:i]) & (x[:i] <= high)))
 
+        table, labels, own = np.stack([x, x[::-1]], axis=1), np.arange(len(x)) % 2, np.empty(len(x))
+        assert compile_or_not(loops.gather)(table, labels, own) is False
+        assert np.array_equal(own, 1 - np.where(labels, wide[::-1], wide), equal_nan=True)
+        assert compile_or_not(loops.gather)(np.clip(np.nan_to_num(table), 0, 1), labels, own) is True
+
         mask = np.empty(len(x), bool)
         for cut in x:
             assert compile_or_not(loops.at_least)(x, cut, mask) is False

@@ -49,6 +49,16 @@ def all_between(scores: NDArray[Any], low: float, high: float) -> bool:
     return bool(fine)
 
 
+def gather(probabilities: NDArray[Any], labels: NDArray[np.int64], out: NDArray[np.float64]) -> bool:
+    """`out` becomes 1 - the probability of each row's label; returns whether all of these lie in [0, 1]."""
+    fine: Any = True
+    for i in range(len(labels)):
+        own = probabilities[i, np.uint64(labels[i])]
+        out[i] = 1.0 - float(own)
+        fine &= (own >= 0) & (own <= 1)
+    return bool(fine)
+
+
 def at_least(numbers: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> bool:
     """`mask` becomes numbers >= cut; returns whether all numbers lie in [0, 1]."""
     fine: Any = True

@@ -1,0 +1,32 @@
+"""The same call with and without Numba, in one process."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+import confide.compiled
+
+NUMBA = find_spec("numba") is not None
+if NUMBA:
+    import numba  # noqa: F401  from here on the compiled loops serve calls of any size
+
+
+@contextmanager
+def numpy_alone():
+    """Calls in this context do as if there were no Numba."""
+    kept = confide.compiled._loads
+    confide.compiled._loads = lambda: False
+    try:
+        yield
+    finally:
+        confide.compiled._loads = kept
+
+
+def with_numpy_alone(call: Callable[[], object]) -> Callable[[], object]:
+    """A call that does without Numba."""
+
+    def alone() -> object:
+        with numpy_alone():
+            return call()
+
+    return alone
