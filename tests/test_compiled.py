@@ -97,20 +97,22 @@ def test_cells_that_do_not_suit():
 
 def test_when_machine_code_is_used(monkeypatch):
     monkeypatch.setattr(confide.compiled, "_loads", lambda: True)
-    assert worth_compiling(2**24)
+    assert worth_compiling(2**28)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert not worth_compiling(2**24 - 1)
+    assert not worth_compiling(2**28 - 1)
     monkeypatch.setitem(sys.modules, "numba", object())
     assert worth_compiling(1)
     monkeypatch.setattr(confide.compiled, "_loads", lambda: False)
-    assert not worth_compiling(2**24)
+    assert not worth_compiling(2**28)
 
 
 def test_a_numba_that_does_not_load_is_as_good_as_none(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs another NumPy')")
     program = (
-        "import numpy as np, confide\n"
-        "scores = np.zeros(2**24, np.float32)\n"
-        "assert confide.ScoreHistogram.from_scores(scores, confide.Candidates.of([0.0])).counts[0] == 2**24\n"
+        "import numpy as np, confide, confide.compiled\n"
+        "confide.compiled._WORTH_LOADING = 2**20\n"
+        "scores = np.zeros(2**20, np.float32)\n"
+        "assert confide.ScoreHistogram.from_scores(scores, confide.Candidates.of([0.0])).counts[0] == 2**20\n"
+        "assert not confide.compiled.worth_compiling(2**20)\n"
     )
     subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(tmp_path)}, check=True)

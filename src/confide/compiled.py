@@ -1,7 +1,7 @@
 """Numba, where it is installed (`pip install "confide[speed]"`): the loops of `confide.loops` as machine code.
 
-Results are the same without it, bit for bit. Loading it takes half a second, so a process loads it at the first call
-on 2**24 entries or more; after that, or after `import numba`, smaller calls use it too.
+Results are the same without it, bit for bit. Loading it takes about a second, so a process does that for itself only
+where 2**28 entries are to be counted; a program that makes many calls says `import numba` once.
 """
 
 import sys
@@ -15,7 +15,7 @@ import numpy as np
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_WORTH_LOADING = 2**24
+_WORTH_LOADING = 2**28
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 """The types of numbers that loops are compiled for."""
