@@ -107,7 +107,9 @@ def test_full_database(path, monkeypatch):
 def test_read_only_file(path):
     """As an ordinary user, for whom file permissions hold: it can be read, and not charged."""
     folder = Path(tempfile.mkdtemp())
-    as_nobody = CHARGE.replace("try:", "import os\nif os.geteuid() == 0:\n    os.setuid(65534)\ntry:", 1)
+    # What is imported late is imported before: the interpreter may lie where an ordinary user cannot read.
+    dropped = "import os, urllib.parse\nif os.geteuid() == 0:\n    os.setuid(65534)\ntry:"
+    as_nobody = CHARGE.replace("try:", dropped, 1)
     try:
         copy = folder / "budget.db"
         shutil.copy(path, copy)
@@ -115,6 +117,7 @@ def test_read_only_file(path):
             copy.chmod(0o444)
             folder.chmod(mode)
             done = subprocess.run([sys.executable, "-c", as_nobody, str(copy), "1"], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
             message, entries = done.stdout.splitlines()
             assert "read-only" in message or "cannot be opened" in message
             assert int(entries) == 5

@@ -135,7 +135,7 @@ def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
     by_size[100, 1] = 0
     found = of_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
     text = cal.report(evaluation=found)
-    drawn = data_of(text)["evaluation"]
+    (drawn,) = data_of(text)["evaluation"]["blocks"]
     assert len(drawn["classes"]) == len(drawn["frequent"]) == 30
     assert drawn["classes"][0]["name"] == "class 17"
     assert len(drawn["sizes"]) == k
@@ -170,7 +170,7 @@ def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
     text = release_page(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
     assert HOSTILE not in text
     assert "<img" not in text
-    assert data_of(text)["evaluation"]["classes"][0]["name"] in {part.name for part in found.classes}
+    assert data_of(text)["evaluation"]["blocks"][0]["classes"][0]["name"] in {part.name for part in found.classes}
     assert text.count("<script") == 6
 
 
@@ -201,7 +201,7 @@ def test_an_evaluation_of_another_calibration_is_refused():
         other.report(evaluation=found)
     with pytest.raises(confide.InputTypeError, match="evaluation must be"):
         other.report(evaluation=3)
-    with pytest.raises(confide.InputError, match="calibrations of one threshold"):
+    with pytest.raises(confide.InputError, match="names another; evaluate again"):
         release_page(several()["levels"], evaluation=found)
 
 

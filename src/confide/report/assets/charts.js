@@ -74,17 +74,20 @@ const Charts = {
     }));
   },
 
-  // Shares with their intervals, one row each.
+  // Shares with their intervals, one row each; points that are promised something of their own have their own mark.
   intervals(figure, points, promised, label) {
+    const own = points.every((d) => d.promised !== undefined);
+    const line = { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" };
+    const least = own ? Math.min(...points.map((d) => d.promised)) : promised;
     const names = points.map((d, i) => i);
     const room = Math.max(...points.map((d) => Format.short(d.name).length));
     Charts.show(figure, label, (width) => ({
       height: 52 + 20 * points.length,
       marginLeft: Math.min(0.4 * width, 14 + 7 * room), marginRight: 24, marginTop: 10, marginBottom: 36,
-      x: { domain: [Math.min(promised, ...points.map((d) => d.low)), 1], nice: true, tickFormat: Format.tick, ticks: 4, grid: true, label: null },
+      x: { domain: [Math.min(least, ...points.map((d) => d.low)), 1], nice: true, tickFormat: Format.tick, ticks: 4, grid: true, label: null },
       y: { domain: names, tickFormat: (i) => Format.short(points[i].name), tickSize: 0, label: null, type: "band" },
       marks: [
-        Plot.ruleX([promised], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
+        own ? Plot.tickX(names, { x: (i) => points[i].promised, y: (i) => i, ...line }) : Plot.ruleX([promised], line),
         Plot.ruleY(names, { y: (i) => i, x1: (i) => points[i].low, x2: (i) => points[i].high, stroke: "var(--accent)", strokeWidth: 2 }),
         Plot.dot(names, { y: (i) => i, x: (i) => points[i].value, r: 4, fill: "var(--accent)" }),
       ],
