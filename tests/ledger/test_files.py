@@ -126,6 +126,14 @@ def test_read_only_file(path):
         shutil.rmtree(folder)
 
 
+def test_a_log_that_another_process_removes_is_no_log(path, monkeypatch):
+    """SQLite removes the log beside a database when the last connection closes, at any moment."""
+    plain = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda one, **more: one.name.endswith("-wal") or plain(one, **more))
+    assert not plain(path.with_name(path.name + "-wal"))
+    assert len(Ledger(path).account("patients").entries) == 5
+
+
 def test_missing_ledger_and_folder(tmp_path):
     with pytest.raises(LedgerError, match="No such file"):
         Ledger(tmp_path / "none.db", create=False)
