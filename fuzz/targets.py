@@ -14,6 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,16 +25,24 @@ import confide
 from confide import federated
 from confide.cli.candidates import parse_candidates
 from confide.errors import ConfideError
+from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, read_evaluation
 from confide.federated.aggregate import read_answer
 from confide.federated.envelope import digest as message_digest
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
 from confide.federated.plan_json import plan_fields, read_plan
+from confide.federated.report import SiloReport
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
 from confide.ledger.state import replay
 from confide.ledger.store import Store
+from confide.metrics import coverage_from_counts
 from confide.rationals import exact_level
+from confide.release import Release, parts_of, read_release
+from confide.report.measured import charts, measured
+from confide.report.promise import headline
+from confide.report.reading import example
+from confide.report.silos import report_row
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
@@ -74,7 +83,7 @@ class Source:
         """One of the listed values, a small integer, any float, or a text of the remaining bytes."""
         kind = self.byte() % 5
         if kind <= 1:
-            return VALUES[self.below(len(VALUES))]
+            return deepcopy(VALUES[self.below(len(VALUES))])  # lists and objects are changed later
         if kind == 2:
             return self.below(2000)
         if kind == 3:
@@ -354,6 +363,125 @@ def federated_text(data: bytes) -> None:
             one_line(error)
 
 
+@cache
+def evaluated() -> tuple[tuple[Release, Any], ...]:
+    """Releases, and the JSON of what was found on labelled records: one threshold, levels, groups, classes, sides."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([4, 2, 1], size=600)
+    y = (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
+    scores, ward = confide.lac_score(p, y), np.array(["north", "south"])[rng.integers(0, 2, 600)]
+    width, target = np.tile([-1.0, 1.0], (600, 1)), rng.normal(size=600)
+    one = confide.calibrate(scores, 0.1, 2.0, score="lac")
+    levels = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=4.0, score="lac")
+    groups = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, score="lac")
+    classes = confide.calibrate_groups(scores, y, [0, 1, 2], 0.3, 8.0, by="class", score="lac")
+    sides = confide.calibrate_sides(width, target, 0.2, 4.0)
+    found: list[tuple[Release, Any]] = [
+        (one, of_sets(one, p, y, examples=2)),
+        (levels, of_sets(levels, p, y, examples=2)),
+        (groups, of_sets(groups, p, y, groups=ward, examples=2)),
+        (classes, of_sets(classes, p, y)),
+        (sides, of_intervals(sides, width, target)),
+        (levels, of_scores(levels, scores)),
+    ]
+    return tuple((release, json.loads(one.to_json())) for release, one in found)
+
+
+@cache
+def several() -> tuple[Any, ...]:
+    """Valid releases of several thresholds, as JSON values."""
+    rng = np.random.default_rng(0)
+    p = rng.random((400, 4))
+    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0, u=rng)
+    releases = [*(release for release, _ in evaluated()[1:5]), risk]
+    return tuple(json.loads(release.to_json()) for release in releases)
+
+
+def evaluation_text(data: bytes) -> None:
+    """`read_evaluation` on arbitrary text."""
+    _read_evaluation(data.decode("utf-8", "surrogateescape"), evaluated()[0][0])
+
+
+def evaluation_fields(data: bytes) -> None:
+    """`read_evaluation`, and what a page says of it, on valid evaluations with changed fields."""
+    source = Source(data)
+    release, document = evaluated()[source.below(len(evaluated()))]
+    _read_evaluation(json.dumps(change(document, source)), release)
+
+
+def _read_evaluation(text: str, release: Release) -> None:
+    try:
+        read = read_evaluation(text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    for one in [read] if isinstance(read, Evaluation) else read.levels.values():
+        assert 0 <= one.coverage.low <= one.coverage.value <= one.coverage.high <= 1
+        for part in (*one.classes, *one.sizes, *one.groups):
+            assert 0 <= part.coverage.low <= part.coverage.high <= 1
+    assert read_evaluation(read.to_json()) == read
+    shown = json.dumps([measured(read, release), charts(read)], allow_nan=False, ensure_ascii=False)
+    assert shown.encode()
+
+
+def release_text(data: bytes) -> None:
+    """`read_release` on arbitrary text."""
+    _read_several(data.decode("utf-8", "surrogateescape"))
+
+
+def release_fields(data: bytes) -> None:
+    """`read_release` on valid releases of several thresholds with changed fields and right checksums, part by part."""
+    source = Source(data)
+    document = change(several()[source.below(len(several()))], source)
+    _read_several(json.dumps(_signed_parts(document)))
+
+
+def _signed_parts(document: Any) -> Any:
+    parts = document.get("parts") if isinstance(document, dict) else None
+    for part in parts if isinstance(parts, list) else []:
+        if isinstance(part, dict) and isinstance(part.get("calibration"), dict):
+            part["calibration"] = _signed(part["calibration"])
+    return _signed(document)
+
+
+def _signed(document: dict[str, Any]) -> dict[str, Any]:
+    document.pop("sha256", None)
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return {**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}
+
+
+def _read_several(text: str) -> None:
+    try:
+        read = read_release(text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert read.privacy.epsilon >= 0
+    assert all(0 <= part.guarantee.coverage <= 1 for part in parts_of(read).values())
+    assert read_release(read.to_json()) == read
+    assert str(read).encode()
+    assert headline(read)
+    assert example(read) is None or example(read).answer
+
+
+def silo_report(data: bytes) -> None:
+    """`SiloReport.from_json` on a valid one with changed fields and a right checksum."""
+    document = change(json.loads(SiloReport("north", coverage_from_counts(90, 100), 1.0).to_json()), Source(data))
+    document.pop("sha256", None)
+    try:
+        signed = json.dumps({**document, "sha256": message_digest(document)})
+    except (ValueError, TypeError):  # what has no canonical JSON cannot be signed
+        return
+    try:
+        read = SiloReport.from_json(signed)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert 0 <= read.estimate.low <= read.estimate.high <= 1
+    assert SiloReport.from_json(read.to_json()) == read
+    assert report_row(read)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
@@ -369,6 +497,11 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         federated_plan,
         federated_answer,
         federated_calibration,
+        evaluation_text,
+        evaluation_fields,
+        release_text,
+        release_fields,
+        silo_report,
     )
 }
 
@@ -381,6 +514,10 @@ def seeds(name: str) -> list[bytes]:
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
     }
+    if name == "evaluation_text":
+        texts[name] = [json.dumps(document) for _, document in evaluated()]
+    if name == "release_text":
+        texts[name] = [json.dumps(document) for document in several()]
     if name == "federated_text":
         team = federation()
         texts[name] = [team.plan, team.answers[0], team.released, team.silos[0].public().to_json()]
@@ -400,5 +537,10 @@ RUNS = {
     "federated_plan": 30_000,
     "federated_answer": 30_000,
     "federated_calibration": 10_000,
+    "evaluation_text": 200_000,
+    "evaluation_fields": 100_000,
+    "release_text": 50_000,
+    "release_fields": 30_000,
+    "silo_report": 50_000,
 }
 """How often `make fuzz` runs each: more than a million times in total."""
