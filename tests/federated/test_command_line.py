@@ -157,6 +157,8 @@ def test_a_silos_own_report_from_its_table_to_the_page(files, capsys, method):
     assert f"has {1 if private else 3} left of its limit" in capsys.readouterr().err
     assert SiloReport.load(files / "north-report.json") == made
     assert report(files, "north", "--force", "--dataset", "new patients", epsilon=3.5) == 0
+    assert report(files, "north", "--force", "--dataset", "newer patients", epsilon=4.5) != 0
+    assert "4" in capsys.readouterr().err
     page = files / "page.html"
     shown = run("report", files / "released.json", "--silo-report", files / "north-report.json", "--out", page)
     assert shown == 0
