@@ -12,9 +12,8 @@ import os
 import sqlite3
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,32 +24,26 @@ import confide
 from confide import federated
 from confide.cli.candidates import parse_candidates
 from confide.errors import ConfideError
-from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, read_evaluation
 from confide.federated.aggregate import read_answer
 from confide.federated.envelope import digest as message_digest
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
 from confide.federated.plan_json import plan_fields, read_plan
-from confide.federated.report import SiloReport
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
 from confide.ledger.state import replay
 from confide.ledger.store import Store
-from confide.metrics import coverage_from_counts
 from confide.rationals import exact_level
-from confide.release import Release, parts_of, read_release
-from confide.report.measured import charts, measured
-from confide.report.promise import headline
-from confide.report.reading import example
-from confide.report.silos import report_row
-
-VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
-    "", "+inf", "nan", "1/10", "9/10", "1/3", "0/1", "1/0", "999999/1000000", "1e-6", "-1/2", "1" * 50, "a" * 300,
-    "unit", "geometric", "sinh", "anything", "of", "slopes", "pps", "none", "exponential", "permute_and_flip",
-    "add_remove", "replace_one", "marginal", "\x00", "\ud800", [], {}, [1], {"a": 1},
-)  # fmt: skip
-"""Values that fields are set to."""
+from fuzz.release_targets import (
+    evaluated,
+    evaluation_fields,
+    evaluation_text,
+    release_fields,
+    release_text,
+    several,
+    silo_report,
+)
+from fuzz.source import Source, change, one_line
 
 
 class Federation(NamedTuple):
@@ -61,62 +54,6 @@ class Federation(NamedTuple):
     plan: str
     answers: list[str]
     released: str
-
-
-class Source:
-    """Choices drawn from the fuzzer's bytes, zeros when they run out."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
-
-    def byte(self) -> int:
-        """The next byte."""
-        value = self._data[self._at] if self._at < len(self._data) else 0
-        self._at += 1
-        return value
-
-    def below(self, most: int) -> int:
-        """An integer in [0, most)."""
-        return (self.byte() << 8 | self.byte()) % most
-
-    def number(self) -> Any:
-        """One of the listed values, a small integer, any float, or a text of the remaining bytes."""
-        kind = self.byte() % 5
-        if kind <= 1:
-            return deepcopy(VALUES[self.below(len(VALUES))])  # lists and objects are changed later
-        if kind == 2:
-            return self.below(2000)
-        if kind == 3:
-            value = float(np.frombuffer(bytes(self.byte() for _ in range(8)), dtype=np.float64)[0])
-            return value if math.isfinite(value) else 0.25
-        return bytes(self.byte() for _ in range(self.byte() % 24)).decode("latin-1")
-
-
-def change(document: Any, source: Source) -> Any:
-    """A copy of a JSON document with one to three of its fields set, removed or added."""
-    copy = json.loads(json.dumps(document))
-    for _ in range(1 + source.byte() % 3):
-        paths = list(_paths(copy, ()))
-        path = paths[source.below(len(paths))]
-        place = copy
-        for key in path[:-1]:
-            place = place[key]
-        action = source.byte() % 8
-        if action == 0 and isinstance(place, dict):
-            del place[path[-1]]
-        elif action == 1 and isinstance(place, dict):
-            place[str(source.number())[:40]] = source.number()
-        else:
-            place[path[-1]] = source.number()
-    return copy
-
-
-def _paths(document: Any, prefix: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    items = document.items() if isinstance(document, dict) else enumerate(document)
-    for key, value in items:
-        yield (*prefix, key)
-        if isinstance(value, dict | list):
-            yield from _paths(value, (*prefix, key))
 
 
 @cache
@@ -136,12 +73,6 @@ def calibrations() -> tuple[Any, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return tuple(json.loads(confide.calibrate(scores, 0.1, **one).to_json()) for one in options)
-
-
-def one_line(error: ConfideError) -> None:
-    """An error is one line of moderate length."""
-    assert "\n" not in str(error), "an error of several lines"
-    assert len(str(error)) < 2000, "an error of many characters"
 
 
 def calibration_text(data: bytes) -> None:
@@ -361,125 +292,6 @@ def federated_text(data: bytes) -> None:
             read(text)
         except ConfideError as error:
             one_line(error)
-
-
-@cache
-def evaluated() -> tuple[tuple[Release, Any], ...]:
-    """Releases, and the JSON of what was found on labelled records: one threshold, levels, groups, classes, sides."""
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([4, 2, 1], size=600)
-    y = (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
-    scores, ward = confide.lac_score(p, y), np.array(["north", "south"])[rng.integers(0, 2, 600)]
-    width, target = np.tile([-1.0, 1.0], (600, 1)), rng.normal(size=600)
-    one = confide.calibrate(scores, 0.1, 2.0, score="lac")
-    levels = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=4.0, score="lac")
-    groups = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, score="lac")
-    classes = confide.calibrate_groups(scores, y, [0, 1, 2], 0.3, 8.0, by="class", score="lac")
-    sides = confide.calibrate_sides(width, target, 0.2, 4.0)
-    found: list[tuple[Release, Any]] = [
-        (one, of_sets(one, p, y, examples=2)),
-        (levels, of_sets(levels, p, y, examples=2)),
-        (groups, of_sets(groups, p, y, groups=ward, examples=2)),
-        (classes, of_sets(classes, p, y)),
-        (sides, of_intervals(sides, width, target)),
-        (levels, of_scores(levels, scores)),
-    ]
-    return tuple((release, json.loads(one.to_json())) for release, one in found)
-
-
-@cache
-def several() -> tuple[Any, ...]:
-    """Valid releases of several thresholds, as JSON values."""
-    rng = np.random.default_rng(0)
-    p = rng.random((400, 4))
-    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0, u=rng)
-    releases = [*(release for release, _ in evaluated()[1:5]), risk]
-    return tuple(json.loads(release.to_json()) for release in releases)
-
-
-def evaluation_text(data: bytes) -> None:
-    """`read_evaluation` on arbitrary text."""
-    _read_evaluation(data.decode("utf-8", "surrogateescape"), evaluated()[0][0])
-
-
-def evaluation_fields(data: bytes) -> None:
-    """`read_evaluation`, and what a page says of it, on valid evaluations with changed fields."""
-    source = Source(data)
-    release, document = evaluated()[source.below(len(evaluated()))]
-    _read_evaluation(json.dumps(change(document, source)), release)
-
-
-def _read_evaluation(text: str, release: Release) -> None:
-    try:
-        read = read_evaluation(text)
-    except ConfideError as error:
-        one_line(error)
-        return
-    for one in [read] if isinstance(read, Evaluation) else read.levels.values():
-        assert 0 <= one.coverage.low <= one.coverage.value <= one.coverage.high <= 1
-        for part in (*one.classes, *one.sizes, *one.groups):
-            assert 0 <= part.coverage.low <= part.coverage.high <= 1
-    assert read_evaluation(read.to_json()) == read
-    shown = json.dumps([measured(read, release), charts(read)], allow_nan=False, ensure_ascii=False)
-    assert shown.encode()
-
-
-def release_text(data: bytes) -> None:
-    """`read_release` on arbitrary text."""
-    _read_several(data.decode("utf-8", "surrogateescape"))
-
-
-def release_fields(data: bytes) -> None:
-    """`read_release` on valid releases of several thresholds with changed fields and right checksums, part by part."""
-    source = Source(data)
-    document = change(several()[source.below(len(several()))], source)
-    _read_several(json.dumps(_signed_parts(document)))
-
-
-def _signed_parts(document: Any) -> Any:
-    parts = document.get("parts") if isinstance(document, dict) else None
-    for part in parts if isinstance(parts, list) else []:
-        if isinstance(part, dict) and isinstance(part.get("calibration"), dict):
-            part["calibration"] = _signed(part["calibration"])
-    return _signed(document)
-
-
-def _signed(document: dict[str, Any]) -> dict[str, Any]:
-    document.pop("sha256", None)
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return {**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}
-
-
-def _read_several(text: str) -> None:
-    try:
-        read = read_release(text)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert read.privacy.epsilon >= 0
-    assert all(0 <= part.guarantee.coverage <= 1 for part in parts_of(read).values())
-    assert read_release(read.to_json()) == read
-    assert str(read).encode()
-    assert headline(read)
-    assert example(read) is None or example(read).answer
-
-
-def silo_report(data: bytes) -> None:
-    """`SiloReport.from_json` on a valid one with changed fields and a right checksum."""
-    document = change(json.loads(SiloReport("north", coverage_from_counts(90, 100), 1.0).to_json()), Source(data))
-    document.pop("sha256", None)
-    try:
-        signed = json.dumps({**document, "sha256": message_digest(document)})
-    except (ValueError, TypeError):  # what has no canonical JSON cannot be signed
-        return
-    try:
-        read = SiloReport.from_json(signed)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert 0 <= read.estimate.low <= read.estimate.high <= 1
-    assert SiloReport.from_json(read.to_json()) == read
-    assert report_row(read)
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

@@ -4,6 +4,7 @@ An evaluation names the release that it belongs to by its SHA-256, keeps counts,
 it is read.
 """
 
+from confide.evaluation.counts import fingerprint, of_counts
 from confide.evaluation.found import (
     CONFIDENCE,
     MOST_EXAMPLES,
@@ -11,8 +12,6 @@ from confide.evaluation.found import (
     LevelEvaluation,
     Part,
     Shown,
-    fingerprint,
-    of_counts,
 )
 from confide.evaluation.intervals import of_intervals, of_scores
 from confide.evaluation.reading import load_evaluation, read_evaluation

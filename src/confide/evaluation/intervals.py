@@ -9,16 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.calibration import Calibration
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.found import (
-    CONFIDENCE,
-    SIDES,
-    Evaluation,
-    LevelEvaluation,
-    Part,
-    fingerprint,
-    kind_of,
-    promised,
-)
+from confide.evaluation.counts import fingerprint, kind_of, promised
+from confide.evaluation.found import CONFIDENCE, SIDES, Evaluation, LevelEvaluation, Part
 from confide.metrics import coverage_from_counts
 from confide.multiple import GroupCalibration, LevelCalibration, SidesCalibration, positions_of
 from confide.release import Release

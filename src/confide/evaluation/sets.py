@@ -9,16 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_labels, as_probabilities, as_uniforms, class_names
 from confide.calibration import Calibration
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.found import (
-    MOST_EXAMPLES,
-    Evaluation,
-    LevelEvaluation,
-    Part,
-    Shown,
-    class_keys,
-    fingerprint,
-    of_counts,
-)
+from confide.evaluation.counts import class_keys, fingerprint, of_counts
+from confide.evaluation.found import MOST_EXAMPLES, Evaluation, LevelEvaluation, Part, Shown
 from confide.multiple import GroupCalibration, LevelCalibration, positions_of
 from confide.release import Release, parts_of
 from confide.scores.classification import Uniforms

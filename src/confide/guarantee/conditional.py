@@ -78,7 +78,6 @@ def private_offset(
     The smallest one on a grid of n is found first; a margin of 1/25 binomial standard deviation at n_typical, or of
     1/1000 of the miscoverage if that is more, then pays for checking the n between in blocks.
     """
-
     n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
     step = _step(int(n[0]), float(level), slope)
 

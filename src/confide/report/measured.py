@@ -4,7 +4,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.evaluation import Evaluation, LevelEvaluation, Part, Shown, fingerprint
-from confide.evaluation.found import kind_of
+from confide.evaluation.counts import kind_of
 from confide.metrics import CoverageEstimate
 from confide.multiple import LevelCalibration
 from confide.release import Release
