@@ -39,6 +39,16 @@ def of_intervals(
     groups
         For thresholds per group: the group of each record, shape (n,).
 
+    Returns
+    -------
+    Evaluation or LevelEvaluation
+        The latter for several levels.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the release makes no intervals, or an argument does not fit it.
+
     Examples
     --------
     >>> import confide
@@ -67,6 +77,16 @@ def of_scores(release: Release, scores: ArrayLike, *, groups: ArrayLike | None =
         Shape (n,), of labelled records.
     groups
         For thresholds per group or class: the group, or the true class, of each record, shape (n,).
+
+    Returns
+    -------
+    Evaluation or LevelEvaluation
+        The latter for several levels.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a score is NaN, or an argument does not fit the release.
 
     Examples
     --------

@@ -43,6 +43,11 @@ def of_sets(
     examples
         How many records to keep as they are, at most 1000; the first ones.
 
+    Returns
+    -------
+    Evaluation or LevelEvaluation
+        The latter for several levels.
+
     Raises
     ------
     InputError, InputTypeError
