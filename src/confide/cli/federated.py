@@ -263,8 +263,9 @@ def report(
 
     Example:
 
-      confide federated report records.csv --score-column s --calibration released.json --silo north \
-        --epsilon 0.5 --ledger north.db --budget 4 --out north-report.json
+      confide federated report records.csv --score-column s \
+        --calibration released.json --silo north --epsilon 0.5 \
+        --ledger north.db --budget 4 --out north-report.json
     """
     from confide.federated.calibration import FederatedCalibration
     from confide.federated.report import coverage_in_silo
