@@ -207,3 +207,19 @@ def test_an_infinite_threshold_needs_no_report(files, capsys):
     assert Calibration.load(files / "released.json").threshold == np.inf
     assert report(files, "north") == 3
     assert "covers everything; there is nothing to estimate" in capsys.readouterr().err
+
+
+def test_a_number_of_records_that_is_secret_stays_so(files, capsys):
+    for name in ("north", "south", "east"):
+        for suffix in ("key", "json"):
+            (files / f"{name}.{suffix}").unlink()
+        keys = ["--keys", files / f"{name}.key", "--public", files / f"{name}.json"]
+        assert run("federated", "keygen", name, *keys) == 0
+    assert make_plan(files, "--epsilon", 2) == 0
+    for name in ("north", "south", "east"):
+        assert answer(files, name) == 0
+    assert aggregate(files, "north", "south", "east") == 0
+    assert report(files, "north") == 3
+    assert "keeps the number of records of 'calibration records' secret" in capsys.readouterr().err
+    assert not (files / "north-report.json").exists()
+    assert report(files, "north", "--dataset", "new patients") == 0

@@ -156,8 +156,13 @@ def coverage_in_silo(
     if state is None:
         noisy = int(count())
     else:
-        from confide.ledger import Cost
+        from confide.ledger import Cost, Ledger
 
+        if Ledger(state.path).relation(state.dataset) == "add_remove":
+            raise InputError(
+                f"the ledger keeps the number of records of {state.dataset!r} secret, and a report makes it public; "
+                "report on other records, under another data set's name"
+            )
         asked = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
         noisy = int(state.release(Cost(loss, "replace_one", "coverage report"), asked, count, budget))
     return SiloReport(name, _interval(noisy, n, noise_scale(loss, 1), error), loss)
