@@ -139,7 +139,8 @@ def coverage_in_silo(
     BudgetError
         If the silo's ledger or the budget does not allow it.
     InputError
-        If the threshold is not among the candidates of a histogram, or there are no records.
+        If the threshold is not among the candidates of a histogram, there are no records, or the ledger keeps their
+        number secret.
 
     Examples
     --------
