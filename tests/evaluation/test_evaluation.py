@@ -1,5 +1,6 @@
 """Evaluations: what is counted is what the sets and intervals say, and what is read adds up."""
 
+import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -147,11 +148,9 @@ def test_widths_by_group_and_infinite_ones():
         [2 * released[0].threshold, 2 * released[1].threshold]
     )
     assert found.groups[0].mean_width > 2 * found.groups[1].mean_width
-    with pytest.warns(confide.CoverageWarning):
-        few = confide.calibrate_groups(
-            np.arange(2000.0), np.arange(2000) < 3, [True, False], 0.1, 1.0, score="absolute_residual"
-        )
-    wide = of_intervals(few, np.zeros(4), np.zeros(4), groups=[True, False, False, True])
+    parts = {0: dataclasses.replace(released[0], threshold=math.inf), 1: released[1]}
+    wide = of_intervals(dataclasses.replace(released, parts=parts), np.zeros(4), np.zeros(4), groups=[0, 1, 1, 0])
+    assert [part.mean_width for part in wide.groups] == [math.inf, pytest.approx(2 * released[1].threshold)]
     assert wide.mean_width == math.inf
     assert '"mean_width": "+inf"' in wide.to_json()
     assert read_evaluation(wide.to_json()) == wide
