@@ -164,7 +164,9 @@ def test_risk_by_critical_thresholds():
     scores = confide.risk.false_negative_thresholds(p, truth, u=rng)
     found = of_scores(released, scores)
     loss = confide.risk.false_negative_rate(confide.risk.predict_labels(p, released), truth).mean()
-    assert 1 - found.coverage.high <= loss <= 1 - found.coverage.low
+    wide = confide.coverage(scores <= released.threshold, 1 - 1e-6)  # another draw of u, at a level for tests
+    assert wide.value == found.coverage.value
+    assert 1 - wide.high <= loss <= 1 - wide.low
     with pytest.raises(InputTypeError, match="sets of classes"):
         of_sets(released, p, np.zeros(4000, int))
     with pytest.raises(InputTypeError, match="for intervals"):
@@ -212,7 +214,8 @@ CHANGES = [
     ("levels", ("levels", 0, "surprise"), 3, "unknown field"),
     ("levels", ("levels", 0, "examples"), [], "cannot be used: levels must be"),
     ("levels", ("levels", 0, "sizes", 0, "name"), "one", "by numbers"),
-    ("levels", ("levels", 0, "sizes", 0, "members"), 7, "do not"),
+    ("levels", ("levels", 0, "sizes", 0, "members"), 7, "labels in its sets do not add up"),
+    ("levels", ("levels", 0, "sizes", 0, "name"), "9", "do not have their size"),
     ("levels", ("levels", 0, "classes"), None, "without classes"),
     ("levels", ("levels", 0, "sizes"), None, "labels in sets"),
     ("levels", ("levels",), [], "cannot be used: levels must be"),

@@ -215,7 +215,7 @@ def test_a_number_of_records_that_is_secret_stays_so(files, capsys):
             (files / f"{name}.{suffix}").unlink()
         keys = ["--keys", files / f"{name}.key", "--public", files / f"{name}.json"]
         assert run("federated", "keygen", name, *keys) == 0
-    assert make_plan(files, "--epsilon", 2) == 0
+    assert make_plan(files, "--epsilon", 3.5) == 0
     for name in ("north", "south", "east"):
         assert answer(files, name) == 0
     assert aggregate(files, "north", "south", "east") == 0
