@@ -5,6 +5,7 @@ from importlib.util import find_spec
 NEEDS = {
     "src/confide/torch.py": ("torch", "array_api_compat"),
     "src/confide/array_api.py": ("array_api_compat",),
+    "src/confide/ledger/accountants.py": ("dp_accounting",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }
 

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -34,14 +34,16 @@ from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released
 from confide.ledger.state import replay
 from confide.ledger.store import Store
 from confide.rationals import exact_level
-
-VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
-    "", "+inf", "nan", "1/10", "9/10", "1/3", "0/1", "1/0", "999999/1000000", "1e-6", "-1/2", "1" * 50, "a" * 300,
-    "unit", "geometric", "sinh", "anything", "of", "slopes", "pps", "none", "exponential", "permute_and_flip",
-    "add_remove", "replace_one", "marginal", "\x00", "\ud800", [], {}, [1], {"a": 1},
-)  # fmt: skip
-"""Values that fields are set to."""
+from fuzz.release_targets import (
+    evaluated,
+    evaluation_fields,
+    evaluation_text,
+    release_fields,
+    release_text,
+    several,
+    silo_report,
+)
+from fuzz.source import Source, change, one_line
 
 
 class Federation(NamedTuple):
@@ -52,62 +54,6 @@ class Federation(NamedTuple):
     plan: str
     answers: list[str]
     released: str
-
-
-class Source:
-    """Choices drawn from the fuzzer's bytes, zeros when they run out."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
-
-    def byte(self) -> int:
-        """The next byte."""
-        value = self._data[self._at] if self._at < len(self._data) else 0
-        self._at += 1
-        return value
-
-    def below(self, most: int) -> int:
-        """An integer in [0, most)."""
-        return (self.byte() << 8 | self.byte()) % most
-
-    def number(self) -> Any:
-        """One of the listed values, a small integer, any float, or a text of the remaining bytes."""
-        kind = self.byte() % 5
-        if kind <= 1:
-            return VALUES[self.below(len(VALUES))]
-        if kind == 2:
-            return self.below(2000)
-        if kind == 3:
-            value = float(np.frombuffer(bytes(self.byte() for _ in range(8)), dtype=np.float64)[0])
-            return value if math.isfinite(value) else 0.25
-        return bytes(self.byte() for _ in range(self.byte() % 24)).decode("latin-1")
-
-
-def change(document: Any, source: Source) -> Any:
-    """A copy of a JSON document with one to three of its fields set, removed or added."""
-    copy = json.loads(json.dumps(document))
-    for _ in range(1 + source.byte() % 3):
-        paths = list(_paths(copy, ()))
-        path = paths[source.below(len(paths))]
-        place = copy
-        for key in path[:-1]:
-            place = place[key]
-        action = source.byte() % 8
-        if action == 0 and isinstance(place, dict):
-            del place[path[-1]]
-        elif action == 1 and isinstance(place, dict):
-            place[str(source.number())[:40]] = source.number()
-        else:
-            place[path[-1]] = source.number()
-    return copy
-
-
-def _paths(document: Any, prefix: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    items = document.items() if isinstance(document, dict) else enumerate(document)
-    for key, value in items:
-        yield (*prefix, key)
-        if isinstance(value, dict | list):
-            yield from _paths(value, (*prefix, key))
 
 
 @cache
@@ -127,12 +73,6 @@ def calibrations() -> tuple[Any, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return tuple(json.loads(confide.calibrate(scores, 0.1, **one).to_json()) for one in options)
-
-
-def one_line(error: ConfideError) -> None:
-    """An error is one line of moderate length."""
-    assert "\n" not in str(error), "an error of several lines"
-    assert len(str(error)) < 2000, "an error of many characters"
 
 
 def calibration_text(data: bytes) -> None:
@@ -369,6 +309,11 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         federated_plan,
         federated_answer,
         federated_calibration,
+        evaluation_text,
+        evaluation_fields,
+        release_text,
+        release_fields,
+        silo_report,
     )
 }
 
@@ -381,6 +326,10 @@ def seeds(name: str) -> list[bytes]:
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
     }
+    if name == "evaluation_text":
+        texts[name] = [json.dumps(document) for _, document in evaluated()]
+    if name == "release_text":
+        texts[name] = [json.dumps(document) for document in several()]
     if name == "federated_text":
         team = federation()
         texts[name] = [team.plan, team.answers[0], team.released, team.silos[0].public().to_json()]
@@ -400,5 +349,10 @@ RUNS = {
     "federated_plan": 30_000,
     "federated_answer": 30_000,
     "federated_calibration": 10_000,
+    "evaluation_text": 200_000,
+    "evaluation_fields": 100_000,
+    "release_text": 50_000,
+    "release_fields": 30_000,
+    "silo_report": 50_000,
 }
 """How often `make fuzz` runs each: more than a million times in total."""

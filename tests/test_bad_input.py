@@ -26,7 +26,8 @@ that occur nowhere else, and none of them appears in any message, in the chain o
 terminal. Files and folders are named as `FILE`.
 
 Parsers of outside data are fuzzed besides: `make fuzz` runs more than a million coverage-guided executions of
-`fuzz/targets.py` (calibrations, ledger records, ledger databases, levels, candidates).
+`fuzz/targets.py` (releases, evaluations, messages of federations, reports of silos, ledger records,
+ledger databases, levels, candidates).
 """
 
 HERE = {

@@ -82,17 +82,28 @@ def test_packages_hold_what_they_should(built):
 
 
 @pytest.mark.long
-def test_wheel_in_an_empty_environment_runs_the_demo(built, tmp_path):
-    """Needs a package index."""
+def test_wheel_in_an_empty_environment_works_from_an_empty_folder(built, tmp_path):
+    """Needs a package index. Nothing of the source is in reach: neither the folder nor the environment has it."""
     wheel = next(path for name, path in built.items() if name.endswith(".whl"))
-    venv.create(tmp_path / "empty", with_pip=True)
-    programs = tmp_path / "empty" / "bin"
+    venv.create(tmp_path / "environment", with_pip=True)
+    programs, folder = tmp_path / "environment" / "bin", tmp_path / "empty"
+    folder.mkdir()
     subprocess.run([programs / "python", "-m", "pip", "install", "-q", wheel], check=True, capture_output=True)
-    done = subprocess.run(
-        [programs / "confide", "demo", "--out", tmp_path / "demo"], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "demo").is_dir()
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+    def run(*command):
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=plain)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    where = run(programs / "python", "-c", "import confide; print(confide.__version__, confide.__file__)").split()
+    assert where[0] == PROJECT["version"]
+    assert Path(where[1]).is_relative_to(tmp_path / "environment")
+    assert "calibrate" in run(programs / "confide", "--help")
+    assert "calibrate" in run(programs / "python", "-m", "confide", "--help")
+    run(programs / "confide", "demo", "--out", "demo")
+    assert {path.name for path in (folder / "demo").iterdir()} >= {"calibration.json", "report.html"}
+    assert "promise" in run(programs / "confide", "show", "demo/calibration.json")
 
 
 @pytest.mark.long

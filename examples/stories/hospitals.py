@@ -31,8 +31,8 @@ from confide.federated.report import coverage_in_silo, own_calibration, shrunk_t
 
 ROOT = next(folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "experiments").is_dir())
 sys.path.insert(0, str(ROOT))
-from experiments.federated.hospitals import NAMES, read  # noqa: E402
-from experiments.federated.problems import folder as data_folder  # noqa: E402
+from experiments.federated.data import folder as data_folder  # noqa: E402
+from experiments.federated.heart import NAMES, read  # noqa: E402
 
 if not (data_folder() / "uci_heart").is_dir():
     sys.exit(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from experiments.cache import cached
 from experiments.federated import exact, page, problems, settings
+from experiments.federated.data import folder
 from experiments.federated.study import rows_of, run
 
 HERE = Path("docs/experiments/federated")
@@ -29,7 +30,7 @@ def all_studies() -> list[Study]:
     """The synthetic study, and those of the data sets that are there."""
     studies = [Study("synthetic, quantile forest", problems.synthetic, settings.SYNTHETIC)]
     for name, (file, target) in problems.FILES.items():
-        path = problems.folder() / file
+        path = folder() / file
         if path.exists():
             shapes = settings.SMALL if name == "concrete" else settings.LARGE
             for model in settings.MODELS:
@@ -66,7 +67,7 @@ def main() -> None:
         studies, parts = all_studies(), [settings.HEAD, exact.table()]
         exact.figure(options.out / "exact.png")
         parts.append("![exact](exact.png)")
-        missing = [name for name, (file, _) in problems.FILES.items() if not (problems.folder() / file).exists()]
+        missing = [name for name, (file, _) in problems.FILES.items() if not (folder() / file).exists()]
         parts += [f"(`{name}` was left out: its file is not in the data folder.)" for name in missing]
     for study in studies:
         for m, n in study.shapes:

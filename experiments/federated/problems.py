@@ -1,6 +1,5 @@
 """Data to CQR scores: a model is trained on one part; studies draw from scores and interval widths of the rest."""
 
-import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,11 +24,6 @@ class Problem:
     scores: np.ndarray
     widths: np.ndarray
     reference: np.ndarray
-
-
-def folder() -> Path:
-    """Where the data sets are: the folder that CONFIDE_DATA names, or shared/data beside the project."""
-    return Path(os.environ.get("CONFIDE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def from_arrays(name: str, x, y, model: str, train: int, seed: int = 0) -> Problem:

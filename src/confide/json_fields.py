@@ -19,7 +19,8 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
     Parameters
     ----------
     text
-        JSON; no field twice in an object, no NaN or infinities, no number beyond the range of a float.
+        JSON; no field twice in an object, no NaN or infinities, no number beyond the range of a float, no half of a
+        surrogate pair, which no file could hold as text.
     integer_bits
         Integers of this many bits or more, apart from their sign, are refused.
 
@@ -63,6 +64,9 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
         content = json.loads(
             text, object_pairs_hook=no_repeats, parse_constant=no_constants, parse_int=bounded, parse_float=finite
         )
+        text.encode()
+        if "\\u" in text:  # else an escape could still write half of a pair
+            json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise ValueError("not a strict JSON object") from None
     if not isinstance(content, dict):

@@ -22,6 +22,8 @@ from confide.rationals import Level, exact_level
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from confide.evaluation import Evaluation, LevelEvaluation
+
 Kind = TypeVar("Kind", bound="_Several")
 
 
@@ -69,11 +71,18 @@ class _Several:
 
         return cls.from_json(read_text(Path(path)))
 
-    def report(self, path: "str | Path | None" = None, *, title: str | None = None, overwrite: bool = False) -> str:
+    def report(
+        self,
+        path: "str | Path | None" = None,
+        *,
+        title: str | None = None,
+        evaluation: "Evaluation | LevelEvaluation | str | Path | None" = None,
+        overwrite: bool = False,
+    ) -> str:
         """The release as one self-contained HTML page for people; see `Calibration.report`."""
         from confide.report.write import write_report
 
-        return write_report(self, path, title=title, overwrite=overwrite)  # type: ignore[arg-type]
+        return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_json, (self.to_json(),)

@@ -4,6 +4,8 @@ A score of each record and nothing else is brought to the processor's memory whi
 while predicting, large tensors stay on their device and only the sets come back, as tensors.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
@@ -30,7 +32,7 @@ def calibrate(
     score: str = "lac",
     candidates: Candidates | None = None,
     logits: bool = True,
-    device: "torch.device | str | None" = None,
+    device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
     progress: bool = True,
     **options: Any,

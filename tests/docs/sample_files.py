@@ -37,9 +37,9 @@ def engines(folder: Path) -> None:
 
 
 def silos(folder: Path) -> None:
-    """One CSV file of scores per hospital."""
+    """One CSV file of scores per hospital, and one of its new patients."""
     rng = np.random.default_rng(0)
-    for name in ("north", "south", "east"):
+    for name in ("north", "south", "east", "north-new"):
         csv.write_csv(pa.table({"score": rng.random(300)}), folder / f"{name}.csv")
 
 

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+import confide
 from confide.calibration import Calibration
 from confide.cli import main
 
@@ -121,3 +122,104 @@ def test_wrong_files_are_refused_by_name(files, capsys):
     assert make_plan(files, "--method", "fedcp-qq", "--force") == 0
     assert answer(files, "south", "--force") != 0
     assert "not-allowed" in capsys.readouterr().err
+
+
+def report(files, name, *options, epsilon=1.0, columns=("--score-column", "s")):
+    memory = ["--ledger", files / f"{name}.db", "--budget", 4, "--out", files / f"{name}-report.json"]
+    asked = ["--calibration", files / "released.json", "--silo", name, "--epsilon", epsilon]
+    return run("federated", "report", files / f"{name}.csv", *columns, *asked, *memory, *options)
+
+
+@pytest.mark.parametrize("method", ["private-qq", "fedcp-avg"])
+def test_a_silos_own_report_from_its_table_to_the_page(files, capsys, method):
+    from confide.federated.report import SiloReport
+    from confide.ledger import Ledger
+
+    private = method == "private-qq"
+    assert make_plan(files, "--method", method, *(("--epsilon", 2) if private else ())) == 0
+    for name in ("north", "south", "east"):
+        assert answer(files, name, *(() if private else ("--allow", method))) == 0
+    assert aggregate(files, "north", "south", "east") == 0
+    released = Calibration.load(files / "released.json")
+    assert report(files, "north") == 0
+    assert f"spent so far: {3 if private else 1} of 4" in capsys.readouterr().out
+    made = SiloReport.load(files / "north-report.json")
+    scores = np.loadtxt(files / "north.csv", skiprows=1)
+    covered = np.mean(scores <= released.threshold)
+    assert (made.silo, made.epsilon, made.estimate.n) == ("north", 1.0, 200)
+    assert abs(made.estimate.value - covered) <= 40 / 200  # discrete Laplace noise of scale 1: beyond with 1e-17
+    # Asked the same again, the same noise and no new cost; another epsilon is another release.
+    assert report(files, "north", "--force") == 0
+    assert SiloReport.load(files / "north-report.json") == made
+    spent = Ledger(files / "north.db").account("calibration records").spent().epsilon
+    assert spent == (3.0 if private else 1.0)
+    assert report(files, "north", "--force", epsilon=3.5) != 0
+    assert f"has {1 if private else 3} left of its limit" in capsys.readouterr().err
+    assert SiloReport.load(files / "north-report.json") == made
+    assert report(files, "north", "--force", "--dataset", "new patients", epsilon=3.5) == 0
+    assert report(files, "north", "--force", "--dataset", "newer patients", epsilon=4.5) != 0
+    assert "4" in capsys.readouterr().err
+    page = files / "page.html"
+    shown = run("report", files / "released.json", "--silo-report", files / "north-report.json", "--out", page)
+    assert shown == 0
+    assert "Coverage by silo" in page.read_text(encoding="utf-8")
+
+
+def test_reports_that_cannot_be_made_cost_nothing(files, capsys):
+    def refused(*arguments, **more):
+        capsys.readouterr()
+        assert report(files, *arguments, **more) == 3
+        assert not (files / "north.db").exists()
+        assert not (files / "north-report.json").exists()
+        return capsys.readouterr().err
+
+    assert make_plan(files, "--epsilon", 2) == 0
+    for name in ("south", "east", "north"):
+        assert answer(files, name) == 0
+    assert aggregate(files, "south", "east", "north") == 0
+    (files / "north.db").unlink()
+    for leftover in files.glob("north.db-*"):
+        leftover.unlink()
+    assert "one of the plan's silos, north, south, east; found 'west'" in refused("north", "--silo", "west")
+    assert "these columns give 'lac'" in refused("north", "--score", "lac")
+    assert "epsilon must" in refused("north", epsilon=-1)
+    good = (files / "released.json").read_text()
+    confide_calibration = confide.calibrate(np.linspace(0, 1, 1000), 0.1, 1.0)
+    (files / "released.json").write_text(confide_calibration.to_json())
+    assert "must be federated" in refused("north")
+    (files / "released.json").write_text(good)
+    with (files / "north.csv").open("a") as file:
+        file.write("nan\r\n")
+    assert "column 's' must hold a number" in refused("north")
+
+
+def test_an_infinite_threshold_needs_no_report(files, capsys):
+    assert (
+        make_plan(
+            files,
+            "--epsilon",
+            2,
+        )
+        == 0
+    )
+    assert answer(files, "north") == 0
+    assert aggregate(files, "north") == 0
+    assert Calibration.load(files / "released.json").threshold == np.inf
+    assert report(files, "north") == 3
+    assert "covers everything; there is nothing to estimate" in capsys.readouterr().err
+
+
+def test_a_number_of_records_that_is_secret_stays_so(files, capsys):
+    for name in ("north", "south", "east"):
+        for suffix in ("key", "json"):
+            (files / f"{name}.{suffix}").unlink()
+        keys = ["--keys", files / f"{name}.key", "--public", files / f"{name}.json"]
+        assert run("federated", "keygen", name, *keys) == 0
+    assert make_plan(files, "--epsilon", 3.5) == 0
+    for name in ("north", "south", "east"):
+        assert answer(files, name) == 0
+    assert aggregate(files, "north", "south", "east") == 0
+    assert report(files, "north") == 3
+    assert "keeps the number of records of 'calibration records' secret" in capsys.readouterr().err
+    assert not (files / "north-report.json").exists()
+    assert report(files, "north", "--dataset", "new patients") == 0

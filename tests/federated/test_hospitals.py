@@ -4,7 +4,6 @@ import csv
 import hashlib
 import json
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -14,39 +13,19 @@ from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.cli import main
 from confide.federated.report import coverage_in_silo, own_calibration, shrunk_threshold
-from confide.scores import lac_score
+from experiments.federated.heart import NAMES, split
 from tests.data import shared_data
 from tests.federated.helpers import Federation
 
-NAMES = ("cleveland", "hungarian", "switzerland", "va")
 METHODS = [("private-qq", ["--dropouts", 1]), ("secure-sum", [])]
-
-
-def read(name):
-    with shared_data(f"uci_heart/{name}.csv").open() as file:
-        rows = list(csv.reader(file))
-    rows = rows[1:] if any(c.isalpha() for c in rows[0][0]) else rows
-    table = np.array([[float(v) if v.strip() not in ("?", "") else np.nan for v in row] for row in rows])
-    return table[:, :-1], (table[:, -1] > 0).astype(int)
 
 
 @pytest.fixture(scope="module")
 def hospitals():
-    """A model from a third of the first two hospitals; scores of the rest of all four, to calibrate and to test."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    rng = np.random.default_rng(0)
-    parts = []
+    """Scores of all four hospitals, to calibrate and to test, of a model from a third of the first two."""
     for name in NAMES:
-        x, y = read(name)
-        order = rng.permutation(len(y))
-        third = len(y) // 3
-        parts.append([(x[i], y[i]) for i in (order[:third], order[third : 2 * third], order[2 * third :])])
-    x, y = (np.concatenate([part[0][i] for part in parts[:2]]) for i in (0, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = HistGradientBoostingClassifier(max_iter=60, max_depth=3, random_state=0).fit(x, y)
-        return [[lac_score(model.predict_proba(a), b) for a, b in part[1:]] for part in parts]
+        shared_data(f"uci_heart/{name}.csv")
+    return list(zip(*split(0), strict=True))
 
 
 @pytest.fixture

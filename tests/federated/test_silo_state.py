@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -191,7 +192,9 @@ def test_killed_between_charge_and_answer(three, step):
     name, when, spent, then = STEPS[step]
     plan = three.plan()
     three.answer(1, plan)  # loads everything before the fork
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child dies soon
+        child = os.fork()
     if child == 0:
         original = getattr(silo_state.SiloState, name)
 

@@ -12,7 +12,7 @@ import confide
 from confide.cli import main
 from confide.errors import ConfideError
 from confide.ledger import Cost, Group, compose
-from fuzz.targets import one_line
+from fuzz.source import one_line
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 2**70), st.floats(), st.text(max_size=12), st.binary(max_size=4),

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from fuzz.targets import RUNS, TARGETS
 
-SLOW = {"ledger_database": 40, "ledger_sealed": 40, "calibration_fields": 150}
+SLOW = {
+    "ledger_database": 40,
+    "ledger_sealed": 40,
+    "calibration_fields": 150,
+    "evaluation_fields": 150,
+    "release_fields": 100,
+}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from confide.privacy import PrivacyStatement
 from tests.exact import law
 
 ADD = "add_remove"
+needs_accountant = pytest.mark.skipif(
+    find_spec("dp_accounting") is None, reason="needs the extra 'accounting' (pip install dp-accounting)"
+)
 
 
 def hockey_stick(p, q, epsilon):
@@ -35,6 +39,7 @@ def exponential_pair(epsilon):
     )
 
 
+@needs_accountant
 @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), (0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])
 @pytest.mark.parametrize("dp_delta", [1e-9, 1e-6, 1e-3])
 def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
@@ -46,6 +51,7 @@ def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
         assert hockey_stick(p, q, bound.epsilon) <= bound.dp_delta + 1e-14, bound
 
 
+@needs_accountant
 def test_numerical_composition_is_nearly_exact():
     """The tightest bound is within 2 % of the optimum for 50 randomized responses."""
     epsilon, times, dp_delta = 0.5, 50, 1e-6
@@ -56,6 +62,7 @@ def test_numerical_composition_is_nearly_exact():
     assert best.epsilon < 0.85 * 25
 
 
+@needs_accountant
 @pytest.mark.parametrize("times", [2, 4, 6])
 @pytest.mark.parametrize("dp_delta", [1e-6, 1e-2])
 def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
@@ -69,6 +76,7 @@ def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
         assert hockey_stick(*reversed(many), bound.epsilon) <= bound.dp_delta + 1e-14
 
 
+@needs_accountant
 def test_mixed_releases_use_the_better_zcdp_of_the_exponential_ones():
     pure, exponential = Cost(0.5, ADD, "m"), Cost(0.5, ADD, "m", rho=0.5**2 / 8)
     mixed = compose([pure] * 25 + [exponential] * 25, 1e-6)

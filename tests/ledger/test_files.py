@@ -107,7 +107,9 @@ def test_full_database(path, monkeypatch):
 def test_read_only_file(path):
     """As an ordinary user, for whom file permissions hold: it can be read, and not charged."""
     folder = Path(tempfile.mkdtemp())
-    as_nobody = CHARGE.replace("try:", "import os\nif os.geteuid() == 0:\n    os.setuid(65534)\ntry:", 1)
+    # What is imported late is imported before: the interpreter may lie where an ordinary user cannot read.
+    dropped = "import os, urllib.parse\nif os.geteuid() == 0:\n    os.setuid(65534)\ntry:"
+    as_nobody = CHARGE.replace("try:", dropped, 1)
     try:
         copy = folder / "budget.db"
         shutil.copy(path, copy)
@@ -115,12 +117,21 @@ def test_read_only_file(path):
             copy.chmod(0o444)
             folder.chmod(mode)
             done = subprocess.run([sys.executable, "-c", as_nobody, str(copy), "1"], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
             message, entries = done.stdout.splitlines()
             assert "read-only" in message or "cannot be opened" in message
             assert int(entries) == 5
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
+
+
+def test_a_log_that_another_process_removes_is_no_log(path, monkeypatch):
+    """SQLite removes the log beside a database when the last connection closes, at any moment."""
+    plain = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda one, **more: one.name.endswith("-wal") or plain(one, **more))
+    assert not plain(path.with_name(path.name + "-wal"))
+    assert len(Ledger(path).account("patients").entries) == 5
 
 
 def test_missing_ledger_and_folder(tmp_path):

@@ -21,6 +21,7 @@ BOOK = "tests/ledger/test_book.py"
 FEDERATED = "tests/federated/test_coverage.py"
 SLOPES = "mechanisms/slopes.py"
 
+EVALUATION, SILO = "tests/evaluation/test_evaluation.py", "tests/federated/test_command_line.py"
 PEOPLE, EXACT = "tests/engines/test_people.py", "tests/engines/test_exactness.py"
 
 FAULTS = (
@@ -158,4 +159,25 @@ FAULTS = (
     Fault("sessions not remembered", "ledger/book.py",
           "if any(entry.token == token for account in accounts.values() for entry in account.entries):", "if False:",
           "tests/federated/test_silo_state.py::test_a_token_is_taken_once"),
+    Fault("budget not checked for a silo's report", "federated/silo_state.py", "cost, request, at_most=budget)",
+          "cost, request)", f"{SILO}::test_a_silos_own_report_from_its_table_to_the_page[private-qq]"),
+    Fault("a silo's covered records without noise", "federated/report.py",
+          "return str(covered + int(noise_share(1, noise_scale(loss, 1), 1)[0]))", "return str(covered)",
+          "tests/federated/test_silo_report.py::test_the_noise_has_its_law"),
+    Fault("repeated fields of a record accepted", "json_fields.py", "if len(content) != len(pairs):", "if False:",
+          "tests/ledger/test_events.py::test_other_lines_are_refused"),
+    Fault("sums of an evaluation not checked", "evaluation/reading.py",
+          "if sum(part.n for part in parts) != n or sum(part.covered for part in parts) != covered:", "if False:",
+          f"{EVALUATION}::test_contradictions_are_refused"),
+    Fault("sizes of an evaluation not checked", "evaluation/reading.py",
+          "if part.members != int(part.name) * part.n or", "if False or",
+          f"{EVALUATION}::test_contradictions_are_refused"),
+    Fault("covered records and labels of a group exchanged", "evaluation/sets.py",
+          "_count(self.group_counts, place, inside, sizes)", "_count(self.group_counts, place, sizes, inside)",
+          f"{EVALUATION}::test_groups_are_those_of_group_coverage"),
+    Fault("ends of intervals exchanged", "evaluation/intervals.py", "cells.count_sides(above, below)",
+          "cells.count_sides(below, above)", f"{EVALUATION}::test_sides_and_widths"),
+    Fault("evaluation of another release shown", "report/measured.py",
+          "if evaluation.calibration != fingerprint(release):", "if False:",
+          "tests/report/test_pages.py::test_an_evaluation_of_another_calibration_is_refused"),
 )  # fmt: skip

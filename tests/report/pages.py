@@ -3,12 +3,13 @@
 import warnings
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import confide
 from confide import federated
-from confide.evaluation import Evaluation, Shown, of_counts
+from confide.evaluation import Evaluation, LevelEvaluation, Shown, of_counts, of_intervals, of_sets
 from confide.federated.report import coverage_in_silo
 from confide.report.plan_page import plan_page
 from tests.federated.helpers import Federation
@@ -48,6 +49,34 @@ def evaluation(released: confide.Calibration, classes: tuple[str, ...] = HOSTILE
     return of_counts(released, classes, by_class, by_size, shown)
 
 
+WARDS = ("surgery", HOSTILE)
+
+
+@lru_cache
+def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, Evaluation | LevelEvaluation]]:
+    """Releases of several thresholds, each with what was found on other records."""
+    (p, y), (q, truth) = invented(), invented(3000, 1)
+    rng = np.random.default_rng(3)
+    wards, new = (tuple(WARDS[i] for i in rng.choice(2, n, p=[0.7, 0.3])) for n in (len(y), len(truth)))
+    scores = confide.lac_score(p, y)
+    levels = confide.calibrate_levels(scores, [0.2, 0.1, 0.05], epsilon=2.0, score="lac")
+    groups = confide.calibrate_groups(scores, wards, WARDS, 0.1, 1.0, score="lac")
+    each = confide.calibrate_groups(scores, y, range(4), 0.1, 1.0, by="class", score="lac")
+    width, targets = np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000)
+    sides = confide.calibrate_sides(width, targets, 0.1, 1.0)
+    residuals = np.abs(targets) * np.where(np.arange(4000) % 2, 1, 3)
+    lengths = confide.calibrate_groups(residuals, np.arange(4000) % 2, [0, 1], 0.1, 1.0, score="absolute_residual")
+    named = [classes[k] for k in truth]
+    fresh = rng.normal(size=2000)
+    return {
+        "levels": (levels, of_sets(levels, q, named, classes, examples=4)),
+        "groups": (groups, of_sets(groups, q, named, classes, groups=new, examples=4)),
+        "classes": (each, of_sets(each, q, truth, examples=2)),
+        "sides": (sides, of_intervals(sides, width[:2000], fresh)),
+        "lengths": (lengths, of_intervals(lengths, np.zeros(2000), fresh, groups=np.arange(2000) % 2)),
+    }
+
+
 def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, object]]:
     """Five silos, one of them absent; the answers, and three reports."""
     rng = np.random.default_rng(0)
@@ -75,4 +104,7 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
     residuals = np.abs(np.random.default_rng(2).normal(size=2000))
     length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
     keep("regression", length.report(title="Length of stay"))
+    for kind, title in (("levels", "Skin lesions at three levels"), ("groups", "Skin lesions, ward by ward")):
+        release, found = several(classes)[kind]
+        keep(kind, release.report(title=title, evaluation=found))
     return pages

@@ -16,8 +16,15 @@ from tests.report.browser import Opened, chromium, needs_chromium
 from tests.report.pages import HOSTILE, calibration, write_all
 
 pytestmark = needs_chromium
-KINDS = ("report", "plan", "federated", "regression")
-MORE = [("plan", "light"), ("federated", "dark"), ("regression", "light"), ("regression", "dark")]
+KINDS = ("report", "plan", "federated", "regression", "levels", "groups")
+MORE = [
+    ("plan", "light"),
+    ("federated", "dark"),
+    ("regression", "light"),
+    ("regression", "dark"),
+    ("levels", "light"),
+    ("groups", "dark"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +45,8 @@ def test_draws_without_a_complaint_and_asks_the_network_for_nothing(browser, pag
         assert opened.complaints == []
         assert opened.requests == []
         charts = opened.page.locator("svg.plot")
-        assert charts.count() == {"report": 6, "plan": 3, "federated": 5, "regression": 3}[kind]
+        count = {"report": 6, "plan": 3, "federated": 5, "regression": 3, "levels": 3 + 2 + 1 + 3 * 3, "groups": 3 + 4}
+        assert charts.count() == count[kind]
         for i in range(charts.count()):
             assert charts.nth(i).get_attribute("role") == "img"
             assert charts.nth(i).get_attribute("aria-label")
@@ -176,6 +184,8 @@ def test_sliders_and_everything_else_work_by_keyboard(browser, pages):
         ("report", "dark"),
         ("plan", "dark"),
         ("federated", "light"),
+        ("levels", "dark"),
+        ("groups", "light"),
         *(pytest.param(kind, scheme, marks=pytest.mark.long) for kind, scheme in MORE),
     ],
 )

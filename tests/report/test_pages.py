@@ -1,6 +1,7 @@
 """The pages as text: complete for everything that is released, small, closed to the outside, and free of data."""
 
 import base64
+import dataclasses
 import hashlib
 import html
 import json
@@ -13,12 +14,14 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import Evaluation, of_counts
+from confide.evaluation import Evaluation, LevelEvaluation, of_counts, of_intervals, of_scores
+from confide.evaluation.counts import fingerprint
 from confide.release import load_release, read_release
 from confide.report import grid, page
 from confide.report.plan_page import calibrate_command, plan_page
 from confide.report.release_page import release_page
 from tests.calibrations import OPTIONS, released
+from tests.report import pages
 from tests.report.pages import HOSTILE, calibration, evaluation, federation
 
 MOST_BYTES = 1_000_000
@@ -135,7 +138,7 @@ def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
     by_size[100, 1] = 0
     found = of_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
     text = cal.report(evaluation=found)
-    drawn = data_of(text)["evaluation"]
+    (drawn,) = data_of(text)["evaluation"]["blocks"]
     assert len(drawn["classes"]) == len(drawn["frequent"]) == 30
     assert drawn["classes"][0]["name"] == "class 17"
     assert len(drawn["sizes"]) == k
@@ -170,7 +173,7 @@ def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
     text = release_page(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
     assert HOSTILE not in text
     assert "<img" not in text
-    assert data_of(text)["evaluation"]["classes"][0]["name"] in {part.name for part in found.classes}
+    assert data_of(text)["evaluation"]["blocks"][0]["classes"][0]["name"] in {part.name for part in found.classes}
     assert text.count("<script") == 6
 
 
@@ -201,8 +204,81 @@ def test_an_evaluation_of_another_calibration_is_refused():
         other.report(evaluation=found)
     with pytest.raises(confide.InputTypeError, match="evaluation must be"):
         other.report(evaluation=3)
-    with pytest.raises(confide.InputError, match="calibrations of one threshold"):
+    with pytest.raises(confide.InputError, match="names another; evaluate again"):
         release_page(several()["levels"], evaluation=found)
+
+
+@pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
+def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
+    release, found = pages.several()[kind]
+    text = release.report(evaluation=found)
+    assert HOSTILE not in text
+    drawn, words = data_of(text)["evaluation"], words_of(text)
+    single = isinstance(found, Evaluation)
+    blocks = [found] if single else list(found.levels.values())
+    assert len(drawn["blocks"]) == len(blocks)
+    assert [one["promised"] for one in drawn["levels"]] == ([] if single else [one.promised for one in blocks])
+    for block, one in zip(drawn["blocks"], blocks, strict=True):
+        for points, parts in ((block["groups"], one.groups), (block["classes"], one.classes)):
+            by_name = {part.name: part for part in parts}
+            assert len(points) == len(parts)
+            for point in points:
+                part = by_name[point["name"]]
+                c = part.coverage
+                assert (point["value"], point["low"], point["high"]) == tuple(
+                    round(x, 6) for x in (c.value, c.low, c.high)
+                )
+                assert point.get("promised") == part.promised
+                assert f"{part.n:,} {c.value:.3f} {c.low:.3f} {c.high:.3f}" in words
+        assert (one.by is None) == ("Upright: what is promised for each of them" not in words)
+    assert "Not private. The numbers of this section" in words
+    assert words.count("contains the truth") + words.count("misses the truth") == sum(len(b.examples) for b in blocks)
+    assert "None" not in words
+
+
+def test_many_levels_and_groups_are_drawn_in_part():
+    scores, names = np.linspace(0, 1, 6000), [f"ward {i}" for i in range(60)]
+    levels = confide.calibrate_levels(scores, [Fraction(k, 20) for k in range(1, 9)], epsilon=20.0, score="lac")
+    found = of_scores(levels, scores)
+    text = levels.report(evaluation=found)
+    assert len(data_of(text)["evaluation"]["levels"]) == 8
+    assert len(data_of(text)["evaluation"]["blocks"]) == 6
+    assert "2 more levels are in the evaluation file" in words_of(text)
+    place = np.arange(6000) % 60
+    groups = confide.calibrate_groups(scores, [names[i] for i in place], names, 0.2, 5.0, score="lac")
+    measured = of_scores(groups, scores, groups=[names[i] for i in place])
+    drawn = data_of(groups.report(evaluation=measured))["evaluation"]["blocks"][0]["groups"]
+    assert len(drawn) == 30
+    worst = min(part.coverage.value for part in measured.groups)
+    assert drawn[0]["value"] == round(worst, 6)
+    assert "The 30 least covered of 60 groups" in words_of(groups.report(evaluation=measured))
+
+
+def test_an_evaluation_must_have_the_parts_of_its_release():
+    """One that was altered by hand to name another release, or other parts, is refused."""
+    kinds = pages.several()
+    for kind, (release, _) in kinds.items():
+        for other, (_, found) in kinds.items():
+            changed = dataclasses.replace(found, calibration=fingerprint(release))
+            if other == kind:
+                release.report(evaluation=changed)
+            elif {kind, other} != {"groups", "lengths"}:
+                with pytest.raises(confide.InputError, match="evaluate again"):
+                    release.report(evaluation=changed)
+    levels, found = kinds["levels"]
+    fewer = LevelEvaluation(found.calibration, dict(list(found.levels.items())[:2]))
+    with pytest.raises(confide.InputError, match="must be of the levels"):
+        levels.report(evaluation=fewer)
+
+
+def test_a_loss_is_shown_as_a_loss():
+    released = several()["risk"]
+    found = of_scores(released, np.linspace(0, 1, 1000))
+    words = words_of(released.report(evaluation=found))
+    assert f"Loss “false_negative_rate”, estimated {1 - found.coverage.value:.4g} (95 % interval" in words
+    sides, quantiles = several()["sides"], np.tile([-1.0, 1.0], (50, 1))
+    text = sides.report(evaluation=of_intervals(sides, quantiles, np.zeros(50)))
+    assert "Coverage by end of the interval" in words_of(text)
 
 
 def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():

@@ -6,14 +6,18 @@ from typing import Annotated
 import click
 import typer
 
-from confide.calibration import Calibration
 from confide.cli import options as o
-from confide.cli.columns import Classified, Columns, Regressed, Scored
-from confide.cli.output import check_output, emit, number, say, table
+from confide.cli.columns import Classified, Columns, Regressed, Scored, split
+from confide.cli.evaluated import evaluated
+from confide.cli.output import check_output, emit, say
 from confide.cli.progress import progress_bar
-from confide.evaluation import MOST_EXAMPLES, Evaluation
+from confide.evaluation import MOST_EXAMPLES, Evaluation, LevelEvaluation
 from confide.files import write_text
-from confide.tables.evaluate import of_intervals, of_scores, of_sets
+from confide.multiple import GroupCalibration, SidesCalibration
+from confide.release import Release, load_release, parts_of
+from confide.scores.kinds import score_kind
+from confide.tables import choose
+from confide.tables.evaluate import GroupColumn, of_intervals, of_scores, of_sets
 from confide.tables.parts import Label, Number
 from confide.tables.scan import Progress
 from confide.tables.source import Table, open_table
@@ -25,6 +29,16 @@ Output = Annotated[
         metavar="FILE",
         rich_help_panel="Output",
         help="Also write what was found as JSON, for `confide report --evaluation FILE`.",
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--group-column",
+        metavar="COLUMN",
+        rich_help_panel="Columns",
+        help="For thresholds per group: the group of each record. With --score-column and thresholds per class: the "
+        "true class.",
     ),
 ]
 Examples = Annotated[
@@ -49,6 +63,7 @@ def evaluate(
     prediction: o.Prediction = None,
     target: o.Target = None,
     score_column: o.ScoreColumn = None,
+    group_column: Groups = None,
     out: Output = None,
     examples: Examples = 0,
     force: o.Force = False,
@@ -57,8 +72,11 @@ def evaluate(
     r"""Measure coverage and set size on records with known truth.
 
     TABLE is a Parquet, CSV, Arrow or Feather file of records that were not
-    used for calibration. The numbers are computed from it without noise: they
-    are not private. Share them only if you may speak of these records.
+    used for calibration. The calibration may also be a release of several
+    thresholds: of each level, group or side coverage is measured. For
+    quantiles, --prediction names two columns, LOWER,UPPER. The numbers are
+    computed from the file without noise: they are not private. Share them only
+    if you may speak of these records.
 
     Example:
 
@@ -71,37 +89,64 @@ def evaluate(
         raise click.UsageError("--examples needs --out and --probabilities")
     if out is not None:
         check_output(out, force=force)
-    released = Calibration.load(calibration)
-    columns.check_fits(released, calibration)
+    released = load_release(calibration)
+    quantiles = _check(columns, released, calibration, group_column)
     with open_table(file) as source, progress_bar("evaluating", source.row_count) as progress:
-        found = _evaluate(source, columns, released, progress, examples)
+        found = _evaluate(source, columns, quantiles, released, group_column, progress, examples)
     if out is not None:
         write_text(out, found.to_json(), overwrite=force)
     if as_json:
         emit(found.fields())
         return
-    shown = {
-        "mean_size": "classes per set, on average",
-        "singletons": "sets with one class",
-        "empty": "sets without any",
-        "mean_width": "width of intervals, on average",
-    }
-    rows = [("coverage", str(found.coverage)), ("promise", str(released.guarantee))]
-    shares = ("singletons", "empty")
-    sizes = ((name, getattr(found, name)) for name in shown)
-    rows += [(shown[name], f"{100 * v:.1f} %" if name in shares else number(v)) for name, v in sizes if v is not None]
-    say(table(rows))
+    say(evaluated(found, released))
     if out is not None:
         say(f"saved: {out}")
     say("These numbers come straight from the file: they are not private.")
 
 
-def _evaluate(source: Table, columns: Columns, released: Calibration, progress: Progress, examples: int) -> Evaluation:
+def _check(columns: Columns, released: Release, path: Path, group_column: str | None) -> bool:
+    """Refuse options that do not fit the release; whether it needs two quantiles for every record."""
+    parts = parts_of(released).values()
+    families = {score_kind(part.score).family for part in parts}
+    quantiles = columns.task == "regression" and families <= {"cqr", "cqr_low", "cqr_high"}
+    if quantiles and len(split(columns.prediction or "")) != 2:
+        raise click.UsageError("--prediction needs two columns, LOWER,UPPER: the calibration was made for quantiles")
+    if columns.task == "score" and isinstance(released, SidesCalibration):
+        raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
+    if not quantiles:
+        for part in parts:
+            columns.check_fits(part, path)
+    own = isinstance(released, GroupCalibration) and (released.by == "group" or columns.task == "score")
+    if own and group_column is None and columns.task is not None:
+        what = "true class" if isinstance(released, GroupCalibration) and released.by == "class" else "group"
+        raise click.UsageError(f"--group-column is missing, the column of each record's {what}")
+    if group_column is not None and not own:
+        raise click.UsageError("--group-column belongs to calibrations with one threshold per group")
+    return quantiles
+
+
+def _evaluate(
+    source: Table,
+    columns: Columns,
+    quantiles: bool,
+    released: Release,
+    group_column: str | None,
+    progress: Progress,
+    examples: int,
+) -> Evaluation | LevelEvaluation:
+    groups = None
+    if group_column is not None:
+        assert isinstance(released, GroupCalibration)
+        groups = GroupColumn.of(source, group_column, released)
+    if quantiles:
+        lower, upper = (choose.number(source, name) for name in split(columns.prediction or ""))
+        truth = choose.number(source, columns.target or "")
+        return of_intervals((lower, upper), truth, released, progress, groups=groups)
     match columns.open(source):
         case Scored(column):
-            return of_scores(column, released, progress)
+            return of_scores(column, released, progress, groups=groups)
         case Classified(probabilities, Label() as label):
-            return of_sets(probabilities, label, released, progress, examples=examples)
+            return of_sets(probabilities, label, released, progress, groups=groups, examples=examples)
         case Regressed(prediction, Number() as target):
-            return of_intervals(prediction, target, released, progress)
+            return of_intervals((prediction,), target, released, progress, groups=groups)
     raise AssertionError  # check_truth has refused the rest

@@ -1,4 +1,4 @@
-"""`confide federated keygen | plan | answer | aggregate`: silos that exchange small signed files."""
+"""`confide federated keygen | plan | answer | aggregate | report`: silos that exchange small signed files."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import click
 import typer
 
+from confide.candidates import Candidates
+from confide.checks import privacy_loss
 from confide.cli import options as o
 from confide.cli.calibrate import _count
 from confide.cli.candidates import parse_candidates
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="federated",
     help="Calibrate across silos that never pool their data, by small signed files.\n\n"
-    "Everybody: keygen. The coordinator: plan, then aggregate. Every silo: answer. Only the private keys and the "
-    "ledger stay secret.",
+    "Everybody: keygen. The coordinator: plan, then aggregate. Every silo: answer, and if it likes report. Only the "
+    "private keys and the ledger stay secret.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -34,6 +36,11 @@ app = typer.Typer(
 Keys = Annotated[Path, typer.Option("--keys", metavar="FILE", help="Private keys, written by keygen.")]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The signed plan.")]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the result.")]
+LedgerFile = Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
+Budget = Annotated[
+    float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
+]
+Dataset = Annotated[str, typer.Option(help="The name of these records in the ledger.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 MethodOption = Annotated[str, typer.Option("--method", click_type=click.Choice(METHODS), help="How to calibrate.")]
 
@@ -140,12 +147,10 @@ def answer(
     plan: PlanFile,
     keys: Keys,
     coordinator: Annotated[Path, typer.Option(metavar="FILE", help="The coordinator's public file, checked by you.")],
-    ledger: Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")],
-    budget: Annotated[
-        float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
-    ],
+    ledger: LedgerFile,
+    budget: Budget,
     out: Out,
-    dataset: Annotated[str, typer.Option(help="The name of these records in the ledger.")] = RECORDS,
+    dataset: Dataset = RECORDS,
     peer: Annotated[
         list[Path] | None, typer.Option("--peer", metavar="FILE", help="secure-sum: public file of another silo.")
     ] = None,
@@ -226,3 +231,66 @@ def aggregate(
     if released.threshold == float("inf"):
         warn("the threshold is +inf: every label is in every set; more silos have to answer")
     say(f"{released}\nsaved: {out}")
+
+
+@app.command()
+def report(
+    file: o.File,
+    *,
+    calibration: Annotated[Path, typer.Option(metavar="FILE", help="What aggregate wrote.")],
+    silo: Annotated[str, typer.Option(metavar="NAME", help="This silo's name in the plan.")],
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Privacy loss that the report may cost.")],
+    ledger: LedgerFile,
+    budget: Budget,
+    out: Out,
+    dataset: Dataset = RECORDS,
+    probabilities: o.Probabilities = None,
+    label: o.Label = None,
+    classes: o.Classes = None,
+    prediction: o.Prediction = None,
+    target: o.Target = None,
+    score_column: o.ScoreColumn = None,
+    score: o.Score = None,
+    force: Force = False,
+) -> None:
+    r"""Say how well the common threshold covers in this silo, privately.
+
+    Counts this silo's covered records with noise, after charging its ledger.
+    The file may be sent around: `confide report --silo-report FILE` shows it.
+    The number of records becomes public. On records that did not take part in
+    the calibration the interval holds exactly; name them with --dataset.
+    For a threshold of the silo's own: `confide calibrate`.
+
+    Example:
+
+      confide federated report records.csv --score-column s \
+        --calibration released.json --silo north --epsilon 0.5 \
+        --ledger north.db --budget 4 --out north-report.json
+    """
+    from confide.federated.calibration import FederatedCalibration
+    from confide.federated.report import coverage_in_silo
+    from confide.federated.silo_state import SiloState
+    from confide.release import load_release
+
+    columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
+    columns.check_truth()
+    privacy_loss("epsilon", epsilon)
+    check_output(out, force=force)
+    released = load_release(calibration)
+    if not isinstance(released, FederatedCalibration):
+        raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
+    known = [one.name for one in released.plan.silos]
+    if silo not in known:
+        raise InputError(f"--silo must be one of the plan's silos, {', '.join(known[:10])}; found {silo!r}")
+    if columns.score_name != released.score:
+        raise InputError(
+            f"the threshold is for the score {released.score!r}; these columns give {columns.score_name!r}"
+        )
+    if released.threshold == float("inf"):
+        raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
+    with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
+        counts = _count(table, columns, Candidates.of([released.threshold]), progress)
+    memory = SiloState(ledger, dataset)
+    made = coverage_in_silo(silo, counts, released.threshold, epsilon, state=memory, budget=budget)
+    write_text(out, made.to_json(), overwrite=force)
+    say(f"{made}\nreport: {out}\nspent so far: {memory.spent:.6g} of {budget:g}")

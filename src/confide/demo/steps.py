@@ -70,7 +70,10 @@ def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
 def _evaluate(images: Path, released: Calibration) -> Evaluation:
     with open_table(images) as table:
         probabilities = choose.probabilities(table, "p_*")
-        return of_sets(probabilities, choose.label(table, "digit", probabilities.names), released, examples=EXAMPLES)
+        label = choose.label(table, "digit", probabilities.names)
+        found = of_sets(probabilities, label, released, examples=EXAMPLES)
+    assert isinstance(found, Evaluation)
+    return found
 
 
 def _write_sets(images: Path, released: Calibration, output: Output) -> None:

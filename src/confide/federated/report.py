@@ -17,11 +17,12 @@ from confide.calibrate import calibrate
 from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.checks import positive_integer, privacy_loss
-from confide.errors import ConfideError, FormatError
+from confide.errors import ConfideError, FormatError, InputError
 from confide.federated.envelope import MOST_CHARACTERS, digest, parse, take
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_state import SiloState
+from confide.histogram import ScoreHistogram
 from confide.metrics import CoverageEstimate
 from confide.rationals import Level, exact_level
 from confide.request import MOST_RECORDS
@@ -101,12 +102,13 @@ class SiloReport:
 
 def coverage_in_silo(
     name: str,
-    scores: ArrayLike,
+    scores: ArrayLike | ScoreHistogram,
     threshold: float,
     epsilon: float,
     confidence: Level = 0.95,
     *,
     state: SiloState | None = None,
+    budget: float | None = None,
 ) -> SiloReport:
     """How well a released threshold covers in this silo, privately.
 
@@ -120,7 +122,7 @@ def coverage_in_silo(
     name
         The silo's name.
     scores
-        Its scores, shape (n,); n becomes public.
+        Its scores, shape (n,), or a histogram of them over candidates that include the threshold; n becomes public.
     threshold
         The released threshold.
     epsilon
@@ -128,12 +130,17 @@ def coverage_in_silo(
     confidence
         Of the interval.
     state
-        Where the loss is charged before the scores are counted; asked the same again, the same report costs nothing.
+        Where the loss is charged before the noise is drawn; asked the same again, the same report costs nothing.
+    budget
+        What all releases in that ledger about these records together may cost.
 
     Raises
     ------
     BudgetError
-        If the silo's ledger does not allow it.
+        If the silo's ledger or the budget does not allow it.
+    InputError
+        If the threshold is not among the candidates of a histogram, there are no records, or the ledger keeps their
+        number secret.
 
     Examples
     --------
@@ -141,20 +148,37 @@ def coverage_in_silo(
     >>> 0.84 < report.estimate.value < 0.95, SiloReport.from_json(report.to_json()) == report
     (True, True)
     """
-    array, loss = as_vector("scores", scores), privacy_loss("epsilon", epsilon)
-    n, error = len(array), 1 - float(exact_level("confidence", confidence))
+    loss, error = privacy_loss("epsilon", epsilon), 1 - float(exact_level("confidence", confidence))
+    n, covered = _counted(scores, threshold)
 
     def count() -> str:
-        return str(int(np.count_nonzero(array <= threshold)) + int(noise_share(1, noise_scale(loss, 1), 1)[0]))
+        return str(covered + int(noise_share(1, noise_scale(loss, 1), 1)[0]))
 
     if state is None:
         noisy = int(count())
     else:
-        from confide.ledger import Cost
+        from confide.ledger import Cost, Ledger
 
+        if Ledger(state.path).relation(state.dataset) == "add_remove":
+            raise InputError(
+                f"the ledger keeps the number of records of {state.dataset!r} secret, and a report makes it public; "
+                "report on other records, under another data set's name"
+            )
         asked = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
-        noisy = int(state.release(Cost(loss, "replace_one", "coverage report"), asked, count))
+        noisy = int(state.release(Cost(loss, "replace_one", "coverage report"), asked, count, budget))
     return SiloReport(name, _interval(noisy, n, noise_scale(loss, 1), error), loss)
+
+
+def _counted(scores: ArrayLike | ScoreHistogram, threshold: float) -> tuple[int, int]:
+    """How many scores there are, and how many of them are at or below the threshold."""
+    if not isinstance(scores, ScoreHistogram):
+        array = as_vector("scores", scores)
+        return len(array), int(np.count_nonzero(array <= threshold))
+    if scores.total == 0:
+        raise InputError("scores must not be empty; found no values")
+    if threshold not in scores.candidates.values:
+        raise InputError("threshold must be among the candidates over which the scores were counted")
+    return scores.total, int(scores.counts[scores.candidates.values <= threshold].sum())
 
 
 def _interval(noisy: int, n: int, scale: float, error: float) -> CoverageEstimate:

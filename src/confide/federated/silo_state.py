@@ -115,7 +115,9 @@ class SiloState:
         """Store the message of a charged plan. When this returns, it is on disk and may leave."""
         self._ledger().attach(plan.session, message)
 
-    def release(self, cost: "Cost", asked: Mapping[str, Any], make: Callable[[], str]) -> str:
+    def release(
+        self, cost: "Cost", asked: Mapping[str, Any], make: Callable[[], str], budget: float | None = None
+    ) -> str:
         """Another release about these records: the kept one if the same was asked before, else charged, made and kept.
 
         Parameters
@@ -126,11 +128,13 @@ class SiloState:
             Everything public that was asked, plain JSON values.
         make
             Draws the release; called after the charge is on disk.
+        budget
+            What all releases about these records together may cost; by default the ledger's limit alone decides.
 
         Raises
         ------
         BudgetError
-            If the ledger's limit does not allow it.
+            If the ledger's limit or the budget does not allow it.
         """
         from confide.ledger import request_digest
 
@@ -138,7 +142,7 @@ class SiloState:
         kept = ledger.find(self.dataset, request)
         if kept is not None:
             return kept
-        token = ledger.charge(self.dataset, cost, request)
+        token = ledger.charge(self.dataset, cost, request, at_most=budget)
         made = make()
         ledger.attach(token, made)
         return made

@@ -19,6 +19,8 @@ from confide.rationals import ceil_to
 
 _LARGEST_N = 2**60
 _MOST_BLOCKS = 2**16
+_CELLS = 2**16
+"""Pairs of a deficit and an n that are computed at once."""
 
 
 def public_target(
@@ -76,19 +78,24 @@ def private_offset(
     The smallest one on a grid of n is found first; a margin of 1/25 binomial standard deviation at n_typical, or of
     1/1000 of the miscoverage if that is more, then pays for checking the n between in blocks.
     """
+    n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
+    step = _step(int(n[0]), float(level), slope)
 
-    def on_grid(offset: float) -> bool:
-        last = 20 * max(n_min, n_typical)
-        n = np.unique(np.geomspace(n_min, last, 400).astype(np.int64))
-        failure = _block_failure(float(rate) * (n + 1) + offset, n, float(level), slope, m, selector)
-        return bool(np.all(failure <= delta))
+    def failing(offset: float, among: NDArray[np.int64]) -> NDArray[np.int64]:
+        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, m, selector, step)
+        return among[failure > delta]
 
+    # A higher line fails at fewer n: a few show most failures, and those that passed are not looked at again.
     low, high = 0.0, 1.0
-    while not on_grid(high):
+    while failing(high, n[::25]).size or failing(high, n).size:
         low, high = high, 2 * high
+    suspect = failing(low, n)
     while high - low > 0.05 / slope:
         middle = (low + high) / 2
-        low, high = (low, middle) if on_grid(middle) else (middle, high)
+        if (found := failing(middle, suspect)).size:
+            low, suspect = middle, found
+        else:
+            high = middle
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
     while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, m, selector):
         margin *= 2
@@ -139,21 +146,37 @@ def line_holds(
 
 
 def _block_failure(
-    target: NDArray[Any], n: NDArray[np.int64], level: float, slope: float, m: int, selector: Selector
+    target: NDArray[Any],
+    n: NDArray[np.int64],
+    level: float,
+    slope: float,
+    m: int,
+    selector: Selector,
+    step: int | None = None,
 ) -> NDArray[np.float64]:
     """Theorem 2b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
-    step = max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n.min()) * level * (1 - level))))
+    step = _step(int(n.min()), level, slope) if step is None else step
     deficits = np.arange(0, math.ceil((math.log(m) + 25) / slope) + 1, step, dtype=np.int64)
-    fraction = target - np.ceil(target) + 1
+    top = np.ceil(target)
+    fraction, highest = target - top + 1, top.astype(np.int64) - step + 1
     total = np.zeros(target.shape)
     survival = np.ones(target.shape)
-    for d in deficits:
+    rows = max(1, _CELLS // n.size)
+    for d in (deficits[i : i + rows, None] for i in range(0, len(deficits), rows)):
         beyond = tail(fraction + d + step - 1, slope, m, selector)  # P(rank deficit index >= d + step)
-        rank = np.ceil(target).astype(np.int64) - d - step + 1  # lowest rank of this group
-        fails = np.where(rank <= 0, 1.0, np.where(rank > n, 0.0, binomial_at_least(np.clip(rank, 1, n), n, level)))
-        total += (survival - beyond) * fails
-        survival = beyond
+        rank = highest - d  # lowest rank of each group
+        fails = np.where(rank <= 0, 1.0, 0.0)
+        inside = (rank > 0) & (rank <= n)
+        fails[inside] = binomial_at_least(rank[inside], np.broadcast_to(n, rank.shape)[inside], level)
+        for after, failed in zip(beyond, fails, strict=True):
+            total += (survival - after) * failed
+            survival = after
     return total + survival
+
+
+def _step(n: int, level: float, slope: float) -> int:
+    """How many deficits are grouped, for numbers of records from n on."""
+    return max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n) * level * (1 - level))))
 
 
 def _chernoff_from(

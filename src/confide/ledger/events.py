@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from confide.checks import one_of
 from confide.errors import FormatError
+from confide.json_fields import parse_object
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, Group, check_name
 from confide.privacy import NEIGHBORS, Neighbors
@@ -106,12 +107,10 @@ def read_event(body: str) -> Event:
     Limited(dataset='patients', epsilon=2.0, dp_delta=0.0)
     """
     try:
-        content = json.loads(body, parse_constant=_no_constants)
-        if not isinstance(content, dict):
-            raise ValueError
+        content = parse_object(body)
         kind = content.pop("kind")
         return _READERS[kind](content)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         raise FormatError("the ledger holds a record that cannot be read; restore it from a backup") from None
 
 
@@ -149,9 +148,13 @@ _READERS: dict[str, Callable[[dict[str, Any]], Event]] = {
 
 
 def check_release(text: Any) -> str:
-    """A release is a text of at most a million characters."""
+    """A release is a text of at most a million characters, none of them half of a surrogate pair."""
     if not isinstance(text, str) or len(text) > MOST_RELEASE:
         raise FormatError(f"release must be a text of at most {MOST_RELEASE} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FormatError("release must be a text that UTF-8 can hold") from None
     return text
 
 
@@ -165,7 +168,3 @@ def _hexadecimal(text: Any) -> str:
     if not isinstance(text, str) or not 32 <= len(text) <= 64 or set(text) - set("0123456789abcdef"):
         raise ValueError
     return text
-
-
-def _no_constants(name: str) -> float:
-    raise ValueError(name)

@@ -83,8 +83,7 @@ class Store:
     def _connect(self, *, write: bool) -> sqlite3.Connection:
         # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is.
         wal = self.path.with_name(self.path.name + "-wal")
-        at_rest = not wal.exists() or wal.stat().st_size == 0
-        fixed = not write and at_rest and not os.access(self.path.parent, os.W_OK)
+        fixed = not write and _size(wal) == 0 and not os.access(self.path.parent, os.W_OK)
         mode = "mode=rw" if write else "mode=ro&immutable=1" if fixed else "mode=ro"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
         return sqlite3.connect(uri, uri=True, timeout=self.timeout, isolation_level=None)
@@ -134,6 +133,14 @@ def _create(path: Path) -> None:
     except InputError as error:
         raise LedgerError(f"ledger {str(path)!r} cannot be made: {error}") from None
     _to_disk(path.parent)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 if there is none, or if another process removes it at this moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _to_disk(path: Path) -> None:

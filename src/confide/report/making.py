@@ -1,6 +1,5 @@
 """How a release was made, for readers who check it: mechanism, parameters, versions, and the files behind it."""
 
-import hashlib
 import shlex
 
 from confide.calibration import Calibration
@@ -57,11 +56,6 @@ def rows(release: Release) -> dict[str, Rows]:
     for name, part in parts_of(release).items():
         found.setdefault((*mechanism_rows(part), *common_rows(part)), []).append(name)
     return {_joined(names): made for made, names in found.items()}
-
-
-def sha256(release: Release) -> str:
-    """SHA-256 of the release's JSON as a file."""
-    return hashlib.sha256(release.to_json().encode()).hexdigest()
 
 
 def check_command(file_name: str) -> str:

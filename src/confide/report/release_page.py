@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.calibration import Calibration
-from confide.errors import InputError
-from confide.evaluation import Evaluation, Part, Shown, fingerprint
+from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.report import SiloReport
 from confide.mechanisms.slopes import Slopes
@@ -14,15 +13,14 @@ from confide.release import Release, parts_of
 from confide.report import making
 from confide.report.grid import grid
 from confide.report.law import SURE, laws
+from confide.report.measured import charts, check_evaluation, measured
 from confide.report.page import page
 from confide.report.promise import explanation, headline, noun, promise, short, threshold_text
 from confide.report.protection import limits, protection
-from confide.report.reading import dots, example, number, percent, rule
+from confide.report.reading import dots, example, number, rule
 from confide.report.silos import report_row, silo_reports_data, silos
 from confide.request import Request, check_request
 
-MOST_SHOWN = 30
-MOST_ROWS = 500
 MOST_LAWS = 6
 
 
@@ -31,7 +29,7 @@ def release_page(
     *,
     title: str | None = None,
     file_name: str = "calibration.json",
-    evaluation: Evaluation | None = None,
+    evaluation: Evaluation | LevelEvaluation | None = None,
     answers: Sequence[str] = (),
     silo_reports: Sequence[SiloReport] = (),
 ) -> str:
@@ -67,7 +65,7 @@ def release_page(
     parts = parts_of(release)
     first = next(iter(parts.values()))
     if evaluation is not None:
-        _check_evaluation(evaluation, release)
+        check_evaluation(evaluation, release)
     federation = silos(release, answers, silo_reports)
     drawn = _drawn(parts)
     chosen = _request(first)
@@ -96,17 +94,17 @@ def release_page(
         "neighbors": chosen.neighbors,
         "making": making.rows(release),
         "certificate": release.to_json(),
-        "sha256": making.sha256(release),
+        "sha256": fingerprint(release),
         "command": making.check_command(file_name),
         "file_name": file_name,
-        "evaluation": None if evaluation is None else _evaluation(evaluation),
+        "evaluation": None if evaluation is None else measured(evaluation, release),
         "federation": federation,
         "silo_rows": () if federation is None else [report_row(report) for report in federation.reports],
     }
     data = {
         "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
         "grid": planned.fields(),
-        "evaluation": None if evaluation is None else _charts(evaluation),
+        "evaluation": None if evaluation is None else charts(evaluation),
         "silos": None if federation is None else silo_reports_data(federation, first),
     }
     return page("release.html", context, data)
@@ -183,65 +181,3 @@ def _grid_note(release: Release, first: Calibration) -> str:
     if first.mechanism is None or not isinstance(first.mechanism, Slopes):
         return "These are plans of the library’s own mechanism; this release was made by another."
     return ""
-
-
-def _check_evaluation(evaluation: Evaluation, release: Release) -> None:
-    if not isinstance(release, Calibration):
-        raise InputError("evaluation must be left out: evaluations belong to calibrations of one threshold")
-    if evaluation.calibration != fingerprint(release):
-        raise InputError("evaluation must be one of this calibration; it names another; evaluate again")
-
-
-def _evaluation(found: Evaluation) -> dict[str, Any]:
-    c = found.coverage
-    rows = [
-        ("Records", f"{c.n:,}"),
-        (
-            "Covered",
-            f"{percent(round(c.value, 4))} (95 % interval {percent(round(c.low, 4))} to {percent(round(c.high, 4))})",
-        ),
-        ("Promised", percent(found.promised)),
-    ]
-    if found.mean_size is not None:
-        rows.append(("Labels per set, on average", f"{found.mean_size:.2f}"))
-        rows.append(("Sets of one label", percent(round(found.singletons or 0.0, 4))))
-        rows.append(("Empty sets", percent(round(found.empty or 0.0, 4))))
-    if found.mean_width is not None:
-        rows.append(("Width of intervals, on average", number(found.mean_width)))
-    return {
-        "rows": rows,
-        "classes": [_table_row(part) for part in found.classes[:MOST_ROWS]],
-        "sizes": [_table_row(part) for part in found.sizes[:MOST_ROWS]],
-        "left_out": max(0, len(found.classes) - MOST_ROWS),
-        "shown": min(MOST_SHOWN, len(found.classes)),
-        "total": len(found.classes),
-        "sizes_shown": min(MOST_SHOWN, len(found.sizes)),
-        "sizes_total": len(found.sizes),
-        "examples": [_shown(one) for one in found.examples],
-    }
-
-
-def _shown(one: Shown) -> dict[str, Any]:
-    return {"members": one.members, "truth": one.truth, "covered": one.truth in one.members}
-
-
-def _table_row(part: Part) -> tuple[str, ...]:
-    c = part.coverage
-    return (part.name, f"{part.n:,}", f"{c.value:.3f}", f"{c.low:.3f}", f"{c.high:.3f}", f"{part.mean_size:.2f}")
-
-
-def _charts(found: Evaluation) -> dict[str, Any]:
-    """Points with their intervals; of many classes the least covered, of many sizes the most frequent."""
-    frequent = sorted(found.sizes, key=lambda part: -part.n)[:MOST_SHOWN]
-    worst = sorted(found.classes, key=lambda part: part.coverage.value)[:MOST_SHOWN]
-    return {
-        "promised": found.promised,
-        "classes": [_point(part) for part in worst],
-        "sizes": [{"name": part.name, "share": part.n / found.coverage.n} for part in found.sizes],
-        "frequent": [_point(part) for part in sorted(frequent, key=lambda part: int(part.name))],
-    }
-
-
-def _point(part: Part) -> dict[str, Any]:
-    c = part.coverage
-    return {"name": part.name, "value": round(c.value, 6), "low": round(c.low, 6), "high": round(c.high, 6)}

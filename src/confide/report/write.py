@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import Evaluation
+from confide.evaluation import Evaluation, LevelEvaluation, load_evaluation
 from confide.federated.report import SiloReport
 from confide.files import refuse_existing, write_text
 from confide.release import Release
@@ -19,7 +19,7 @@ def write_report(
     *,
     title: str | None = None,
     file_name: str = "calibration.json",
-    evaluation: Evaluation | str | Path | None = None,
+    evaluation: Evaluation | LevelEvaluation | str | Path | None = None,
     overwrite: bool = False,
     answers: Sequence[str] = (),
     silo_reports: Sequence[SiloReport] = (),
@@ -29,8 +29,8 @@ def write_report(
     if path is not None:
         refuse_existing(Path(path), overwrite=overwrite)
     if isinstance(evaluation, str | Path):
-        evaluation = Evaluation.load(evaluation)
-    if evaluation is not None and not isinstance(evaluation, Evaluation):
+        evaluation = load_evaluation(evaluation)
+    if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation):
         raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
     html = release_page(
         release,

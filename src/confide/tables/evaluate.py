@@ -1,67 +1,112 @@
 """How often sets contain the truth, and how large they are, over a file. These numbers are not private."""
 
-import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.calibration import Calibration
-from confide.evaluation import CONFIDENCE, Evaluation, Shown, fingerprint, of_counts
-from confide.metrics import coverage_from_counts
-from confide.sets import predict_interval, predict_set
-from confide.tables.parts import Label, Number, Probabilities
+from confide.errors import InputError
+from confide.evaluation import Evaluation, LevelEvaluation
+from confide.evaluation.intervals import IntervalTally, ScoreTally
+from confide.evaluation.sets import SetTally
+from confide.multiple import GroupCalibration
+from confide.release import Release
+from confide.tables.choose import label as label_column
+from confide.tables.parts import Label, Number, Part, Probabilities
 from confide.tables.scan import Progress, scan, silent
+from confide.tables.source import Table
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """The column that says to which group, or true class, of a release a record belongs."""
+
+    label: Label
+    keys: NDArray[Any]
+
+    @classmethod
+    def of(cls, table: Table, name: str, release: GroupCalibration) -> "GroupColumn":
+        """The column of a file for the names of a release, which are matched as text.
+
+        Raises
+        ------
+        InputError
+            If the file has no such column, or two names of the release read alike.
+        """
+        keys = tuple(release.parts)
+        names = tuple(map(str, keys))
+        if len(set(names)) != len(names):
+            raise InputError("calibration has names that read alike as text; evaluate it in Python")
+        made = label_column(table, name, names)
+        held = np.empty(len(keys), dtype=object)
+        held[:] = keys
+        return cls(Named(made.table, made.name, made.names), held)
+
+
+class Named(Label):
+    """A column of names, of which none is a position."""
+
+    @property
+    def _known(self) -> Any:
+        import pyarrow as pa
+
+        return super()._known if super()._known is not None else pa.array([None] * len(self.names), pa.int64())
+
+    @property
+    def _requirement(self) -> str:
+        return super()._requirement.replace(" classes (", " groups (")
 
 
 def of_sets(
     probabilities: Probabilities,
     label: Label,
-    calibration: Calibration,
+    release: Release,
     progress: Progress = silent,
     *,
+    groups: GroupColumn | None = None,
     examples: int = 0,
-) -> Evaluation:
+) -> Evaluation | LevelEvaluation:
     """Evaluate prediction sets; the first `examples` rows of the file are kept as they are."""
-    names = probabilities.names
-    by_class, by_size = np.zeros((len(names), 3), np.int64), np.zeros((len(names) + 1, 2), np.int64)
-    shown: list[Shown] = []
-    for (p, y), _ in scan(probabilities.table, [probabilities, label], progress=progress):
-        mask = predict_set(p, calibration).mask
-        sizes, inside = mask.sum(axis=1), mask[np.arange(len(y)), y]
-        for column, weights in enumerate((None, inside, sizes)):
-            by_class[:, column] += _count(y, weights, len(names))
-        for column, weights in enumerate((None, inside)):
-            by_size[:, column] += _count(sizes, weights, len(names) + 1)
-        for row, truth in zip(mask[: examples - len(shown)], y, strict=False):
-            shown.append(Shown(tuple(names[k] for k in np.flatnonzero(row)), names[truth]))
-    return of_counts(calibration, names, by_class, by_size, shown)
+    tally = SetTally(release, probabilities.names, examples)
+    for (p, y), where in _batches(probabilities.table, [probabilities, label], groups, progress):
+        tally.add(p, y, where)
+    return tally.evaluation()
 
 
 def of_intervals(
-    prediction: Number, target: Number, calibration: Calibration, progress: Progress = silent
-) -> Evaluation:
-    """Evaluate prediction intervals."""
-    n, hits, widths = 0, 0, 0.0
-    for (f, y), _ in scan(prediction.table, [prediction, target], progress=progress):
-        lower, upper = predict_interval(f, calibration)
-        n, hits = n + len(y), hits + int(((lower <= y) & (y <= upper)).sum())
-        with np.errstate(over="ignore"):
-            widths += float((upper - lower).sum())
-    return _of_hits(calibration, hits, n, widths / n if math.isfinite(widths) else math.inf)
+    predictions: tuple[Number, ...],
+    target: Number,
+    release: Release,
+    progress: Progress = silent,
+    *,
+    groups: GroupColumn | None = None,
+) -> Evaluation | LevelEvaluation:
+    """Evaluate prediction intervals, from predictions or from lower and upper quantiles."""
+    tally = IntervalTally(release)
+    for (*f, y), where in _batches(target.table, [*predictions, target], groups, progress):
+        tally.add(f[0] if len(f) == 1 else np.column_stack(f), y, where)
+    return tally.evaluation()
 
 
-def of_scores(column: Number, calibration: Calibration, progress: Progress = silent) -> Evaluation:
+def of_scores(
+    column: Number, release: Release, progress: Progress = silent, *, groups: GroupColumn | None = None
+) -> Evaluation | LevelEvaluation:
     """Evaluate the scores of the true labels: covered are those up to the threshold."""
-    n = hits = 0
-    for (scores,), _ in scan(column.table, [column], progress=progress):
-        n, hits = n + len(scores), hits + int((scores.astype(np.float64) <= calibration.threshold).sum())
-    return _of_hits(calibration, hits, n, None)
+    tally = ScoreTally(release)
+    for (scores,), where in _batches(column.table, [column], groups, progress):
+        tally.add(scores, where)
+    return tally.evaluation()
 
 
-def _of_hits(calibration: Calibration, hits: int, n: int, mean_width: float | None) -> Evaluation:
-    coverage = coverage_from_counts(hits, n, CONFIDENCE)
-    return Evaluation(fingerprint(calibration), calibration.coverage, coverage, mean_width=mean_width)
-
-
-def _count(places: NDArray[np.int64], weights: NDArray[np.number] | None, size: int) -> NDArray[np.int64]:
-    return np.bincount(places, weights, minlength=size).astype(np.int64)
+def _batches(
+    table: Table, parts: list[Part], groups: GroupColumn | None, progress: Progress
+) -> Iterator[tuple[list[NDArray[Any]], NDArray[Any] | None]]:
+    """The arrays of the parts, and the group of every record."""
+    if groups is None:
+        for arrays, _ in scan(table, parts, progress=progress):
+            yield arrays, None
+        return
+    for arrays, _ in scan(table, [*parts, groups.label], progress=progress):
+        yield arrays[:-1], groups.keys[arrays[-1]]

@@ -7,7 +7,10 @@ const Format = {
   tick: (share) => `${Number((100 * share).toPrecision(10))}\u00a0%`,
   count: (n) => n.toLocaleString("en-US"),
   brief: (n) => (n >= 1e6 ? `${n / 1e6} M` : n >= 1e4 ? `${n / 1e3} k` : Number.isInteger(n) ? n.toLocaleString("en-US") : `${n}`),
-  short: (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text),
+  short: (text, most) => {
+    const room = Math.max(4, Math.min(24, most));
+    return text.length > room ? `${text.slice(0, room - 1)}…` : text;
+  },
 };
 
 const Charts = {
@@ -74,21 +77,38 @@ const Charts = {
     }));
   },
 
-  // Shares with their intervals, one row each.
-  intervals(figure, points, promised, label) {
-    const names = points.map((d, i) => i);
-    const room = Math.max(...points.map((d) => Format.short(d.name).length));
-    Charts.show(figure, label, (width) => ({
+  // What charts with one row per name have in common: names that fit into two fifths of the width, few marks below.
+  rows(points, width) {
+    const short = (text) => Format.short(text, Math.floor((0.4 * width - 14) / 7));
+    const room = Math.max(...points.map((d) => short(d.name).length));
+    const marginLeft = 14 + 7 * room;
+    return {
       height: 52 + 20 * points.length,
-      marginLeft: Math.min(0.4 * width, 14 + 7 * room), marginRight: 24, marginTop: 10, marginBottom: 36,
-      x: { domain: [Math.min(promised, ...points.map((d) => d.low)), 1], nice: true, tickFormat: Format.tick, ticks: 4, grid: true, label: null },
-      y: { domain: names, tickFormat: (i) => Format.short(points[i].name), tickSize: 0, label: null, type: "band" },
-      marks: [
-        Plot.ruleX([promised], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
-        Plot.ruleY(names, { y: (i) => i, x1: (i) => points[i].low, x2: (i) => points[i].high, stroke: "var(--accent)", strokeWidth: 2 }),
-        Plot.dot(names, { y: (i) => i, x: (i) => points[i].value, r: 4, fill: "var(--accent)" }),
-      ],
-    }));
+      marginLeft, marginRight: 24, marginTop: 10, marginBottom: 36,
+      x: { nice: true, ticks: Math.max(2, Math.min(4, Math.floor((width - marginLeft) / 110))), grid: true },
+      y: { domain: points.map((d, i) => i), tickFormat: (i) => short(points[i].name), tickSize: 0, label: null, type: "band" },
+    };
+  },
+
+  // Shares with their intervals, one row each; points that are promised something of their own have a mark each.
+  intervals(figure, points, promised, label) {
+    const own = points.every((d) => d.promised !== undefined);
+    const names = points.map((d, i) => i);
+    const least = Math.min(...points.map((d) => Math.min(d.low, own ? d.promised : promised)));
+    Charts.show(figure, label, (width) => {
+      const { x, ...rows } = Charts.rows(points, width);
+      return {
+        ...rows,
+        x: { ...x, domain: [least, 1], tickFormat: Format.tick, label: null },
+        marks: [
+          own
+            ? Plot.tickX(names, { x: (i) => points[i].promised, y: (i) => i, stroke: "var(--promise)", strokeWidth: 2.5 })
+            : Plot.ruleX([promised], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
+          Plot.ruleY(names, { y: (i) => i, x1: (i) => points[i].low, x2: (i) => points[i].high, stroke: "var(--accent)", strokeWidth: 2 }),
+          Plot.dot(names, { y: (i) => i, x: (i) => points[i].value, r: 4, fill: "var(--accent)" }),
+        ],
+      };
+    });
   },
 
   sizes(figure, points, label) {
@@ -111,16 +131,16 @@ const Charts = {
 
   replies(figure, points, threshold, label) {
     const names = points.map((d, i) => i);
-    const room = Math.max(...points.map((d) => Format.short(d.name).length));
-    Charts.show(figure, label, (width) => ({
-      height: 52 + 20 * points.length,
-      marginLeft: Math.min(0.4 * width, 14 + 7 * room), marginRight: 24, marginTop: 10, marginBottom: 36,
-      x: { nice: true, ticks: 4, grid: true, label: "threshold" },
-      y: { domain: names, tickFormat: (i) => Format.short(points[i].name), tickSize: 0, label: null, type: "band" },
-      marks: [
-        threshold === null ? null : Plot.ruleX([threshold], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
-        Plot.dot(names, { y: (i) => i, x: (i) => points[i].value, r: 5, fill: "var(--accent)" }),
-      ],
-    }));
+    Charts.show(figure, label, (width) => {
+      const { x, ...rows } = Charts.rows(points, width);
+      return {
+        ...rows,
+        x: { ...x, label: "threshold" },
+        marks: [
+          threshold === null ? null : Plot.ruleX([threshold], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
+          Plot.dot(names, { y: (i) => i, x: (i) => points[i].value, r: 5, fill: "var(--accent)" }),
+        ],
+      };
+    });
   },
 };

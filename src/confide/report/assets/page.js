@@ -27,11 +27,16 @@
 
   explore(figure("explore"), data.grid);
 
-  if (data.evaluation && data.evaluation.sizes.length) {
-    const { sizes, frequent, classes, promised } = data.evaluation;
-    Charts.sizes(figure("set-sizes"), sizes, "Share of records by set size; the numbers are in the table below.");
-    Charts.intervals(figure("size-coverage"), frequent, promised, "Coverage by set size; the numbers are in the table below.");
-    Charts.intervals(figure("class-coverage"), classes, promised, "Coverage by class; the numbers are in the table below.");
+  if (data.evaluation) {
+    const { levels, blocks } = data.evaluation;
+    const below = "the numbers are in the table below.";
+    if (levels.length) Charts.intervals(figure("level-coverage"), levels, null, `Coverage by level; ${below}`);
+    blocks.forEach(({ promised, groups, sizes, frequent, classes }, i) => {
+      if (groups.length) Charts.intervals(figure(`group-coverage-${i}`), groups, promised, `Coverage by group or end; ${below}`);
+      if (sizes.length) Charts.sizes(figure(`set-sizes-${i}`), sizes, `Share of records by set size; ${below}`);
+      if (frequent.length) Charts.intervals(figure(`size-coverage-${i}`), frequent, promised, `Coverage by set size; ${below}`);
+      if (classes.length) Charts.intervals(figure(`class-coverage-${i}`), classes, promised, `Coverage by class; ${below}`);
+    });
   }
   if (data.silos && figure("replies") && data.silos.replies.length) {
     Charts.replies(figure("replies"), data.silos.replies, data.silos.threshold, "The silos’ answers; the numbers are in the table above.");

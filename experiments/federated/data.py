@@ -1,0 +1,9 @@
+"""Where the data sets are."""
+
+import os
+from pathlib import Path
+
+
+def folder() -> Path:
+    """The folder that CONFIDE_DATA names, or shared/data beside the project."""
+    return Path(os.environ.get("CONFIDE_DATA", Path(__file__).parents[3] / "shared" / "data"))

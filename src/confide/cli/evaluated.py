@@ -1,0 +1,64 @@
+"""An evaluation in words, as `confide evaluate` prints it."""
+
+from collections.abc import Sequence
+
+from confide.calibration import Calibration
+from confide.cli.output import number, table
+from confide.evaluation import Evaluation, LevelEvaluation, Part
+from confide.multiple import GroupCalibration, LevelCalibration
+from confide.release import Release, parts_of
+from confide.risk import RiskCalibration
+
+_SHOWN = {
+    "mean_size": "classes per set, on average",
+    "singletons": "sets with one class",
+    "empty": "sets without any",
+    "mean_width": "width of intervals, on average",
+}
+_SHARES = ("singletons", "empty")
+
+
+def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
+    """Coverage beside the promise, sizes, and a table of what has thresholds of its own; level by level."""
+    if isinstance(found, Evaluation):
+        return _one(found, _promise(found, release), release)
+    assert isinstance(release, LevelCalibration)
+    return "\n".join(
+        f"alpha {float(alpha):g}\n{_one(one, str(release.parts[alpha].guarantee), release.parts[alpha])}"
+        for alpha, one in found.levels.items()
+    )
+
+
+def _promise(found: Evaluation, release: Release) -> str:
+    if isinstance(release, Calibration):
+        return str(release.guarantee)
+    if isinstance(release, RiskCalibration):
+        return f"expected loss at most {release.risk:.6g}"
+    first = next(iter(parts_of(release).values())).guarantee
+    return f"for each {release.by}: {first}" if isinstance(release, GroupCalibration) else _at_least(found.promised)
+
+
+def _at_least(level: float) -> str:
+    return f"coverage at least {level:.6g}"
+
+
+def _one(found: Evaluation, promise: str, release: Release) -> str:
+    c = found.coverage
+    rows = [("coverage", str(c))]
+    if isinstance(release, RiskCalibration):
+        loss, low, high = (release.bound * (1 - share) for share in (c.value, c.high, c.low))
+        interval = f"{100 * c.confidence:g} % interval {low:.3f} to {high:.3f}, n={c.n}"
+        rows = [(f"loss {release.loss!r}", f"{loss:.3f} ({interval})")]
+    rows.append(("promise", promise))
+    sizes = ((name, getattr(found, name)) for name in _SHOWN)
+    rows += [(_SHOWN[name], f"{100 * v:.1f} %" if name in _SHARES else number(v)) for name, v in sizes if v is not None]
+    own: Sequence[Part] = found.classes if found.by == "class" else found.groups
+    rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part)) for part in own]
+    return table(rows)
+
+
+def _own(part: Part) -> str:
+    size = "" if part.mean_size is None else f", {number(part.mean_size)} classes per set"
+    width = "" if part.mean_width is None else f", width {number(part.mean_width)}"
+    promised = "" if part.promised is None else f"; {_at_least(part.promised)} is promised"
+    return f"{part.coverage}{size}{width}{promised}"

@@ -1,0 +1,171 @@
+"""`confide evaluate` for releases of several thresholds: from a file to numbers, to a kept evaluation, to a page."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide.evaluation import Evaluation, LevelEvaluation, of_intervals, of_scores, of_sets
+from confide.report import grid
+from tests.files import NAMES, classified, write
+
+COLUMNS = ("--probabilities", "p_*", "--label", "label")
+
+
+@pytest.fixture(autouse=True)
+def few_plans(monkeypatch):
+    monkeypatch.setattr(grid, "LEVELS", ())
+    monkeypatch.setattr(grid, "LOSS_REACH", (1.0, 1.0))
+
+
+def wards(n, seed=5):
+    return np.random.default_rng(seed).choice(["north", "south"], n)
+
+
+def table(path, n=20000, seed=1):
+    """Labelled records over several batches, in wards of two names and numbers."""
+    p, y = classified(n, seed)
+    ward, s = wards(n), confide.lac_score(p, y)
+    columns = {f"p_{name}": p[:, k] for k, name in enumerate(NAMES)}
+    own = {"label": np.array(NAMES)[y], "ward": ward, "number": (ward == "south").astype(np.int64), "s": s}
+    return write(path, columns | own), p, y, ward
+
+
+def kept(confide_run, release, *arguments):
+    release.save("release.json", overwrite=True)
+    done = confide_run("evaluate", *arguments, "--calibration", "release.json", "--out", "ev.json", "--force")
+    assert done.code == 0, done.err
+    page = confide_run("report", "release.json", "--evaluation", "ev.json", "--out", "report.html", "--force")
+    assert page.code == 0, page.err
+    return done.out
+
+
+def test_levels(confide_run, folder):
+    path, p, y, _ = table(folder / "records.parquet")
+    released = confide.calibrate_levels(confide.lac_score(*classified()), [0.2, 0.1], epsilon=1.0, score="lac")
+    out = kept(confide_run, released, path, *COLUMNS, "--examples", 3)
+    found = LevelEvaluation.load("ev.json")
+    assert found == of_sets(released, p, np.array(NAMES)[y], NAMES, examples=3)
+    for alpha, one in found.levels.items():
+        assert f"alpha {float(alpha):g}\n  coverage  " in out
+        assert str(one.coverage) in out
+    assert str(released[0.1].guarantee) in out
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Coverage by level" in html
+    assert html.count('class="level"') == 2
+    assert html.count("contains the truth") + html.count("misses the truth") == 6
+    kept(confide_run, released, path, "--score-column", "s")
+    assert [len(one.sizes) for one in LevelEvaluation.load("ev.json").levels.values()] == [0, 0]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_groups(confide_run, folder, suffix):
+    path, p, y, ward = table(folder / f"records.{suffix}")
+    if suffix == "csv":  # what the file holds, which has fewer digits
+        columns = np.loadtxt(path, delimiter=",", skiprows=1, usecols=range(3))
+        p = columns.astype(np.float64)
+    q, truth = classified()
+    released = confide.calibrate_groups(
+        confide.lac_score(q, truth), wards(3000, 6), ["south", "north"], 0.1, 1.0, score="lac"
+    )
+    out = kept(confide_run, released, path, *COLUMNS, "--group-column", "ward", "--examples", 2)
+    found = Evaluation.load("ev.json")
+    assert found == of_sets(released, p, np.array(NAMES)[y], NAMES, groups=ward, examples=2)
+    for part in found.groups:
+        assert f"group {part.name}" in out
+        assert str(part.coverage) in out
+    assert "for each group: coverage at least 0.9" in out
+    assert "Coverage by group" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_groups_by_number_and_what_is_no_group(confide_run, folder):
+    path, _, _, ward = table(folder / "records.parquet")
+    q, truth = classified()
+    scores, place = confide.lac_score(q, truth), (wards(3000, 6) == "south").astype(int)
+    released = confide.calibrate_groups(scores, place, [1, 0], 0.1, 1.0, score="lac")
+    kept(confide_run, released, path, *COLUMNS, "--group-column", "number")
+    found = Evaluation.load("ev.json")
+    assert {part.name: part.n for part in found.groups} == {"1": (ward == "south").sum(), "0": (ward == "north").sum()}
+    asked = ("evaluate", path, "--calibration", "release.json", *COLUMNS)
+    assert "--group-column is missing" in confide_run(*asked).error
+    assert "must hold one of the 2 groups (1, 0)" in confide_run(*asked, "--group-column", "ward").error
+    assert "column 'warden' is not in" in confide_run(*asked, "--group-column", "warden").error
+    by_text = confide.calibrate_groups(scores, np.array(["a", "b"])[place], ["a", "b"], 0.1, 1.0, score="lac")
+    by_text.save("release.json", overwrite=True)
+    assert "must hold one of the 2 groups (a, b)" in confide_run(*asked, "--group-column", "number").error
+    confide.calibrate(scores, 0.1, 1.0, score="lac").save("release.json", overwrite=True)
+    assert "belongs to calibrations" in confide_run(*asked, "--group-column", "ward").error
+
+
+def test_classes(confide_run, folder):
+    path, p, y, _ = table(folder / "records.parquet")
+    q, truth = classified()
+    labels = np.array(NAMES)[truth]
+    released = confide.calibrate_groups(
+        confide.lac_score(q, truth), labels, ["emu", "cat", "dog"], 0.1, 1.0, by="class", score="lac"
+    )
+    out = kept(confide_run, released, path, *COLUMNS)
+    found = Evaluation.load("ev.json")
+    assert found == of_sets(released, p, np.array(NAMES)[y], NAMES)
+    assert "class dog" in out
+    kept(confide_run, released, path, "--score-column", "s", "--group-column", "label")
+    by_score = Evaluation.load("ev.json")
+    assert by_score == of_scores(released, confide.lac_score(p, y), groups=np.array(NAMES)[y])
+    asked = ("evaluate", path, "--calibration", "release.json", "--score-column", "s")
+    assert "the column of each record's true class" in confide_run(*asked).error
+    assert "classes must be the 3 that were calibrated" in (
+        confide_run("evaluate", path, "--calibration", "release.json", *COLUMNS[:2], "--classes", "a,b,c",
+                    "--label", "number").error
+    )  # fmt: skip
+
+
+def test_sides_and_other_quantiles(confide_run, folder):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=4000)
+    quantiles = np.stack([np.full(4000, -1.0), rng.random(4000)], axis=1)
+    path = write(folder / "records.feather", {"low": quantiles[:, 0], "high": quantiles[:, 1], "y": y})
+    columns = ("--prediction", "low, high", "--target", "y")
+    sides = confide.calibrate_sides(quantiles, y, 0.1, 1.0)
+    out = kept(confide_run, sides, path, *columns)
+    found = Evaluation.load("ev.json")
+    assert found == of_intervals(sides, quantiles, y)
+    assert "upper end" in out
+    assert "0.95 is promised" in out
+    one = confide.calibrate(confide.cqr_score(quantiles, y), 0.1, 1.0, score="cqr")
+    kept(confide_run, one, path, *columns)
+    assert Evaluation.load("ev.json") == of_intervals(one, quantiles, y)
+    asked = ("evaluate", path, "--calibration", "release.json")
+    assert "needs two columns" in confide_run(*asked, "--prediction", "low", "--target", "y").error
+    sides.save("release.json", overwrite=True)
+    assert "a calibration of two sides needs" in confide_run(*asked, "--score-column", "y").error
+
+
+def test_losses_by_critical_thresholds(confide_run, folder):
+    rng = np.random.default_rng(0)
+    p = rng.random((4000, 6))
+    truth = rng.random(p.shape) < p
+    released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0, u=rng)
+    scores = confide.risk.false_negative_thresholds(p, truth, u=rng)
+    path = write(folder / "records.parquet", {"s": scores, "p_a": p[:, 0], "p_b": p[:, 1], "y": truth[:, 0] + 0})
+    out = kept(confide_run, released, path, "--score-column", "s")
+    found = Evaluation.load("ev.json")
+    assert found == of_scores(released, scores)
+    c = found.coverage
+    assert f"loss 'false_negative_rate'  {1 - c.value:.3f} (95 % interval {1 - c.high:.3f} to {1 - c.low:.3f}" in out
+    assert "expected loss at most 0.1" in out
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert f"{1 - c.value:.4g} (95 % interval" in html
+    asked = ("evaluate", path, "--calibration", "release.json", "--probabilities", "p_*", "--label", "y")
+    assert "was made for the score 'critical threshold" in confide_run(*asked).error
+
+
+def test_an_evaluation_of_another_release_is_refused(confide_run, folder):
+    path, *_ = table(folder / "records.parquet", 2000)
+    scores = confide.lac_score(*classified())
+    levels = confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0, score="lac")
+    kept(confide_run, levels, path, *COLUMNS)
+    confide.calibrate_levels(scores, [0.3, 0.1], epsilon=1.0, score="lac").save("other.json")
+    levels[0.1].save("one.json")
+    for other in ("other.json", "one.json"):
+        done = confide_run("report", other, "--evaluation", "ev.json", "--out", "r.html")
+        assert "names another; evaluate again" in done.error
+    assert not (folder / "r.html").exists()

@@ -1,0 +1,261 @@
+"""Evaluations: what is counted is what the sets and intervals say, and what is read adds up."""
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.evaluation import (
+    Evaluation,
+    LevelEvaluation,
+    of_intervals,
+    of_scores,
+    of_sets,
+    read_evaluation,
+)
+from tests.report.pages import CLASSES, invented, several
+
+CLASSES_BY_NUMBER = (0, 1, 2, 3)
+KINDS = ("levels", "groups", "classes", "sides", "lengths")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_read_back_as_it_was(kind):
+    _, found = several()[kind]
+    read = read_evaluation(found.to_json())
+    assert read == found
+    assert read.to_json() == found.to_json()
+    assert type(found).from_json(found.to_json()) == found
+    other = Evaluation if isinstance(found, LevelEvaluation) else LevelEvaluation
+    with pytest.raises(FormatError, match="of another kind"):
+        other.from_json(found.to_json())
+
+
+def records(n=3000, seed=1):
+    p, y = invented(n, seed)
+    ward = np.random.default_rng(seed).choice(["north", "south"], n)
+    return p, y, ward
+
+
+def same(part, estimate):
+    assert (part.coverage.value, part.coverage.low, part.coverage.high) == (
+        estimate.value, estimate.low, estimate.high
+    )  # fmt: skip
+
+
+def compare(parts, table):
+    kept = [i for i in range(len(table.names)) if table.n[i]]
+    assert [part.name for part in parts] == [str(table.names[i]) for i in kept]
+    for part, i in zip(parts, kept, strict=True):
+        assert (part.n, part.covered, part.mean_size) == (table.n[i], table.hits[i], table.size[i])
+        assert (part.coverage.low, part.coverage.high) == (table.low[i], table.high[i])
+
+
+def test_levels_are_those_of_the_sets_of_every_level():
+    p, y, _ = records()
+    released, _ = several()["levels"]
+    found = of_sets(released, p, y, CLASSES_BY_NUMBER, examples=5)
+    assert list(found) == [Fraction(1, 5), Fraction(1, 10), Fraction(1, 20)]
+    for alpha, part in released.parts.items():
+        sets = confide.predict_set(p, part)
+        one = found[alpha]
+        assert one == of_sets(part, p, y, CLASSES_BY_NUMBER, examples=5)
+        same(one, confide.coverage(sets.contains(y)))
+        assert one.promised == part.coverage
+        compare(one.classes, confide.class_coverage(sets, y))
+        compare(one.sizes, confide.size_coverage(sets, y, bins=range(6)))
+        assert [list(shown.members) for shown in one.examples] == [[str(k) for k in row] for row in sets.labels()[:5]]
+    with pytest.raises(InputError, match="one of the levels"):
+        found[0.3]
+
+
+def test_groups_are_those_of_group_coverage():
+    p, y, ward = records()
+    released = confide.calibrate_groups(confide.lac_score(p, y), ward, ["south", "north"], 0.1, 1.0, score="lac")
+    found = of_sets(released, p, y, groups=ward, examples=3)
+    sets = confide.predict_set(p, released, groups=ward)
+    same(found, confide.coverage(sets.contains(y)))
+    compare(sorted(found.groups, key=lambda part: part.name), confide.group_coverage(sets, y, ward))
+    assert {part.promised for part in found.groups} == {released["north"].coverage}
+    assert [shown.group for shown in found.examples] == ward[:3].tolist()
+    absent = of_sets(released, p[ward == "south"], y[ward == "south"], groups=ward[ward == "south"])
+    assert [part.name for part in absent.groups] == ["south"]
+    by_score = of_scores(released, confide.lac_score(p, y), groups=ward)
+    assert [(one.name, one.n, one.covered) for one in by_score.groups] == [
+        (one.name, one.n, one.covered) for one in found.groups
+    ]
+
+
+def test_classes_by_number_and_by_name():
+    p, y, _ = records()
+    scores = confide.lac_score(p, y)
+    numbered = confide.calibrate_groups(scores, y, [3, 0, 1, 2], 0.1, 1.0, by="class", score="lac")
+    sets = confide.predict_set(p, numbered)
+    for names in (None, CLASSES_BY_NUMBER, CLASSES, ("0", "1", "2", "3")):
+        labels = y if names is None else [names[k] for k in y]
+        found = of_sets(numbered, p, labels, names)
+        assert found.by == "class"
+        assert [part.covered for part in found.classes] == confide.class_coverage(sets, y).hits.tolist()
+    assert [part.name for part in found.classes] == ["0", "1", "2", "3"]
+    shuffled = of_sets(numbered, p[:, [2, 0, 3, 1]], y, (2, 0, 3, 1))
+    assert {part.name: part.covered for part in shuffled.classes} == {p.name: p.covered for p in found.classes}
+    true = np.array(["abcd"[k] for k in y])
+    named = confide.calibrate_groups(scores, true, list("abcd"), 0.1, 1.0, by="class", score="lac")
+    with pytest.raises(InputError, match=r"classes must be the 4 that were calibrated \(a, b, c, d\)"):
+        of_sets(named, p, y)
+    by_score = of_scores(named, scores, groups=true)
+    assert [part.name for part in by_score.classes] == list("abcd")
+    assert by_score.coverage.n == 3000
+    assert read_evaluation(by_score.to_json()) == by_score
+
+
+def test_randomised_scores_take_the_same_numbers_at_every_level():
+    p, y, _ = records()
+    rng = np.random.default_rng(0)
+    scores = confide.aps_score(p, y, u=rng)
+    released = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=2.0, score="aps_randomised")
+    u = rng.random(len(y))
+    found = of_sets(released, p, y, u=u)
+    for alpha, part in released.parts.items():
+        same(found[alpha], confide.coverage(confide.predict_set(p, part, u=u).contains(y)))
+    assert found[0.3].coverage.value <= of_sets(released, p, y, u=np.random.default_rng(1))[0.1].coverage.value
+    with pytest.raises(InputError, match="u must be given"):
+        of_sets(released, p, y)
+
+
+def test_sides_and_widths():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=3000)
+    quantiles = np.stack([np.full(3000, -1.0), rng.random(3000)], axis=1)
+    released = confide.calibrate_sides(quantiles, y, 0.2, 1.0)
+    found = of_intervals(released, quantiles, y)
+    lower, upper = confide.predict_interval(quantiles, released)
+    same(found, confide.coverage((lower <= y) & (y <= upper)))
+    assert [part.covered for part in found.groups] == [int((lower <= y).sum()), int((y <= upper).sum())]
+    assert [part.promised for part in found.groups] == [released.low.coverage, released.high.coverage]
+    assert found.promised == pytest.approx(released.low.coverage + released.high.coverage - 1)
+    assert found.mean_width == pytest.approx((upper - lower).mean())
+
+
+def test_widths_by_group_and_infinite_ones():
+    released, found = several()["lengths"]
+    assert [part.mean_width for part in found.groups] == pytest.approx(
+        [2 * released[0].threshold, 2 * released[1].threshold]
+    )
+    assert found.groups[0].mean_width > 2 * found.groups[1].mean_width
+    parts = {0: dataclasses.replace(released[0], threshold=math.inf), 1: released[1]}
+    wide = of_intervals(dataclasses.replace(released, parts=parts), np.zeros(4), np.zeros(4), groups=[0, 1, 1, 0])
+    assert [part.mean_width for part in wide.groups] == [math.inf, pytest.approx(2 * released[1].threshold)]
+    assert wide.mean_width == math.inf
+    assert '"mean_width": "+inf"' in wide.to_json()
+    assert read_evaluation(wide.to_json()) == wide
+
+
+def test_risk_by_critical_thresholds():
+    rng = np.random.default_rng(0)
+    p = rng.random((4000, 6))
+    truth = rng.random(p.shape) < p
+    released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0, u=rng)
+    scores = confide.risk.false_negative_thresholds(p, truth, u=rng)
+    found = of_scores(released, scores)
+    loss = confide.risk.false_negative_rate(confide.risk.predict_labels(p, released), truth).mean()
+    wide = confide.coverage(scores <= released.threshold, 1 - 1e-6)  # another draw of u, at a level for tests
+    assert wide.value == found.coverage.value
+    assert 1 - wide.high <= loss <= 1 - wide.low
+    with pytest.raises(InputTypeError, match="sets of classes"):
+        of_sets(released, p, np.zeros(4000, int))
+    with pytest.raises(InputTypeError, match="for intervals"):
+        of_intervals(released, p[:, 0], p[:, 0])
+
+
+def test_refusals():
+    p, y, ward = records(100)
+    levels, groups = several()["levels"][0], confide.calibrate_groups(
+        np.linspace(0, 1, 2000), np.tile(["north", "south"], 1000), ["north", "south"], 0.1, 1.0, score="lac"
+    )  # fmt: skip
+    for message, call in (
+        ("groups must be given", lambda: of_sets(groups, p, y)),
+        ("groups must be among the 2 public names", lambda: of_sets(groups, p, y, groups=["east"] * 100)),
+        ("groups must be left out", lambda: of_sets(levels, p, y, groups=ward)),
+        ("groups must be left out", lambda: of_scores(levels, p[:, 0], groups=ward)),
+        ("groups must be given", lambda: of_scores(groups, p[:, 0])),
+        ("examples must lie", lambda: of_sets(levels, p, y, examples=1001)),
+        ("scores must not be NaN; found 1 that are, the first at position 0", lambda: of_scores(levels, [math.nan])),
+        ("targets must be finite", lambda: of_intervals(levels, [1.0], [math.inf])),
+        ("labels must lie between", lambda: of_sets(levels, p, y + 4)),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+    with pytest.raises(InputTypeError, match="evaluate the intervals"):
+        of_scores(several()["sides"][0], [1.0])
+
+
+def changed(found, path, value):
+    content = json.loads(found.to_json())
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return json.dumps(content)
+
+
+CHANGES = [
+    ("levels", ("levels", 0, "alpha"), "1/10", "same level twice"),
+    ("levels", ("levels", 0, "alpha"), "2", "cannot be used"),
+    ("levels", ("levels", 0), 3, "lacks the field"),
+    ("levels", ("levels", 0, "surprise"), 3, "unknown field"),
+    ("levels", ("levels", 0, "examples"), [], "cannot be used: levels must be"),
+    ("levels", ("levels", 0, "sizes", 0, "name"), "one", "by numbers"),
+    ("levels", ("levels", 0, "sizes", 0, "members"), 7, "labels in its sets do not add up"),
+    ("levels", ("levels", 0, "sizes", 0, "name"), "9", "do not have their size"),
+    ("levels", ("levels", 0, "classes"), None, "without classes"),
+    ("levels", ("levels", 0, "sizes"), None, "labels in sets"),
+    ("levels", ("levels",), [], "cannot be used: levels must be"),
+    ("groups", ("groups", 0, "covered"), 1, "do not add up"),
+    ("groups", ("groups", 0, "members"), 1, "do not add up"),
+    ("groups", ("groups", 0, "members"), None, "labels in sets"),
+    ("groups", ("groups",), None, "what its groups are"),
+    ("groups", ("groups", 0, "promised"), 1.5, r"lie in \[0, 1\]"),
+    ("groups", ("by",), "ward", "what its groups are"),
+    ("groups", ("by",), "class", "what its groups are"),
+    ("groups", ("by",), None, "what its groups are"),
+    ("groups", ("mean_width",), 1.0, "of both"),
+    ("groups", ("examples", 0, "set"), [1], "not made of names"),
+    ("groups", ("examples", 0, "truth"), "\ud800", "not valid JSON"),
+    ("sides", ("groups", 0, "covered"), 0, "ends do not agree"),
+    ("sides", ("groups", 0, "name"), "left", "two ends"),
+    ("sides", ("mean_width",), "wide", "must be a number"),
+    ("sides", ("coverage", "covered"), 0, "ends do not agree"),
+    ("classes", ("classes", 0, "n"), 0, "more records than it has"),
+    ("classes", ("classes", 0, "n"), -1, "out of range"),
+    ("classes", ("classes",), [], "must have 1 to"),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "value", "message"), CHANGES)
+def test_contradictions_are_refused(kind, path, value, message):
+    _, found = several()[kind]
+    with pytest.raises(FormatError, match=message):
+        read_evaluation(changed(found, path, value))
+
+
+def test_stated_shares_and_intervals_do_not_count():
+    _, found = several()["groups"]
+    for path in (("mean_size",), ("coverage", "low"), ("groups", 0, "high"), ("singletons",)):
+        assert read_evaluation(changed(found, path, 0.5)) == found
+
+
+def test_levels_must_be_nested():
+    _, found = several()["levels"]
+    content = json.loads(found.to_json())
+    content["levels"][0]["alpha"], content["levels"][2]["alpha"] = "1/20", "1/5"
+    with pytest.raises(FormatError, match="cover more, the smaller alpha is"):
+        read_evaluation(json.dumps(content))

@@ -1,0 +1,97 @@
+"""The records of a ledger as text: those that exist stay readable, and nothing else is read."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from confide.errors import FormatError
+from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger.events import (
+    FIRST_SEAL,
+    Charged,
+    Limited,
+    Opened,
+    Released,
+    read_event,
+    seal,
+    write_event,
+)
+
+TOKEN, REQUEST = "0123456789abcdef" * 2, "fedcba9876543210" * 4
+WRITTEN = {
+    '{"kind": "opened", "dataset": "patients", "neighbors": "add_remove", "fingerprint": null}': Opened(
+        "patients", "add_remove", None
+    ),
+    f'{{"kind": "opened", "dataset": "caf\\u00e9", "neighbors": "replace_one", "fingerprint": "{REQUEST}"}}': Opened(
+        "café", "replace_one", REQUEST
+    ),
+    '{"kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 1e-06}': Limited("patients", 3.0, 1e-6),
+    '{"kind": "limited", "dataset": "patients", "epsilon": null, "dp_delta": 0.0}': Limited("patients", None, 0.0),
+    f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "epsilon": '
+    '0.30000000000000004, "neighbors": "add_remove", "mechanism": "slopes", "rho": 0.125, "group": '
+    '["ward", "north"]}': Charged(
+        "patients", TOKEN, REQUEST, Cost(0.30000000000000004, "add_remove", "slopes", 0.125, ("ward", "north"))
+    ),
+    f'{{"kind": "released", "token": "{TOKEN}", "text": "{{\\"threshold\\": \\"+inf\\", \\"s\\": '
+    '\\"\\\\ud800\\"}\\n"}': Released(TOKEN, '{"threshold": "+inf", "s": "\\ud800"}\n'),
+}
+"""Lines as ledgers hold them, and what they say."""
+
+
+@pytest.mark.parametrize("line", WRITTEN)
+def test_lines_of_existing_ledgers_are_read_and_written_as_they_were(line):
+    assert read_event(line) == WRITTEN[line]
+    assert write_event(WRITTEN[line]) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind": "limited", "dataset": "patients", "epsilon": 9.0, "dp_delta": 0.0, "epsilon": 3.0}',
+        '{"kind": "limited", "dataset": "others", "dataset": "patients", "epsilon": 3.0, "dp_delta": 0.0}',
+        '{"kind": "opened", "kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 0.0}',
+        '{"kind": "limited", "dataset": "patients", "epsilon": NaN, "dp_delta": 0.0}',
+        '{"kind": "limited", "dataset": "patients", "epsilon": 1e999, "dp_delta": 0.0}',
+        '{"kind": "limited", "dataset": "patients", "epsilon": 1' + "0" * 5000 + ', "dp_delta": 0.0}',
+        f'{{"kind": "released", "token": "{TOKEN}", "text": "\\ud800"}}',
+        '["limited"]',
+        "[" * 100_000,
+        "",
+    ],
+)
+def test_other_lines_are_refused(line):
+    with pytest.raises(FormatError, match="a record that cannot be read"):
+        read_event(line)
+
+
+def add(path, line):
+    """Append a line with a right seal, as somebody could who knows the format."""
+    made = "2026-01-01T00:00:00+00:00"
+    with closing(sqlite3.connect(path)) as connection:
+        last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()
+        row = (made, line, seal(last[0] if last else FIRST_SEAL, made, line))
+        connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
+        connection.commit()
+
+
+def test_a_ledger_of_such_lines_opens_and_one_with_a_repeated_field_does_not(tmp_path):
+    path = tmp_path / "budget.db"
+    Ledger(path)
+    for line in list(WRITTEN)[:1] + list(WRITTEN)[2:3] + list(WRITTEN)[4:]:
+        add(path, line)
+    account = Ledger(path).account("patients")
+    assert account.limit == (3.0, 1e-6)
+    assert [(entry.cost.epsilon, entry.token) for entry in account.entries] == [(0.30000000000000004, TOKEN)]
+    assert account.entries[0].release == WRITTEN[list(WRITTEN)[-1]].text
+    add(path, '{"kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 0.0, "epsilon": 99.0}')
+    with pytest.raises(FormatError, match="restore it from a backup"):
+        Ledger(path).account("patients")
+
+
+def test_half_of_a_surrogate_pair_is_not_kept(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db")
+    token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), request_digest({"a": 1}))
+    with pytest.raises(FormatError, match="UTF-8"):
+        ledger.attach(token, "\ud800")
+    assert ledger.account("patients").entries[0].release is None
