@@ -2,13 +2,16 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from confide.errors import FormatError, InputError
 
 MOST_BYTES = 10_000_000
+
+Document = TypeVar("Document")
 
 
 class OutputExistsError(InputError):
@@ -78,6 +81,15 @@ def read_text(path: Path) -> str:
         raise FormatError(f"file {str(path)!r} is not a text file") from None
     except OSError as error:
         raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def read_as(path: Path, reader: Callable[[str], Document]) -> Document:
+    """What a reader of texts makes of a small text file; what is wrong with the text is said of the file."""
+    text = read_text(path)
+    try:
+        return reader(text)
+    except FormatError as error:
+        raise FormatError(f"file {str(path)!r} cannot be used: {error}") from None
 
 
 def _exists(path: Path) -> OutputExistsError:

@@ -65,9 +65,9 @@ class _Several:
         """Read a file written by `save`."""
         from pathlib import Path
 
-        from confide.files import read_text
+        from confide.files import read_as
 
-        return cls.from_json(read_text(Path(path)))
+        return read_as(Path(path), cls.from_json)
 
     def report(self, path: "str | Path | None" = None, *, title: str | None = None, overwrite: bool = False) -> str:
         """The release as one self-contained HTML page for people; see `Calibration.report`."""
@@ -271,6 +271,6 @@ def positions_of(name: str, values: ArrayLike, known: tuple[str | int, ...], n: 
     if wrong.size:
         raise InputError(
             f"{name} must be among the {len(known)} public names; found {wrong.size} that are not, the first at "
-            f"position {wrong[0]}"
+            f"position {wrong[0]}; add the name, or leave those records out"
         )
     return found

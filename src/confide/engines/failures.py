@@ -23,7 +23,7 @@ def fixed_words(doing: str = "the query") -> Iterator[None]:
             f"the Python package {missing!r} is needed for this engine; install the extra that docs/engines names"
         ) from None
     except Exception as error:
-        raise EngineError(f"the engine could not do {doing}: {_finding(error)}") from None
+        raise EngineError(f"the engine failed at {doing}: {_finding(error)}") from None
 
 
 def _finding(error: Exception) -> str:
