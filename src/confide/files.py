@@ -1,7 +1,6 @@
 """Files written whole or not at all, and read with one clear line when that fails."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,13 +30,9 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """
     path = Path(path)
     refuse_existing(path, overwrite=overwrite)
+    part = path.parent / f".confide-{os.urandom(8).hex()}.part"  # known before it exists: an interruption removes it
     try:
-        handle, name = tempfile.mkstemp(prefix=".confide-", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
-    os.close(handle)
-    part = Path(name)
-    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield part
         part.chmod(0o666 & ~_umask())
         if overwrite:
