@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,7 +45,8 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            part.unlink()
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
