@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check docs dist bench bench-peers fuzz mutation screenshots experiments extras lock clean
+.PHONY: demo test test-long check docs dist bench bench-peers peers fuzz mutation screenshots experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -48,9 +48,14 @@ bench: $(READY)  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.federated
 
-bench-peers: $(READY)  ## speed, memory, coverage and set size beside other conformal libraries
-	test -x .venv-peers/bin/python || benchmarks/peers_setup.sh $(PYTHON) .venv-peers
+bench-peers: $(READY) peers  ## speed, memory, coverage and set size beside other conformal libraries
 	$(BIN)/python -m benchmarks.peers .venv-peers/bin/python
+
+peers: .venv-peers/.ready  ## the other conformal libraries, in an environment of their own
+
+.venv-peers/.ready: requirements/peers.txt benchmarks/peers_setup.sh
+	benchmarks/peers_setup.sh $(PYTHON) .venv-peers
+	touch $@
 
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
 	$(BIN)/python -m tests.report.screenshots
@@ -73,4 +78,4 @@ lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip add
 	rm requirements/all.txt
 
 clean:
-	rm -rf $(VENV) demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf $(VENV) .venv-peers demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache dist

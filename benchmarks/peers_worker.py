@@ -90,11 +90,6 @@ class Confide:
 
 class TorchCP:
     def __init__(self, score):
-        import types
-
-        stub = types.ModuleType("torchsort")
-        stub.soft_rank = stub.soft_sort = None
-        sys.modules["torchsort"] = stub
         from torchcp.classification.predictor import SplitPredictor
         from torchcp.classification.score import APS, LAC, RAPS
 

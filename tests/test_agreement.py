@@ -7,7 +7,6 @@ ties abound.
 import itertools
 import json
 import math
-import os
 import subprocess
 import warnings
 from fractions import Fraction
@@ -18,6 +17,7 @@ import pytest
 
 import confide
 from confide.scores.classification import set_mask
+from tests.peers import peers_python
 
 PENALTY, K_REG = 0.0625, 2
 ALPHAS = [0.1, Fraction(1, 3), "0.5", 0.005]  # 0.005 is out of reach of 150 records
@@ -122,22 +122,13 @@ def test_regression(score):
             assert inside.tolist() == [REGRESSION[score](f, Fraction(v)) <= q for v in grid]
 
 
-def peers_python():
-    """The interpreter of the peers' environment: CONFIDE_PEERS, or the one that `make bench-peers` sets up."""
-    found = Path(os.environ.get("CONFIDE_PEERS", Path(__file__).parents[1] / ".venv-peers" / "bin" / "python"))
-    if not found.exists():
-        pytest.skip("needs the peers' environment: `make bench-peers` makes it, CONFIDE_PEERS names its interpreter")
-    return found
+LAC_ON_THE_PAGE = pytest.mark.long  # the blocks of docs/migrating.md compare LAC on every run of the tests
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("library", "score"),
     [
-        ("MAPIE", "lac"),
-        ("TorchCP", "lac"),
-        ("puncc", "lac"),
-        ("crepes", "lac"),
+        *(pytest.param(peer, "lac", marks=LAC_ON_THE_PAGE) for peer in ("MAPIE", "TorchCP", "puncc", "crepes")),
         ("TorchCP", "aps"),
         ("TorchCP", "raps"),
     ],

@@ -104,6 +104,10 @@ def test_wheel_in_an_empty_environment_works_from_an_empty_folder(built, tmp_pat
     run(programs / "confide", "demo", "--out", "demo")
     assert {path.name for path in (folder / "demo").iterdir()} >= {"calibration.json", "report.html"}
     assert "promise" in run(programs / "confide", "show", "demo/calibration.json")
+    # A glob is counted by DuckDB through Ibis, which has to find all it imports.
+    columns = ("--probabilities", "p_*", "--label", "digit")
+    levels = ("--alpha", "0.1", "--epsilon", "1", "--out", "again.json")
+    run(programs / "confide", "calibrate", "demo/im*.parquet", *columns, *levels)
 
 
 @pytest.mark.long

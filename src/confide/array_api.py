@@ -13,6 +13,7 @@ import numpy as np
 
 from confide.calibration import Calibration
 from confide.errors import InputError, InputTypeError
+from confide.extras import needs_extra
 from confide.scores.classification import smallest_probability
 from confide.scores.kinds import ScoreKind, score_kind
 from confide.scores.ranked import magic
@@ -182,12 +183,8 @@ def _kind(calibration: Any) -> ScoreKind:
 
 
 def _namespace(array: Any) -> Any:
-    try:
+    with needs_extra("confide.array_api", "arrays"):
         from array_api_compat import array_namespace
-    except ImportError:
-        raise InputTypeError(
-            "this call needs array-api-compat; install the extra: pip install 'confide[torch]'"
-        ) from None
     return array_namespace(array)
 
 

@@ -14,7 +14,7 @@ from confide.arrays import as_vector
 from confide.calibrate import calibrate, calibrate_histogram
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.checks import one_of, privacy_loss
+from confide.checks import one_of, privacy_loss, several
 from confide.composition import shares_of
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.histogram import ScoreHistogram
@@ -73,7 +73,7 @@ def calibrate_levels(
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
     """
-    levels = [exact_level("alphas", alpha) for alpha in alphas]
+    levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
     if not levels or len(set(levels)) != len(levels):
         raise InputError(
             f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different"
@@ -303,7 +303,7 @@ def _part_of(delta: Level | None, count: int) -> Fraction | None:
 
 
 def _public_names(names: Sequence[str | int]) -> tuple[str | int, ...]:
-    listed = np.asarray(names).tolist() if isinstance(names, np.ndarray) else list(names)
+    listed = names.tolist() if isinstance(names, np.ndarray) else several("names", names)
     if not listed or not all(isinstance(v, str | int) and isinstance(v, Hashable) for v in listed):
         raise InputTypeError("names must be one or more texts or integers: all groups there are")
     if len(set(listed)) != len(listed):

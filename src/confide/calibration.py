@@ -194,9 +194,9 @@ class Calibration:
         """Read a file written by `save`."""
         from pathlib import Path
 
-        from confide.files import read_text
+        from confide.files import read_as
 
-        return cls.from_json(read_text(Path(path)))
+        return read_as(Path(path), cls.from_json)
 
     def report(
         self,

@@ -1,7 +1,7 @@
 """Checks of scalar arguments: each returns the value or says what is wrong with it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -47,6 +47,21 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
     if number < 1 or (most is not None and number > most):
         raise InputError(f"{name} must be a positive integer{f' of at most {most}' if most else ''}; found {value}")
     return number
+
+
+def several(name: str, values: Any) -> list[Any]:
+    """A list of some length; not one value, and not a text, which is one.
+
+    Examples
+    --------
+    >>> several("alphas", 0.1)
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputTypeError: alphas must be a list; found float
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputTypeError(f"{name} must be a list; found {type(values).__name__}")
+    return list(values)
 
 
 def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:

@@ -21,6 +21,10 @@ class FormatError(InputError):
     """A stored calibration or a data file is damaged, foreign, altered or too new."""
 
 
+class MissingExtraError(ConfideError, ImportError):
+    """A call needs an optional package that is not installed; the message names the extra that brings it."""
+
+
 class CoverageWarning(UserWarning):
     """The released threshold is +inf: the promise holds, but the sets contain every label."""
 

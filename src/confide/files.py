@@ -1,14 +1,16 @@
 """Files written whole or not at all, and read with one clear line when that fails."""
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from confide.errors import FormatError, InputError
 
 MOST_BYTES = 10_000_000
+
+Document = TypeVar("Document")
 
 
 class OutputExistsError(InputError):
@@ -28,13 +30,9 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """
     path = Path(path)
     refuse_existing(path, overwrite=overwrite)
+    part = path.parent / f".confide-{os.urandom(8).hex()}.part"  # known before it exists: an interruption removes it
     try:
-        handle, name = tempfile.mkstemp(prefix=".confide-", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
-    os.close(handle)
-    part = Path(name)
-    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield part
         part.chmod(0o666 & ~_umask())
         if overwrite:
@@ -47,7 +45,8 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            part.unlink()
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
@@ -78,6 +77,15 @@ def read_text(path: Path) -> str:
         raise FormatError(f"file {str(path)!r} is not a text file") from None
     except OSError as error:
         raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def read_as(path: Path, reader: Callable[[str], Document]) -> Document:
+    """What a reader of texts makes of a small text file; what is wrong with the text is said of the file."""
+    text = read_text(path)
+    try:
+        return reader(text)
+    except FormatError as error:
+        raise FormatError(f"file {str(path)!r} cannot be used: {error}") from None
 
 
 def _exists(path: Path) -> OutputExistsError:

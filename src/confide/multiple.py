@@ -67,9 +67,9 @@ class _Several:
         """Read a file written by `save`."""
         from pathlib import Path
 
-        from confide.files import read_text
+        from confide.files import read_as
 
-        return cls.from_json(read_text(Path(path)))
+        return read_as(Path(path), cls.from_json)
 
     def report(
         self,
@@ -280,6 +280,6 @@ def positions_of(name: str, values: ArrayLike, known: tuple[str | int, ...], n: 
     if wrong.size:
         raise InputError(
             f"{name} must be among the {len(known)} public names; found {wrong.size} that are not, the first at "
-            f"position {wrong[0]}"
+            f"position {wrong[0]}; add the name, or leave those records out"
         )
     return found

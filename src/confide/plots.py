@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
-from confide.errors import ConfideError, InputError
+from confide.errors import InputError
+from confide.extras import needs_extra
 from confide.metrics import class_coverage
 from confide.rationals import Level
 
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
 _INK, _FILL, _BAD = "#1b3a57", "#7fa6c9", "#b5412c"
 _MOST_BARS = 30
-
-
-class MissingExtraError(ConfideError, ImportError):
-    """An optional dependency is not installed."""
 
 
 def set_sizes(sets: "PredictionSets", *, ax: Any = None) -> Any:
@@ -121,10 +118,8 @@ def intervals(
 def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
-    try:
+    with needs_extra("a plot", "plots"):
         import matplotlib.pyplot as plt
-    except ImportError:
-        raise MissingExtraError("plots need matplotlib; install the extra: pip install 'confide[plots]'") from None
     return plt.subplots(figsize=(7, 4), layout="constrained")[1]
 
 

@@ -43,6 +43,7 @@ def exact_level(name: str, value: Level) -> Fraction:
     >>> exact_level("alpha", "0.05")
     Fraction(1, 20)
     """
+    hint = "; 0.1 asks for 90 % coverage" if name.startswith("alpha") else ""
     if isinstance(value, bool) or not isinstance(value, Real | str):
         raise InputTypeError(f"{name} must be a number between 0 and 1; found {type(value).__name__}")
     try:
@@ -50,9 +51,9 @@ def exact_level(name: str, value: Level) -> Fraction:
             raise ValueError
         exact = Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"{name} must be a finite number between 0 and 1; found {value!r}") from None
+        raise InputError(f"{name} must be a finite number between 0 and 1; found {value!r}{hint}") from None
     if not 0 < exact < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1; found {value!r}")
+        raise InputError(f"{name} must lie strictly between 0 and 1; found {value!r}{hint}")
     for bound in (1000, MAX_DENOMINATOR):
         simple = exact.limit_denominator(bound)
         if abs(simple - exact) <= Fraction(1, 10**12) and 0 < simple < 1:

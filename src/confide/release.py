@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from confide.calibration import Calibration
-from confide.files import read_text
+from confide.files import read_as
 from confide.multiple import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.risk import RiskCalibration
 
@@ -37,7 +37,7 @@ def read_release(text: str) -> Release:
 
 def load_release(path: str | Path) -> Release:
     """Read a file that holds a release of any kind."""
-    return read_release(read_text(Path(path)))
+    return read_as(Path(path), read_release)
 
 
 def _kind(text: str) -> str:

@@ -88,8 +88,10 @@ class PredictionSets:
             cat    dog
         0  True  False
         """
-        import pandas as pd
+        from confide.extras import needs_extra
 
+        with needs_extra("to_pandas", "pandas"):
+            import pandas as pd
         return pd.DataFrame(self.mask, columns=None if self.classes is None else list(self.classes), index=index)
 
     def plot_sizes(self, ax: Any = None) -> Any:

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from confide.array_api import predict_mask, true_scores
 from confide.calibrate import calibrate_histogram
 from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
+from confide.extras import needs_extra
 from confide.histogram import ScoreHistogram
 from confide.rationals import Level
 from confide.scores.kinds import score_kind
 from confide.sets import PredictionSets
+
+with needs_extra("confide.torch", "torch"):
+    import torch
+    from torch import Tensor
 
 
 def calibrate(

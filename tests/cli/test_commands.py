@@ -6,8 +6,10 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.main import get_command
 
 import confide
+from confide.cli.app import app
 from confide.cli.exit_codes import IN_WORDS
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
@@ -223,6 +225,18 @@ def test_help_has_an_example(confide_run, command):
     text = confide_run(command, "--help").out
     assert f"confide {command} " in text
     assert "Example:" in text
+
+
+def test_help_explains_every_argument_and_option():
+    def parameters(command, path):
+        for parameter in command.params:
+            yield " ".join(path), parameter
+        for name, below in getattr(command, "commands", {}).items():
+            yield from parameters(below, [*path, name])
+
+    found = list(parameters(get_command(app), ["confide"]))
+    assert len(found) > 100
+    assert [(path, parameter.name) for path, parameter in found if not parameter.help] == []
 
 
 def test_help_and_version(confide_run):

@@ -71,7 +71,7 @@ def test_export(confide_run, records, folder):
     assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 4
 
 
-def test_an_empty_ledger(confide_run):
+def test_an_empty_ledger(confide_run, folder):
     Ledger("budget.db")
     assert confide_run("ledger", "list", "budget.db").out == "no data sets\n"
 

@@ -11,13 +11,14 @@ NAMES = ("benign", "malignant", "unclear")
 
 
 def patients(folder: Path) -> None:
-    """A classifier's probabilities with diagnoses, as Parquet."""
+    """A classifier's probabilities with diagnoses, as Parquet and as CSV."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet([6, 2, 1], size=2000)
     truth = [NAMES[rng.choice(3, p=row)] for row in p]
     table = pa.table({f"p_{name}": p[:, k] for k, name in enumerate(NAMES)} | {"diagnosis": truth})
     for name in ("calibration", "new_patients", "labelled"):
         parquet.write_table(table, folder / f"{name}.parquet")
+        csv.write_csv(table, folder / f"{name}.csv")
 
 
 def engines(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import confide
+import confide.engines
 from tests.docs.blocks import ROOT
 
 pytest.importorskip("sphinx", reason="needs the documentation's tools: make docs")
@@ -67,8 +68,9 @@ def test_names_that_do_not_exist_are_refused():
 
 def test_every_public_name_is_in_the_reference():
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
-    listed = set(re.findall(r"auto\w+:: confide\.(\w+)$", pages, flags=re.MULTILINE))
+    listed = set(re.findall(r"auto\w+:: confide\.([\w.]+)$", pages, flags=re.MULTILINE))
     assert set(confide.__all__) <= listed
+    assert {f"engines.{name}" for name in confide.engines.__all__} <= listed
 
 
 def test_site_check_finds_what_is_wrong(tmp_path):

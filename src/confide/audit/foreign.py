@@ -38,7 +38,10 @@ def load(spec: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise InputError(f"mechanism {spec!r} cannot be imported: {type(error).__name__}") from None
+        raise InputError(
+            f"mechanism {spec!r} cannot be imported: {type(error).__name__}; it must be in "
+            "the current folder or installed, and import without an error"
+        ) from None
     if not callable(found):
         raise InputTypeError(f"mechanism {spec!r} must be callable; found {type(found).__name__}")
     return found

@@ -19,7 +19,7 @@ def audit(
         typer.Option(
             metavar="MODULE:CALLABLE",
             help="Audit this mechanism instead of the library's own: a function of an array of scores in [0, 1] that "
-            "returns a threshold (docs/audit.md). **Its code is run.**",
+            "returns a threshold (docs/audit.md). [bold]Its code is run.[/bold]",
         ),
     ] = None,
     epsilon: Annotated[

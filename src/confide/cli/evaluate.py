@@ -48,7 +48,8 @@ Examples = Annotated[
         min=0,
         max=MOST_EXAMPLES,
         rich_help_panel="Output",
-        help="Keep the sets and true labels of the first K records in that file. **They are shown as they are.**",
+        help="Keep the sets and true labels of the first K records in that file. "
+        "[bold]They are shown as they are.[/bold]",
     ),
 ]
 

@@ -22,6 +22,7 @@ from confide.files import read_text, write_text
 from confide.tables.source import open_table
 
 if TYPE_CHECKING:
+    from confide.federated.keys import Silo
     from confide.federated.promises import Promise
 
 app = typer.Typer(
@@ -107,12 +108,12 @@ def plan(
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
     from confide.federated.clock import read_time
-    from confide.federated.keys import Silo, SiloKeys
+    from confide.federated.keys import SiloKeys
     from confide.federated.planning import plan as make
 
     check_output(out, force=force)
     made = make(
-        [Silo.from_json(read_text(path)) for path in silo],
+        [_silo(path) for path in silo],
         alpha,
         epsilon,
         method=cast(Method, method),
@@ -131,6 +132,16 @@ def plan(
     say(f"plan: {out}\nprivacy: {made.privacy()}" if epsilon is not None else f"plan: {out}\nprivacy: none")
     for answers, promise in made.promises().items():
         say(f"  {answers} answers: {_promised(promise)}")
+
+
+def _silo(path: Path) -> "Silo":
+    from confide.federated.keys import Silo
+    from confide.federated.refusals import Refusal
+
+    try:
+        return Silo.from_json(read_text(path))
+    except Refusal as refusal:
+        raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
 
 
 def _promised(promise: "Promise") -> str:
@@ -179,7 +190,7 @@ def answer(
         --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
     """
     from confide.federated.answer import answer as respond
-    from confide.federated.keys import Silo, SiloKeys
+    from confide.federated.keys import SiloKeys
     from confide.federated.plan import FederatedPlan
     from confide.federated.policy import Policy
     from confide.federated.silo_state import SiloState
@@ -192,11 +203,11 @@ def answer(
     if columns.score_name != read.score:
         raise InputError(f"the plan is for the score {read.score!r}; these columns give {columns.score_name!r}")
     policy = Policy(
-        coordinator=Silo.from_json(read_text(coordinator)).signing,
+        coordinator=_silo(coordinator).signing,
         budget=budget,
         per_plan=budget,
         methods=tuple(cast(list[Method], allow)) if allow else ("private-qq", "secure-sum"),
-        peers={other.name: other.agreement for other in (Silo.from_json(read_text(path)) for path in peer or [])},
+        peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
     with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
         counts = _count(table, columns, read.candidates, progress)

@@ -109,7 +109,8 @@ Score: TypeAlias = Annotated[
     typer.Option(
         metavar="NAME",
         rich_help_panel=_COLUMNS,
-        help="The name of that score, recorded in the calibration ('lac' and 'absolute_residual' are known).",
+        help="The name of that score, recorded in the calibration. One of the library's, such as lac, aps, "
+        "absolute_residual or cqr, chooses candidates that suit it.",
     ),
 ]
 Alpha: TypeAlias = Annotated[

@@ -20,7 +20,7 @@ EvaluationFile = Annotated[
         "--evaluation",
         metavar="FILE",
         rich_help_panel="Content",
-        help="What `confide evaluate --out FILE` wrote for this calibration. **Its numbers are not private.**",
+        help="What `confide evaluate --out FILE` wrote for this calibration. [bold]Its numbers are not private.[/bold]",
     ),
 ]
 Title = Annotated[str | None, typer.Option(metavar="TEXT", rich_help_panel="Content", help="Heading of the page.")]

@@ -117,6 +117,8 @@ def _duckdb(path: str, write: bool, threads: int | None) -> Any:
 def _parquet(connection: Any, source: str, table: str | None) -> Any:
     if table is not None:
         raise InputError("table must be left out for files; it belongs to a database or to Spark")
+    if not source.endswith((".parquet", ".pq")):
+        raise InputError(f"source {source!r} must name Parquet files, as 'folder/*.parquet' does")
     if not glob.glob(source, recursive=True):  # noqa: PTH207 - the engine reads the same pattern
         raise InputError(f"source {source!r} matches no file")
     return connection.read_parquet(source, union_by_name=False)

@@ -18,12 +18,12 @@ def fixed_words(doing: str = "the query") -> Iterator[None]:
     except (ConfideError, KeyboardInterrupt, MemoryError):
         raise
     except ImportError as error:
-        missing = (error.name or "").partition(".")[0]
+        missing = f"the package {error.name.partition('.')[0]!r}" if error.name else "a package that Ibis needs"
         raise InputError(
-            f"the Python package {missing!r} is needed for this engine; install the extra that docs/engines names"
+            f"{missing} is not installed; the extras confide[postgres] and confide[spark] bring what these engines need"
         ) from None
     except Exception as error:
-        raise EngineError(f"the engine could not do {doing}: {_finding(error)}") from None
+        raise EngineError(f"the engine failed at {doing}: {_finding(error)}") from None
 
 
 def _finding(error: Exception) -> str:

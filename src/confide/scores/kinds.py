@@ -171,7 +171,7 @@ def score_kind(name: str | None) -> ScoreKind:
     Raises
     ------
     InputError
-        If a known score lacks a parameter or has one that it does not know.
+        If a known score lacks a parameter, has one that it does not know, or is written in capitals.
 
     Examples
     --------
@@ -185,6 +185,8 @@ def score_kind(name: str | None) -> ScoreKind:
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
         raise InputError("score must be a name of 1 to 200 printable characters")
     known = None if name is None else _known(name)
+    if known is None and name is not None and (meant := name.lower()) != name and _known(meant):
+        raise InputError(f"score {name!r} is written {meant!r} here; a score of your own needs another name")
     return known or ScoreKind(name, "any", -_LARGEST, math.inf, _anything)
 
 

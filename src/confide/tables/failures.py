@@ -47,8 +47,14 @@ def fixed_words(path: Path, file_format: Format) -> Iterator[None]:
 def _finding(text: str, file_format: Format) -> str:
     if text.startswith("Out of Memory"):
         return "needs more memory to read than there is"
-    if file_format != "csv" or "CSV Error" not in text:
+    sniffing = "Error when sniffing file" in text
+    if file_format != "csv" or not ("CSV Error" in text or sniffing):
         return f"cannot be read: it is truncated, damaged or not {_NAMES[file_format]}"
+    if sniffing:
+        return (
+            "cannot be read: its lines do not look like one CSV table; they must have the same number of values, "
+            "separated and quoted alike, and end alike"
+        )
     line = re.search(r"\A[A-Za-z ]*Error: CSV Error on Line: ([0-9]{1,15})$", text.partition("\n")[0])
     where = f" on line {line[1]}" if line else ""
     if "Invalid unicode" in text or "not utf-8 encoded" in text:

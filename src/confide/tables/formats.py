@@ -31,6 +31,8 @@ def file_format(path: Path) -> Format:
     >>> file_format(Path("scores.Parquet"))
     'parquet'
     """
+    if path.is_dir():
+        raise InputError(f"file {str(path)!r} is a folder; name a file")
     found = EXTENSIONS.get(path.suffix.lower())
     if found is None:
         raise InputError(

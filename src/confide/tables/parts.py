@@ -119,7 +119,8 @@ class Probabilities:
         if values is None or (values.min() >= 0 and values.max() <= 1):  # NaN fails both
             return values
         wrong = np.asarray(~((values >= 0) & (values <= 1)).all(axis=1))
-        findings.note(f"{self._title} must hold probabilities between 0 and 1 (apply softmax to logits)", wrong, start)
+        wanted = "probabilities between 0 and 1, none missing (apply softmax to logits, divide percentages by 100)"
+        findings.note(f"{self._title} must hold {wanted}", wrong, start)
         return None
 
     def _from_list(self, column: Any, start: int, findings: Findings) -> NDArray[Any] | None:

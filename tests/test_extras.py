@@ -1,0 +1,24 @@
+"""Without an optional package the user is told which extra brings it."""
+
+import subprocess
+import sys
+
+import pytest
+
+SETS = "import numpy, confide; sets = confide.PredictionSets(numpy.eye(2, dtype=bool)); "
+CALLS = [
+    ("torch", "import confide.torch", "confide[torch]"),
+    ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
+    ("matplotlib", SETS + "sets.plot_sizes()", "confide[plots]"),
+    ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
+]
+
+
+@pytest.mark.parametrize(("package", "call", "extra"), CALLS)
+def test_a_missing_package_is_named_with_its_extra(package, call, extra):
+    code = f"import sys; sys.modules[{package!r}] = None; {call}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("confide.errors.MissingExtraError: "), done.stderr
+    assert f"'{package}'" in last
+    assert f"pip install '{extra}'" in last
