@@ -3,10 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from confide.calibrate import payment_for
-from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.request import Request
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Group, Ledger
@@ -35,14 +32,6 @@ def open_account(
         raise InputError("--ledger-key binds to one file's bytes; leave it out for databases, Spark and globs")
     mark = None if ledger_key is None else fingerprint(_read_key(ledger_key), Path(file))
     return {"ledger": Ledger(ledger), "dataset": Dataset(dataset, _group(group), mark)}
-
-
-def refuse_early(account: Paying, request: Request, candidates: Candidates, score: str | None) -> None:
-    """Refuse a request over the limit before the file is read, where its price is known without: n is secret."""
-    if request.n is None:
-        payment = payment_for(request, candidates, score, account["ledger"], account["dataset"])
-        if payment is not None:
-            payment.earlier()
 
 
 def _group(text: str | None) -> "Group | None":

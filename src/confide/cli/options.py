@@ -109,7 +109,8 @@ Score: TypeAlias = Annotated[
     typer.Option(
         metavar="NAME",
         rich_help_panel=_COLUMNS,
-        help="The name of that score, recorded in the calibration ('lac' and 'absolute_residual' are known).",
+        help="With --probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin or "
+        "top_k; aps_randomised etc. With --score-column: the name of that score. It is recorded in the calibration.",
     ),
 ]
 Alpha: TypeAlias = Annotated[
@@ -153,6 +154,16 @@ NeighborsOption: TypeAlias = Annotated[
 RecordsPerPerson: TypeAlias = Annotated[
     int,
     typer.Option(metavar="K", rich_help_panel=_PRIVACY, help="The most records that belong to one person (public)."),
+]
+PublicNumber: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--n",
+        metavar="N",
+        rich_help_panel=_PRIVACY,
+        help="The public number of records under --neighbors replace_one; another number is refused. For databases, "
+        "Spark and globs it is needed with --ledger, which is charged before they are asked.",
+    ),
 ]
 NMin: TypeAlias = Annotated[
     int,

@@ -7,6 +7,7 @@ import click
 import typer
 
 from confide.calibration import Calibration
+from confide.cli import groups as g
 from confide.cli import options as o
 from confide.cli.columns import Classified, Columns, Regressed, split
 from confide.cli.engine import probabilities_of
@@ -17,6 +18,9 @@ from confide.engines.connect import names_an_engine, open_source
 from confide.engines.sets import with_intervals, with_sets
 from confide.engines.writing import write_file, write_table
 from confide.errors import InputError
+from confide.multiple import GroupCalibration
+from confide.release import load_release
+from confide.tables import choose
 from confide.tables.formats import file_format
 from confide.tables.predict import Output, write_intervals, write_sets
 from confide.tables.set_columns import INTERVAL_COLUMNS, SET_COLUMNS
@@ -50,6 +54,7 @@ def predict(
     probabilities: o.Probabilities = None,
     classes: o.Classes = None,
     prediction: o.Prediction = None,
+    by: g.GroupColumn = None,
     out: OutOrTable = None,
     out_table: OutTable = None,
     keep: Keep = None,
@@ -75,43 +80,74 @@ def predict(
     kept = None if keep is None else tuple(name for text in keep for name in split(text))
     if (out is None) == (out_table is None):
         raise click.UsageError("give --out, a file, or with --table also --out-table, a new table in the same database")
-    released = Calibration.load(calibration)
+    released = _load(calibration)
     columns.check_fits(released, calibration)
+    g.check_group(released, by)
     if out is not None:
         check_output(out, force=force)
         _ = file_format(out)  # refuses unknown extensions
     if table is not None or names_an_engine(file):
-        found = _by_engine(file, table, columns, released, kept, out, out_table, force=force)
+        found = _by_engine(file, table, columns, released, by, kept, out, out_table, force=force)
     elif out is None:
         raise click.UsageError("--out-table belongs to a database or Spark; give --out")
     else:
-        found = _by_file(Path(file), columns, released, Output(out, kept, overwrite=force))
+        found = _by_file(Path(file), columns, released, by, Output(out, kept, overwrite=force))
     where = str(out or out_table)
     if as_json:
-        emit({"out": where, "threshold": released.threshold, "coverage": released.coverage, **found})
+        emit({"out": where, **_promised(released), **found})
         return
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     say(f"{number(found['rows'])} {'sets' if size else 'intervals'}{size}")
-    say(f"promise: {released.guarantee}")
+    one = released if isinstance(released, Calibration) else next(iter(released.parts.values()))
+    each = "" if isinstance(released, Calibration) else f" for each {released.by}"
+    say(f"promise{each}: {one.guarantee}")
     say(f"saved: {where}")
 
 
-def _by_file(file: Path, columns: Columns, released: Calibration, output: Output) -> dict[str, float]:
+def _load(path: Path) -> Calibration | GroupCalibration:
+    released = load_release(path)
+    if isinstance(released, GroupCalibration):
+        return g.by_text(released)
+    if not isinstance(released, Calibration):
+        raise InputError(
+            f"calibration {str(path)!r} must have one threshold, or one per group or class; it has several of another "
+            "kind: choose one of them, or predict with the library"
+        )
+    return released
+
+
+def _promised(released: Calibration | GroupCalibration) -> dict[str, object]:
+    if isinstance(released, Calibration):
+        return {"threshold": released.threshold, "coverage": released.coverage}
+    parts = released.parts.items()
+    return {
+        "thresholds": {name: part.threshold for name, part in parts},
+        "coverage": min(part.coverage for _, part in parts),
+    }
+
+
+def _by_file(
+    file: Path, columns: Columns, released: Calibration | GroupCalibration, by: str | None, output: Output
+) -> dict[str, float]:
     if output.path.exists() and file.exists() and output.path.samefile(file):
         raise InputError("the output would replace the input; choose another name")
     with open_table(file) as table, progress_bar("predicting", table.row_count) as progress:
         opened = columns.open(table)
+        group = None
+        if by is not None and isinstance(released, GroupCalibration):
+            group = choose.group(table, by, tuple(map(str, released.parts)))
         if isinstance(opened, Classified):
-            return write_sets(opened.probabilities, released, output, progress)
+            return write_sets(opened.probabilities, released, output, progress, group)
         assert isinstance(opened, Regressed)
-        return write_intervals(opened.prediction, released, output, progress)
+        return write_intervals(opened.prediction, released, output, progress, group)
 
 
 def _by_engine(
     source: str,
     table: str | None,
     columns: Columns,
-    released: Calibration,
+    released: Calibration | GroupCalibration,
+    by: str | None,
     kept: tuple[str, ...] | None,
     out: Path | None,
     out_table: str | None,
@@ -121,10 +157,10 @@ def _by_engine(
     with open_source(source, table, write=out_table is not None) as opened:
         if columns.probabilities is not None:
             read, names = probabilities_of(opened, columns)
-            predicted, added = with_sets(opened, read, released, names), SET_COLUMNS
+            predicted, added = with_sets(opened, read, released, names, group=by), SET_COLUMNS
             left_out: tuple[str, ...] = (read,) if isinstance(read, str) else read
         elif columns.prediction is not None:
-            predicted, added = with_intervals(opened, columns.prediction, released), INTERVAL_COLUMNS
+            predicted, added = with_intervals(opened, columns.prediction, released, group=by), INTERVAL_COLUMNS
             left_out = ()
         else:
             raise InputError(f"say which columns to read, by {columns.ways}; {existing(opened)}")

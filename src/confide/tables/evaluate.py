@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from confide.calibration import Calibration
 from confide.evaluation import CONFIDENCE, Evaluation, Shown, fingerprint, of_counts
 from confide.metrics import coverage_from_counts
+from confide.scores.kinds import score_kind
 from confide.sets import predict_interval, predict_set
 from confide.tables.parts import Label, Number, Probabilities
 from confide.tables.scan import Progress, scan, silent
@@ -23,10 +24,11 @@ def of_sets(
 ) -> Evaluation:
     """Evaluate prediction sets; the first `examples` rows of the file are kept as they are."""
     names = probabilities.names
+    u = np.random.default_rng() if score_kind(calibration.score).randomised else None
     by_class, by_size = np.zeros((len(names), 3), np.int64), np.zeros((len(names) + 1, 2), np.int64)
     shown: list[Shown] = []
     for (p, y), _ in scan(probabilities.table, [probabilities, label], progress=progress):
-        mask = predict_set(p, calibration).mask
+        mask = predict_set(p, calibration, u=u).mask
         sizes, inside = mask.sum(axis=1), mask[np.arange(len(y)), y]
         for column, weights in enumerate((None, inside, sizes)):
             by_class[:, column] += _count(y, weights, len(names))
