@@ -83,7 +83,9 @@ def make_offer(
     unknown = sorted(set(options) - set(_DEFAULTS))
     if unknown:
         raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
-    request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates.size, **_DEFAULTS | options)
+    request = check_request(
+        alpha=alpha, epsilon=epsilon, n=1 if n is None else n, candidates=candidates.size, **_DEFAULTS | options
+    )
     return Offer(request, score, payment_for(request, candidates, score, ledger, dataset))
 
 

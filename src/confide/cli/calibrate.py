@@ -107,7 +107,7 @@ def calibrate(
     engine = people is not None or table is not None or names_an_engine(file)
     divided = g.grouping(by, groups, by_class, partition, columns, with_ledger=ledger is not None)
     _check_number(n, neighbors, divided, needed=engine and ledger is not None)
-    request = check_request(n=n or 1, candidates=chosen.size, **settings)
+    request = check_request(n=1 if n is None else n, candidates=chosen.size, **settings)
     check_output(out, force=force)
     account = open_account(file, ledger, dataset, group, ledger_key)
     asked = Asked(columns, chosen, {**settings, **account}, n, divided)

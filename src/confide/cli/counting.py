@@ -15,6 +15,9 @@ from confide.engines.calibrate import calibrate_table, calibrate_table_groups
 from confide.engines.columns import existing_column
 from confide.engines.connect import open_source
 from confide.engines.people import People
+from confide.engines.progress import expected_rows
+from confide.engines.scores import Classified as ClassSource
+from confide.engines.scores import Source
 from confide.multiple import GroupCalibration
 from confide.offers import check_number, group_offer, make_offer
 from confide.tables import choose, histogram
@@ -78,19 +81,30 @@ def from_engine(asked: Asked, source: str, table: str | None, people: People | N
     """Pay, have the engine count, then draw."""
     settings = {key: value for key, value in asked.settings.items() if key not in ("slopes", "shift")}
     threads = 1 if people is None else None  # sorting by person wants every core, counting does not
-    with open_source(source, table, threads=threads) as opened, progress_bar("counting", lambda: None) as progress:
-        shared: dict[str, Any] = {"candidates": asked.candidates, "people": people, "progress": progress, **settings}
-        grouping = asked.grouping
-        if grouping is None:
-            return calibrate_table(opened, source_of(opened, asked.columns), n=asked.n, **shared)
-        shared |= {"by": grouping.by, "partition": grouping.partition}
-        if grouping.names is None:
+    with open_source(source, table, threads=threads) as opened:
+        grouping, classes = asked.grouping, None
+        read: Source
+        if grouping is not None and grouping.names is None:
             read, classes = classified_of(opened, asked.columns)
-            names, shared["values"] = class_keys(classes), read.classes
+        else:
+            read = source_of(opened, asked.columns)
+        watched = progress_bar(
+            "counting", lambda: expected_rows(opened, streamed=not read.in_sql) if people is None else None
+        )
+        with watched as progress:
+            shared: dict[str, Any] = {"candidates": asked.candidates, "people": people, "progress": progress}
+            shared |= settings
+            if grouping is None:
+                return calibrate_table(opened, read, n=asked.n, **shared)
+            shared |= {"by": grouping.by, "partition": grouping.partition}
+            if classes is not None:
+                assert isinstance(read, ClassSource)
+                return calibrate_table_groups(
+                    opened, read, grouping.column, class_keys(classes), values=read.classes, **shared
+                )
+            integers = existing_column(opened, grouping.column).type().is_integer()
+            names = as_values(grouping.names or (), grouping.column, integers=integers)
             return calibrate_table_groups(opened, read, grouping.column, names, **shared)
-        integers = existing_column(opened, grouping.column).type().is_integer()
-        listed = as_values(grouping.names, grouping.column, integers=integers)
-        return calibrate_table_groups(opened, source_of(opened, asked.columns), grouping.column, listed, **shared)
 
 
 def scores_of(table: Table, columns: Columns) -> histogram.Scores:

@@ -14,7 +14,8 @@ from confide.cli.engine import probabilities_of
 from confide.cli.output import check_output, emit, number, say
 from confide.cli.progress import progress_bar
 from confide.engines.columns import existing, existing_column
-from confide.engines.connect import names_an_engine, open_source
+from confide.engines.connect import names_an_engine, names_spark, open_source
+from confide.engines.progress import expected_rows
 from confide.engines.sets import with_intervals, with_sets
 from confide.engines.writing import write_file, write_table
 from confide.errors import InputError
@@ -36,7 +37,14 @@ Keep = Annotated[
 ]
 
 OutOrTable = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", rich_help_panel="Output", help="Where to write.")
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        rich_help_panel="Output",
+        help="Where to write. From Spark, a name without an ending, one that ends in /, or an address such as "
+        "s3a://BUCKET/NAME is a new folder, into which the executors write Parquet.",
+    ),
 ]
 OutTable = Annotated[
     str | None,
@@ -64,10 +72,11 @@ def predict(
     r"""Predict sets of classes, or intervals, for new records.
 
     TABLE is a file, a glob of Parquet files, a database or a Spark master
-    with --table. The output is a file, or with --out-table a new table that
-    the database writes itself. It gets the columns of TABLE (without the probabilities) and, for classes,
-    prediction_set (a list of class names; in CSV a JSON array) and set_size;
-    for numbers, lower and upper. Predicting costs no privacy.
+    with --table. The output is a file, or with --out-table a new table in
+    the same database, or from Spark a folder. It gets the columns of TABLE
+    (without the probabilities) and, for classes, prediction_set (a list of
+    class names; in CSV a JSON array) and set_size; for numbers, lower and
+    upper. Predicting costs no privacy.
 
     Example:
 
@@ -83,15 +92,15 @@ def predict(
     released = _load(calibration)
     columns.check_fits(released, calibration)
     g.check_group(released, by)
-    if out is not None:
-        check_output(out, force=force)
-        _ = file_format(out)  # refuses unknown extensions
+    if out is not None and not _is_folder(file, out):
+        check_output(Path(out), force=force)
+        _ = file_format(Path(out))  # refuses unknown extensions
     if table is not None or names_an_engine(file):
         found = _by_engine(file, table, columns, released, by, kept, out, out_table, force=force)
     elif out is None:
         raise click.UsageError("--out-table belongs to a database or Spark; give --out")
     else:
-        found = _by_file(Path(file), columns, released, by, Output(out, kept, overwrite=force))
+        found = _by_file(Path(file), columns, released, by, Output(Path(out), kept, overwrite=force))
     where = str(out or out_table)
     if as_json:
         emit({"out": where, **_promised(released), **found})
@@ -102,6 +111,11 @@ def predict(
     each = "" if isinstance(released, Calibration) else f" for each {released.by}"
     say(f"promise{each}: {one.guarantee}")
     say(f"saved: {where}")
+
+
+def _is_folder(source: str, out: str) -> bool:
+    """Whether the output is a folder that the executors of Spark write into."""
+    return names_spark(source) and (out.endswith("/") or "://" in out or not Path(out).suffix)
 
 
 def _load(path: Path) -> Calibration | GroupCalibration:
@@ -149,7 +163,7 @@ def _by_engine(
     released: Calibration | GroupCalibration,
     by: str | None,
     kept: tuple[str, ...] | None,
-    out: Path | None,
+    out: str | None,
     out_table: str | None,
     *,
     force: bool,
@@ -168,8 +182,12 @@ def _by_engine(
             existing_column(opened, name)
         keep = [name for name in opened.columns if name not in left_out] if kept is None else list(kept)
         chosen = predicted.select(*keep, *added)
-        if out_table is not None:
-            return write_table(chosen, out_table)
-        assert out is not None
-        with progress_bar("predicting", lambda: None) as progress:
-            return write_file(chosen, out, overwrite=force, progress=progress)
+        with progress_bar("predicting", lambda: expected_rows(opened, streamed=True)) as progress:
+            if out_table is not None:
+                return write_table(chosen, out_table, progress=progress)
+            assert out is not None
+            if _is_folder(source, out):
+                from confide.engines.spark import write_parquet
+
+                return write_parquet(chosen, out, progress)
+            return write_file(chosen, Path(out), overwrite=force, progress=progress)

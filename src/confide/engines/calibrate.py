@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from confide.calibrate import calibrate_histogram, check_candidates
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.engines.counts import Progress, group_histograms, score_histogram, silent
+from confide.engines.counts import group_histograms, score_histogram
 from confide.engines.people import People
+from confide.engines.progress import Progress, silent
 from confide.engines.scores import Source
 from confide.errors import InputError
 from confide.histogram import ScoreHistogram

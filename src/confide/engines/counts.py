@@ -19,19 +19,15 @@ from confide.engines.columns import existing_column, number, position
 from confide.engines.failures import fixed_words
 from confide.engines.findings import Finding, refuse
 from confide.engines.people import People
+from confide.engines.progress import Progress, silent
+from confide.engines.reading import arrow_batches
 from confide.engines.scores import Source
 from confide.errors import InputError
 from confide.histogram import ScoreHistogram
 from confide.scores.kinds import ScoreKind
 
-Progress = Callable[[int], None]
-
 _ROWS = 2**13
 """Rows per batch where scores are computed in Python: 32 MB at a thousand probabilities."""
-
-
-def silent(rows: int) -> None:
-    """Show no progress."""
 
 
 def score_histogram(
@@ -234,14 +230,13 @@ def _in_batches(
     rows: Any, source: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Progress
 ) -> tuple[NDArray[np.int64], Mapping[Finding, int]]:
     """Counts of scores that are computed in Python: on Spark's executors, or in this process from a stream of rows."""
-    from confide.engines.streamed import count_stream, duckdb_batches
+    from confide.engines.streamed import count_stream
 
     engine = rows.get_backend().name
     if engine == "pyspark":
         from confide.engines.spark.python import count_in_batches
 
         return count_in_batches(rows, source, edges, kind, groups, progress)
-    batches = duckdb_batches(rows, _ROWS) if engine == "duckdb" else rows.to_pyarrow_batches(chunk_size=_ROWS)
-    with closing(batches):
+    with closing(arrow_batches(rows, _ROWS)) as batches:
         scored = (scored_batch(batch, source) for batch in batches if batch.num_rows)
         return count_stream(scored, edges, kind, groups, progress)
