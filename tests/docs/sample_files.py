@@ -32,8 +32,9 @@ def engines(folder: Path) -> None:
         parquet.write_table(pa.table({"score": rng.random(500)}), folder / "scores" / f"{part}.parquet")
         (folder / "new" / f"{part}.parquet").write_bytes((folder / "new_patients.parquet").read_bytes())
     with duckdb.connect(str(folder / "clinic.duckdb")) as database:
-        database.execute("CREATE TABLE records AS SELECT * RENAME (diagnosis AS y) FROM 'calibration.parquet'")
-        database.execute("CREATE TABLE new AS SELECT * EXCLUDE (diagnosis) FROM 'new_patients.parquet'")
+        ward = "CASE WHEN p_benign > 0.7 THEN 'north' ELSE 'south' END AS ward"
+        database.execute(f"CREATE TABLE records AS SELECT * RENAME (diagnosis AS y), {ward} FROM 'calibration.parquet'")
+        database.execute(f"CREATE TABLE new AS SELECT * EXCLUDE (diagnosis), {ward} FROM 'new_patients.parquet'")
 
 
 def silos(folder: Path) -> None:
