@@ -9,15 +9,10 @@ import confide
 from confide import CoverageWarning, InputError
 from confide.engines.sets import with_intervals, with_sets
 from confide.engines.writing import write_file, write_table
+from tests.engines.class_records import NAMES, RNG, WARD, K, N, P, calibrated
 from tests.engines.engines import Spark
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-K, N = 5, 2000
-NAMES = tuple("abcde")
-RNG = np.random.default_rng(0)
-P = RNG.dirichlet(np.full(K, 0.4), N).astype(np.float32)
-Y, WARD = RNG.integers(0, K, N), RNG.choice(["north", "south"], N)
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +24,6 @@ def table(spark, tmp_path_factory):
         "p": pa.array(P.tolist(), pa.list_(pa.float32())),
     }
     return Spark(spark, tmp_path_factory.mktemp("sets")).table(pa.table(columns))
-
-
-def calibrated(score, by=None):
-    scores = confide.class_score(P, Y, score)
-    if by is None:
-        return confide.calibrate(scores, 0.2, 10.0, score=score)
-    groups, names = (WARD, ["north", "south"]) if by == "group" else (np.array(NAMES)[Y], list(NAMES))
-    return confide.calibrate_groups(scores, groups, names, 0.2, 10.0, by=by, score=score)
 
 
 @pytest.mark.parametrize("by", [None, "group", "class"])

@@ -11,12 +11,8 @@ from confide.engines.sets import with_sets
 from confide.engines.streamed_sets import StreamedSets
 from confide.engines.writing import write_file, write_table
 from tests.engines import postgres_server
+from tests.engines.class_records import NAMES, RNG, WARD, N, P, Y, calibrated
 
-K, N = 5, 3000
-NAMES = tuple("abcde")
-RNG = np.random.default_rng(0)
-P = RNG.dirichlet(np.full(K, 0.4), N).astype(np.float32)
-Y, WARD = RNG.integers(0, K, N), RNG.choice(["north", "south"], N)
 NOTE = [None if i % 7 == 0 else f"it's \\N, \t{i} 100%" for i in range(N)]
 DATA = pa.table(
     {
@@ -30,14 +26,6 @@ DATA = pa.table(
 )
 COLUMNS = tuple(f"p_{name}" for name in NAMES)
 SCORES = ["aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k"]
-
-
-def calibrated(score, by=None):
-    scores = confide.class_score(P, Y, score)
-    if by is None:
-        return confide.calibrate(scores, 0.2, 10.0, score=score)
-    groups, names = (WARD, ["north", "south"]) if by == "group" else (np.array(NAMES)[Y], list(NAMES))
-    return confide.calibrate_groups(scores, groups, names, 0.2, 10.0, by=by, score=score)
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 """The ledger options of `confide calibrate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypedDict
+
+import typer
 
 from confide.errors import InputError
 
@@ -9,6 +11,44 @@ if TYPE_CHECKING:
     from confide.ledger import Dataset, Group, Ledger
 
 _MOST_KEY = 2**16
+_PRIVACY = "Privacy"
+
+LedgerOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        rich_help_panel=_PRIVACY,
+        help="Charge this privacy-budget ledger before anything is released; an identical request returns its earlier "
+        "release and costs nothing. Needs --dataset.",
+    ),
+]
+DatasetOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", rich_help_panel=_PRIVACY, help="The name under which the ledger keeps its budget."
+    ),
+]
+GroupOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="PARTITION=CELL",
+        rich_help_panel=_PRIVACY,
+        help="The records are one cell of a public partition, such as region=north; cells of one partition do not add "
+        "up in the ledger.",
+    ),
+]
+LedgerKey: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger-key",
+        metavar="FILE",
+        rich_help_panel=_PRIVACY,
+        help="A file of at least 16 secret random bytes: binds the data set's name to this very input file, by a keyed "
+        "fingerprint.",
+    ),
+]
 
 
 class Paying(TypedDict):

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from confide.calibration import Calibration
+from confide.cli import budget as b
 from confide.cli import groups as g
 from confide.cli import options as o
-from confide.cli.budget import open_account
 from confide.cli.candidates import parse_candidates
 from confide.cli.columns import Columns
 from confide.cli.counting import Asked, from_engine, from_file
@@ -54,10 +54,10 @@ def calibrate(
     groups: g.GroupNames = None,
     by_class: g.ByClass = False,
     partition: g.Partition = None,
-    ledger: o.LedgerOption = None,
-    dataset: o.DatasetOption = None,
-    group: o.GroupOption = None,
-    ledger_key: o.LedgerKey = None,
+    ledger: b.LedgerOption = None,
+    dataset: b.DatasetOption = None,
+    group: b.GroupOption = None,
+    ledger_key: b.LedgerKey = None,
     out: o.Out,
     force: o.Force = False,
     as_json: o.AsJson = False,
@@ -109,7 +109,7 @@ def calibrate(
     _check_number(n, neighbors, divided, needed=engine and ledger is not None)
     request = check_request(n=1 if n is None else n, candidates=chosen.size, **settings)
     check_output(out, force=force)
-    account = open_account(file, ledger, dataset, group, ledger_key)
+    account = b.open_account(file, ledger, dataset, group, ledger_key)
     asked = Asked(columns, chosen, {**settings, **account}, n, divided)
     released: Calibration | GroupCalibration
     with new_file(out, overwrite=force) as part, warnings.catch_warnings(record=True) as caught:
