@@ -12,8 +12,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from confide import Calibration
 
 THREADS = 2
 
@@ -40,6 +44,7 @@ def main() -> None:
         run("lists", lists, 2)
         run("lists-calibrate-peak", lists, 1)
         run("lists-sets-peak", lists, 1)
+        run("lists-aps-sets-peak", lists, 1)
     postgres(options.postgres, 3)
 
 
@@ -114,6 +119,7 @@ def lists(path: Path, rounds: int) -> None:
             "DuckDB reads every list once": lambda: reference.execute(query).fetchall(),
             "calibrate": lambda: calibrate_lists(path),
             "write sets": lambda: write_sets(path),
+            "write sets of APS": lambda: write_aps_sets(path),
         }
         report(measured, rounds)
 
@@ -129,12 +135,25 @@ def calibrate_lists(path: Path) -> None:
 
 def write_sets(path: Path) -> None:
     from confide import Calibration
+
+    write_sets_of(path, Calibration.load(path.with_suffix(".json")))
+
+
+def write_aps_sets(path: Path) -> None:
+    """Sets that are computed in this process, of about 70 classes each."""
+    import confide
+
+    candidates = confide.Candidates.of([0.9])
+    write_sets_of(path, confide.calibrate([0.9] * 5000, 0.1, 10.0, score="aps", candidates=candidates))
+
+
+def write_sets_of(path: Path, calibration: "Calibration") -> None:
     from confide.engines.connect import open_source
     from confide.engines.sets import with_sets
     from confide.engines.writing import write_file
 
     with open_source(str(path), threads=THREADS) as table:
-        predicted = with_sets(table, "p", Calibration.load(path.with_suffix(".json")), tuple(range(1000)))
+        predicted = with_sets(table, "p", calibration, tuple(range(1000)))
         write_file(predicted.drop("p"), path.with_suffix(".sets.parquet"), overwrite=True)
 
 
@@ -146,6 +165,11 @@ def lists_calibrate_peak(path: Path, rounds: int) -> None:
 def lists_sets_peak(path: Path, rounds: int) -> None:
     write_sets(path)
     print(f"  write sets: peak {peak():,.0f} MB")
+
+
+def lists_aps_sets_peak(path: Path, rounds: int) -> None:
+    write_aps_sets(path)
+    print(f"  write sets of APS: peak {peak():,.0f} MB")
 
 
 def postgres(rows: int, rounds: int) -> None:
@@ -199,6 +223,7 @@ CASES = {
     "lists": lists,
     "lists-calibrate-peak": lists_calibrate_peak,
     "lists-sets-peak": lists_sets_peak,
+    "lists-aps-sets-peak": lists_aps_sets_peak,
 }
 
 if __name__ == "__main__":

@@ -41,19 +41,13 @@ def calibrate_table(
 
     Parameters
     ----------
-    table
-        An Ibis table expression, on any engine.
-    source
-        The columns: `Scored`, `Classified` or `Regressed`.
+    table, source, people, progress
+        As in `score_histogram`. With `people`, epsilon is stated per person (docs/engines/README.md).
     n
         The public number of rows, under `replace_one` only; needed there with a ledger, because the price of a public
         number is charged before the engine is asked for it. A table with another number of rows is refused.
-    people
-        Bounds each person's records in the engine; epsilon is then stated per person (docs/engines/README.md).
     alpha, epsilon, candidates, neighbors, records_per_person, ledger, dataset, **options
         As in `calibrate`; `records_per_person` follows from `people` if that is given.
-    progress
-        Told the number of rows of every batch.
 
     Raises
     ------
@@ -126,7 +120,7 @@ def calibrate_table_groups(
     values
         What the column holds for each name, in their order, where that is not the name itself.
     table, source, people, progress
-        As in `calibrate_table`.
+        As in `score_histogram`.
     names, alpha, epsilon, by, rho, neighbors, ledger, dataset, partition, **options
         As in `calibrate_groups`.
 

@@ -51,7 +51,8 @@ def score_histogram(
     people
         Bounds the records that count of each person.
     progress
-        Told the number of rows of every batch, where the engine hands over batches.
+        Told the number of rows of every batch, where the engine hands over batches; its method `share`, if it has one,
+        is told the tasks of Spark that are done, and all that are known.
 
     Raises
     ------
