@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from confide.calibrate import calibrate_histogram, check_candidates
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.engines.counts import group_histograms, score_histogram
+from confide.engines.counts import histograms, prepared
 from confide.engines.people import People
 from confide.engines.progress import Progress, silent
 from confide.engines.scores import Source
@@ -72,8 +72,10 @@ def calibrate_table(
     name = source.kind.name
     options = {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person), **options}
 
+    rows = prepared(table, source, people=people)  # a column that does not exist costs nothing
+
     def count() -> ScoreHistogram:
-        return score_histogram(table, source, chosen, people=people, progress=progress)
+        return histograms(rows, source, chosen, (None,), progress)[None]
 
     public = neighbors == "replace_one" or options.get("mechanism") == "none"
     if not public and n is not None:
@@ -143,10 +145,11 @@ def calibrate_table_groups(
     held = list(offer.parts) if values is None else list(values)
     if len(held) != len(offer.parts):
         raise InputError(f"values must have one entry per name; found {len(held)} for {len(offer.parts)} names")
+    rows = prepared(table, source, group, tuple(held), people)
     promised = offer.accept()
     if not promised.waits:
         return promised.finish({})
-    counts = group_histograms(table, source, group, held, chosen, people=people, progress=progress)
+    counts = histograms(rows, source, chosen, tuple(held), progress)
     return promised.finish(dict(zip(offer.parts, counts.values(), strict=True)))
 
 

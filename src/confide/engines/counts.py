@@ -6,6 +6,7 @@ batches over within the process.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def score_histogram(
     >>> score_histogram(table, Scored("s"), Candidates.of([0.5, 1.0])).counts
     array([2, 1, 0])
     """
-    return histograms(table, source, candidates, None, (None,), people, progress)[None]
+    return histograms(prepared(table, source, people=people), source, candidates, (None,), progress)[None]
 
 
 def group_histograms(
@@ -99,27 +100,26 @@ def group_histograms(
     >>> {name: h.total for name, h in group_histograms(table, Scored("s"), "g", ["a", "b", "c"]).items()}
     {'a': 2, 'b': 1, 'c': 0}
     """
-    return histograms(table, source, candidates, group, tuple(names), people, progress)
+    rows = prepared(table, source, group, tuple(names), people)
+    return histograms(rows, source, candidates, tuple(names), progress)
+
+
+def prepared(
+    table: Any, source: Source, group: str | None = None, names: tuple[Any, ...] = (None,), people: People | None = None
+) -> Any:
+    """The rows that `histograms` counts, as an expression: columns are looked up, the engine is not asked."""
+    with fixed_words():
+        return (records if source.in_sql else batch_records)(table, source, group, names, people)
 
 
 def histograms(
-    table: Any,
-    source: Source,
-    candidates: Candidates | None,
-    group: str | None,
-    names: tuple[Any, ...],
-    people: People | None,
-    progress: Progress,
+    rows: Any, source: Source, candidates: Candidates | None, names: tuple[Any, ...], progress: Progress
 ) -> dict[Any, ScoreHistogram]:
-    """`group_histograms`, or with the group None one histogram under the name None."""
+    """One histogram per name of what `prepared` gave; without groups the name is None."""
     chosen = source.kind.candidates() if candidates is None else check_candidates(candidates)
     with fixed_words():
-        asked = (chosen.edges, source.kind, len(names), progress)
-        if source.in_sql:
-            rows = records(table, source, group, names, people)
-            counts, found = _executor(rows.get_backend().name)(rows, *asked)
-        else:
-            counts, found = _in_batches(batch_records(table, source, group, names, people), source, *asked)
+        count = _executor(rows.get_backend().name) if source.in_sql else partial(_in_batches, source)
+        counts, found = count(rows, chosen.edges, source.kind, len(names), progress)
     refuse(found, source.kind)
     if not counts.any():
         raise InputError("table must have rows; it is empty")
@@ -228,7 +228,7 @@ def _executor(engine: str) -> Callable[..., tuple[NDArray[np.int64], Mapping[Fin
 
 
 def _in_batches(
-    rows: Any, source: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Progress
+    source: Any, rows: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Progress
 ) -> tuple[NDArray[np.int64], Mapping[Finding, int]]:
     """Counts of scores that are computed in Python: on Spark's executors, or in this process from a stream of rows."""
     from confide.engines.streamed import count_stream
