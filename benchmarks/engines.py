@@ -197,6 +197,38 @@ def postgres(rows: int, rounds: int) -> None:
                 "histogram, 4800 candidates": lambda: score_histogram(table, Scored("score")),
             }
             report(measured, rounds)
+        postgres_sets(server.url(OWNER), rows // 25, rounds)
+
+
+def postgres_sets(url: str, rows: int, rounds: int) -> None:
+    """Sets beside the rows: of LAC by the server, of APS by this process, against reading the lists once."""
+    import confide
+    from confide.engines.connect import open_source
+    from confide.engines.sets import with_sets
+    from confide.engines.writing import write_table
+
+    with open_source(url, "pg_catalog.pg_class", write=True) as table:
+        connection = table.get_backend().con
+        one = "ARRAY(SELECT ((random() + 0 * i) / 10)::float4 FROM generate_series(1, 10))"
+        connection.execute(f"CREATE TABLE lists AS SELECT i, {one} AS p FROM generate_series(1, {rows}) i")  # noqa: S608
+        connection.execute("VACUUM ANALYZE lists")
+    print(f"{rows:,} lists of 10 probabilities in PostgreSQL")
+    candidates = confide.Candidates.of([0.9])
+    with open_source(url, "lists", write=True) as table:
+        connection = table.get_backend().con
+
+        def write(score: str) -> None:
+            calibration = confide.calibrate([0.9] * 5000, 0.1, 10.0, score=score, candidates=candidates)
+            write_table(with_sets(table, "p", calibration, tuple(range(10))), "sets")
+            connection.execute("DROP TABLE sets")
+
+        once = "SELECT count(*), sum((SELECT sum(x) FROM unnest(p) AS x)) FROM lists"
+        measured = {
+            "every list read once": lambda: connection.execute(once).fetchall(),
+            "sets of LAC": lambda: write("lac"),
+            "sets of APS": lambda: write("aps"),
+        }
+        report(measured, rounds)
 
 
 def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:

@@ -52,8 +52,9 @@ def from_file(asked: Asked, path: Path) -> Calibration | GroupCalibration:
     """Count a file's scores, then pay and draw; what the ledger does not allow is refused before rows are read."""
     name, settings = asked.columns.score_name, asked.settings
     if asked.grouping is None:
-        if settings["neighbors"] == "add_remove" or asked.n is not None:  # else the price depends on the rows
-            make_offer(n=asked.n, candidates=asked.candidates, score=name, **settings).kept()
+        offer = make_offer(n=asked.n, candidates=asked.candidates, score=name, **settings)
+        if offer.request.n in (None, asked.n):  # else the price depends on the number of rows
+            offer.kept()
         with open_table(path) as opened:
             scores = scores_of(opened, asked.columns)
             with progress_bar("reading", opened.row_count) as progress:
