@@ -50,28 +50,26 @@ class Asked:
 
 def from_file(asked: Asked, path: Path) -> Calibration | GroupCalibration:
     """Count a file's scores, then pay and draw; what the ledger does not allow is refused before rows are read."""
+    if asked.grouping is not None:
+        return _groups_from_file(asked, asked.grouping, path)
     name, settings = asked.columns.score_name, asked.settings
-    if asked.grouping is None:
-        offer = make_offer(n=asked.n, candidates=asked.candidates, score=name, **settings)
-        if offer.request.n in (None, asked.n):  # else the price depends on the number of rows
-            offer.kept()
-        with open_table(path) as opened:
-            scores = scores_of(opened, asked.columns)
-            with progress_bar("reading", opened.row_count) as progress:
-                counts = histogram.count(scores, asked.candidates, progress)
-        check_number(counts, asked.n)
-        return calibrate_histogram(counts, score=name, **settings)
+    offer = make_offer(n=asked.n, candidates=asked.candidates, score=name, **settings)
+    if offer.request.n in (None, asked.n):  # else the price depends on the number of rows
+        offer.kept()
     with open_table(path) as opened:
         scores = scores_of(opened, asked.columns)
-        group, names = _group(opened, scores, asked.grouping)
-        offer = group_offer(
-            names,
-            candidates=asked.candidates,
-            score=name,
-            by=asked.grouping.by,
-            partition=asked.grouping.partition,
-            **settings,
-        )
+        with progress_bar("reading", opened.row_count) as progress:
+            counts = histogram.count(scores, asked.candidates, progress)
+    check_number(counts, asked.n)
+    return calibrate_histogram(counts, score=name, **settings)
+
+
+def _groups_from_file(asked: Asked, grouping: Grouping, path: Path) -> GroupCalibration:
+    with open_table(path) as opened:
+        scores = scores_of(opened, asked.columns)
+        group, names = _group(opened, scores, grouping)
+        shared: dict[str, Any] = {"by": grouping.by, "partition": grouping.partition, **asked.settings}
+        offer = group_offer(names, candidates=asked.candidates, score=scores.name, **shared)
         offer.refuse_early()
         with progress_bar("reading", opened.row_count) as progress:
             found = histogram.count_groups(scores, group, asked.candidates, progress)
