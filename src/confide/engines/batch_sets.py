@@ -85,9 +85,11 @@ class BatchSets:
             place = positions_among(batch, self.group, self.groups)
             usable &= place >= 0
             limits = self.thresholds[place[usable]]
+        u = np.random.default_rng() if score_kind(self.score).randomised else None
+        if usable.all() and len(p):
+            return set_mask(p, self.score, limits, u=u, per_class=self.by_class), usable
         mask = np.zeros(p.shape, dtype=np.bool_)
         if usable.any():
-            u = np.random.default_rng() if score_kind(self.score).randomised else None
             mask[usable] = set_mask(p[usable], self.score, limits, u=u, per_class=self.by_class)
         return mask, usable
 
