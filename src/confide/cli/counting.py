@@ -16,7 +16,6 @@ from confide.engines.columns import existing_column
 from confide.engines.connect import open_source
 from confide.engines.people import People
 from confide.engines.progress import expected_rows
-from confide.engines.scores import Classified as ClassSource
 from confide.engines.scores import Source
 from confide.multiple import GroupCalibration
 from confide.offers import check_number, group_offer, make_offer
@@ -78,32 +77,33 @@ def _groups_from_file(asked: Asked, grouping: Grouping, path: Path) -> GroupCali
 
 def from_engine(asked: Asked, source: str, table: str | None, people: People | None) -> Calibration | GroupCalibration:
     """Pay, have the engine count, then draw."""
-    settings = {key: value for key, value in asked.settings.items() if key not in ("slopes", "shift")}
     threads = 1 if people is None else None  # sorting by person wants every core, counting does not
     with open_source(source, table, threads=threads) as opened:
-        grouping, classes = asked.grouping, None
-        read: Source
-        if grouping is not None and grouping.names is None:
-            read, classes = classified_of(opened, asked.columns)
-        else:
-            read = source_of(opened, asked.columns)
-        watched = progress_bar(
-            "counting", lambda: expected_rows(opened, streamed=not read.in_sql) if people is None else None
-        )
-        with watched as progress:
+        read, groups = _read(opened, asked)
+
+        def total() -> int | None:
+            return expected_rows(opened, streamed=not read.in_sql) if people is None else None
+
+        with progress_bar("counting", total) as progress:
             shared: dict[str, Any] = {"candidates": asked.candidates, "people": people, "progress": progress}
-            shared |= settings
-            if grouping is None:
+            shared |= asked.settings
+            if groups is None:
                 return calibrate_table(opened, read, n=asked.n, **shared)
-            shared |= {"by": grouping.by, "partition": grouping.partition}
-            if classes is not None:
-                assert isinstance(read, ClassSource)
-                return calibrate_table_groups(
-                    opened, read, grouping.column, class_keys(classes), values=read.classes, **shared
-                )
-            integers = existing_column(opened, grouping.column).type().is_integer()
-            names = as_values(grouping.names or (), grouping.column, integers=integers)
-            return calibrate_table_groups(opened, read, grouping.column, names, **shared)
+            return calibrate_table_groups(opened, read, **groups, **shared)
+
+
+def _read(table: Any, asked: Asked) -> tuple[Source, dict[str, Any] | None]:
+    """Where the scores come from, and what `calibrate_table_groups` takes of the groups."""
+    grouping = asked.grouping
+    if grouping is None:
+        return source_of(table, asked.columns), None
+    groups: dict[str, Any] = {"group": grouping.column, "by": grouping.by, "partition": grouping.partition}
+    if grouping.names is None:
+        read, classes = classified_of(table, asked.columns)
+        return read, groups | {"names": class_keys(classes), "values": read.classes}
+    integers = existing_column(table, grouping.column).type().is_integer()
+    names = as_values(grouping.names, grouping.column, integers=integers)
+    return source_of(table, asked.columns), groups | {"names": names}
 
 
 def scores_of(table: Table, columns: Columns) -> histogram.Scores:

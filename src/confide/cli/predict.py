@@ -17,6 +17,7 @@ from confide.engines.columns import existing, existing_column
 from confide.engines.connect import names_an_engine, names_spark, open_source
 from confide.engines.progress import expected_rows
 from confide.engines.sets import with_intervals, with_sets
+from confide.engines.streamed_sets import StreamedSets
 from confide.engines.writing import write_file, write_table
 from confide.errors import InputError
 from confide.multiple import GroupCalibration
@@ -182,7 +183,8 @@ def _by_engine(
             existing_column(opened, name)
         keep = [name for name in opened.columns if name not in left_out] if kept is None else list(kept)
         chosen = predicted.select(*keep, *added)
-        with progress_bar("predicting", lambda: expected_rows(opened, streamed=True)) as progress:
+        streamed = out_table is None or isinstance(chosen, StreamedSets)
+        with progress_bar("predicting", lambda: expected_rows(opened, streamed=True) if streamed else None) as progress:
             if out_table is not None:
                 return write_table(chosen, out_table, progress=progress)
             assert out is not None
