@@ -12,10 +12,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.both_ways import with_numpy_alone
+
+if TYPE_CHECKING:
+    from confide import Calibration
 
 THREADS = 2
 
@@ -42,6 +46,7 @@ def main() -> None:
         run("lists", lists, 2)
         run("lists-calibrate-peak", lists, 1)
         run("lists-sets-peak", lists, 1)
+        run("lists-aps-sets-peak", lists, 1)
     postgres(options.postgres, 3)
 
 
@@ -119,6 +124,7 @@ def lists(path: Path, rounds: int) -> None:
             "DuckDB reads every list once": lambda: reference.execute(query).fetchall(),
             "calibrate": lambda: calibrate_lists(path),
             "write sets": lambda: write_sets(path),
+            "write sets of APS": lambda: write_aps_sets(path),
         }
         report(measured, rounds)
 
@@ -134,12 +140,25 @@ def calibrate_lists(path: Path) -> None:
 
 def write_sets(path: Path) -> None:
     from confide import Calibration
+
+    write_sets_of(path, Calibration.load(path.with_suffix(".json")))
+
+
+def write_aps_sets(path: Path) -> None:
+    """Sets that are computed in this process, of about 70 classes each."""
+    import confide
+
+    candidates = confide.Candidates.of([0.9])
+    write_sets_of(path, confide.calibrate([0.9] * 5000, 0.1, 10.0, score="aps", candidates=candidates))
+
+
+def write_sets_of(path: Path, calibration: "Calibration") -> None:
     from confide.engines.connect import open_source
     from confide.engines.sets import with_sets
     from confide.engines.writing import write_file
 
     with open_source(str(path), threads=THREADS) as table:
-        predicted = with_sets(table, "p", Calibration.load(path.with_suffix(".json")), tuple(range(1000)))
+        predicted = with_sets(table, "p", calibration, tuple(range(1000)))
         write_file(predicted.drop("p"), path.with_suffix(".sets.parquet"), overwrite=True)
 
 
@@ -151,6 +170,11 @@ def lists_calibrate_peak(path: Path, rounds: int) -> None:
 def lists_sets_peak(path: Path, rounds: int) -> None:
     write_sets(path)
     print(f"  write sets: peak {peak():,.0f} MB")
+
+
+def lists_aps_sets_peak(path: Path, rounds: int) -> None:
+    write_aps_sets(path)
+    print(f"  write sets of APS: peak {peak():,.0f} MB")
 
 
 def postgres(rows: int, rounds: int) -> None:
@@ -178,6 +202,38 @@ def postgres(rows: int, rounds: int) -> None:
                 "histogram, 4800 candidates": lambda: score_histogram(table, Scored("score")),
             }
             report(measured, rounds)
+        postgres_sets(server.url(OWNER), rows // 25, rounds)
+
+
+def postgres_sets(url: str, rows: int, rounds: int) -> None:
+    """Sets beside the rows: of LAC by the server, of APS by this process, against reading the lists once."""
+    import confide
+    from confide.engines.connect import open_source
+    from confide.engines.sets import with_sets
+    from confide.engines.writing import write_table
+
+    with open_source(url, "pg_catalog.pg_class", write=True) as table:
+        connection = table.get_backend().con
+        one = "ARRAY(SELECT ((random() + 0 * i) / 10)::float4 FROM generate_series(1, 10))"
+        connection.execute(f"CREATE TABLE lists AS SELECT i, {one} AS p FROM generate_series(1, {rows}) i")  # noqa: S608
+        connection.execute("VACUUM ANALYZE lists")
+    print(f"{rows:,} lists of 10 probabilities in PostgreSQL")
+    candidates = confide.Candidates.of([0.9])
+    with open_source(url, "lists", write=True) as table:
+        connection = table.get_backend().con
+
+        def write(score: str) -> None:
+            calibration = confide.calibrate([0.9] * 5000, 0.1, 10.0, score=score, candidates=candidates)
+            write_table(with_sets(table, "p", calibration, tuple(range(10))), "sets")
+            connection.execute("DROP TABLE sets")
+
+        once = "SELECT count(*), sum((SELECT sum(x) FROM unnest(p) AS x)) FROM lists"
+        measured = {
+            "every list read once": lambda: connection.execute(once).fetchall(),
+            "sets of LAC": lambda: write("lac"),
+            "sets of APS": lambda: write("aps"),
+        }
+        report(measured, rounds)
 
 
 def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:
@@ -204,6 +260,7 @@ CASES = {
     "lists": lists,
     "lists-calibrate-peak": lists_calibrate_peak,
     "lists-sets-peak": lists_sets_peak,
+    "lists-aps-sets-peak": lists_aps_sets_peak,
 }
 
 if __name__ == "__main__":

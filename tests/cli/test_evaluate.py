@@ -67,7 +67,7 @@ def test_groups(confide_run, folder, suffix):
     released = confide.calibrate_groups(
         confide.lac_score(q, truth), wards(3000, 6), ["south", "north"], 0.1, 1.0, score="lac"
     )
-    out = kept(confide_run, released, path, *COLUMNS, "--group-column", "ward", "--examples", 2)
+    out = kept(confide_run, released, path, *COLUMNS, "--by", "ward", "--examples", 2)
     found = Evaluation.load("ev.json")
     assert found == of_sets(released, p, np.array(NAMES)[y], NAMES, groups=ward, examples=2)
     for part in found.groups:
@@ -82,18 +82,18 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     q, truth = classified()
     scores, place = confide.lac_score(q, truth), (wards(3000, 6) == "south").astype(int)
     released = confide.calibrate_groups(scores, place, [1, 0], 0.1, 1.0, score="lac")
-    kept(confide_run, released, path, *COLUMNS, "--group-column", "number")
+    kept(confide_run, released, path, *COLUMNS, "--by", "number")
     found = Evaluation.load("ev.json")
     assert {part.name: part.n for part in found.groups} == {"1": (ward == "south").sum(), "0": (ward == "north").sum()}
     asked = ("evaluate", path, "--calibration", "release.json", *COLUMNS)
-    assert "--group-column is missing" in confide_run(*asked).error
-    assert "must hold one of the 2 groups (1, 0)" in confide_run(*asked, "--group-column", "ward").error
-    assert "column 'warden' is not in" in confide_run(*asked, "--group-column", "warden").error
+    assert "--by is missing" in confide_run(*asked).error
+    assert "must hold one of the 2 groups (1, 0)" in confide_run(*asked, "--by", "ward").error
+    assert "column 'warden' is not in" in confide_run(*asked, "--by", "warden").error
     by_text = confide.calibrate_groups(scores, np.array(["a", "b"])[place], ["a", "b"], 0.1, 1.0, score="lac")
     by_text.save("release.json", overwrite=True)
-    assert "must hold one of the 2 groups (a, b)" in confide_run(*asked, "--group-column", "number").error
+    assert "must hold one of the 2 groups (a, b)" in confide_run(*asked, "--by", "number").error
     confide.calibrate(scores, 0.1, 1.0, score="lac").save("release.json", overwrite=True)
-    assert "belongs to calibrations" in confide_run(*asked, "--group-column", "ward").error
+    assert "belongs to calibrations" in confide_run(*asked, "--by", "ward").error
 
 
 def test_classes(confide_run, folder):
@@ -107,7 +107,7 @@ def test_classes(confide_run, folder):
     found = Evaluation.load("ev.json")
     assert found == of_sets(released, p, np.array(NAMES)[y], NAMES)
     assert "class dog" in out
-    kept(confide_run, released, path, "--score-column", "s", "--group-column", "label")
+    kept(confide_run, released, path, "--score-column", "s", "--by", "label")
     by_score = Evaluation.load("ev.json")
     assert by_score == of_scores(released, confide.lac_score(p, y), groups=np.array(NAMES)[y])
     asked = ("evaluate", path, "--calibration", "release.json", "--score-column", "s")

@@ -64,7 +64,17 @@ def _nothing_new(folder, request):
         ((*LEVELS, "--candidates", "sinh:-1"), REFUSED, "unit must be a positive"),
         ((*LEVELS, "--prediction", "id"), USAGE, "give one of --probabilities and --prediction, not both"),
         ((*LEVELS, "--target", "id"), USAGE, "--target belongs to --prediction, not to --probabilities"),
-        ((*LEVELS, "--score", "mine"), USAGE, "--score belongs to --score-column, not to --probabilities"),
+        ((*LEVELS, "--score", "mine"), USAGE, "--score must be one of lac, aps, raps, saps, margin, top_k with"),
+        ((*LEVELS, "--score", "raps"), REFUSED, "score must name its parameters as raps(penalty=...,k_reg=...)"),
+        ((*LEVELS, "--n", 100), REFUSED, "--n must be left out with --neighbors add_remove"),
+        ((*LEVELS, "--neighbors", "replace_one", "--n", 0), REFUSED, "n must be a positive integer"),
+        ((*LEVELS, "--neighbors", "replace_one", "--by-class", "--n", 9), REFUSED, "sizes of groups stay secret"),
+        ((*LEVELS, "--by", "name"), USAGE, "--by, the column, and --groups, the public list of its values, must"),
+        ((*LEVELS, "--groups", "a,b"), USAGE, "must be given together"),
+        ((*LEVELS, "--by", "name", "--groups", "a", "--by-class"), USAGE, "or --by-class, not both"),
+        ((*LEVELS, "--partition", "ward"), USAGE, "--partition belongs to --by or --by-class"),
+        ((*LEVELS, "--by-class", "--partition", "ward"), USAGE, "belongs to --ledger; give both"),
+        ((*LEVELS, "--by-class", "--ledger", "b.db", "--dataset", "d"), USAGE, "belongs to --ledger; give both"),
         ((*LEVELS, "--out", "missing/new.json"), REFUSED, "its folder does not exist"),
         ((*LEVELS, "--out", "."), REFUSED, "is a folder"),
         ((*LEVELS, "--bogus"), USAGE, "No such option"),
@@ -204,7 +214,7 @@ def test_an_internal_error_names_only_its_type(confide_run, records, monkeypatch
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.calibrate.calibrate_histogram", fail)
+    monkeypatch.setattr("confide.cli.counting.calibrate_histogram", fail)
     arguments = ("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     ran = confide_run(*arguments)
     assert ran.code == 70
@@ -220,6 +230,6 @@ def test_an_error_of_the_system_names_no_more_than_the_system_says(confide_run, 
     def fail(*arguments: object, **named: object) -> None:
         raise OSError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.calibrate.open_table", fail)
+    monkeypatch.setattr("confide.cli.counting.open_table", fail)
     ran = confide_run("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     assert PLANTED not in ran.error

@@ -16,6 +16,7 @@ from tests.engines import postgres_server
 RNG = np.random.default_rng(0)
 P = RNG.dirichlet(np.ones(3), 3000)
 Y = np.array([RNG.choice(3, p=row) for row in P])
+WARD = np.where(RNG.random(3000) < 0.3 + 0.4 * (P[np.arange(3000), Y] < 0.5), "south", "north")  # south is harder
 DATA = pa.table(
     {
         "id": pa.array(range(3000), pa.int64()),
@@ -23,6 +24,8 @@ DATA = pa.table(
         "y": Y,
         "f": P[:, 0],
         "t": P[:, 1],
+        "ward": WARD,
+        "site": np.where(WARD == "south", 7, -1),
     }
 )
 COUNTED = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1"]
@@ -70,6 +73,113 @@ def test_calibrate_and_predict(source, tmp_path, capsys):
     everything = capsys.readouterr()
     for text in (released.read_text(), json.dumps(said), everything.out, everything.err):
         assert postgres_server.PASSWORD not in text
+
+
+SURE = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1000", "--candidates", "unit:1000"]
+"""So much epsilon that thresholds are quantiles, up to the candidates."""
+
+
+def spent(budget):
+    return confide.Ledger(budget).account("patients").spent().epsilon
+
+
+def predicted(source, released, out, *options):
+    command = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), "--out", str(out)]
+    assert main([*command, "--keep", "id", *options]) == 0
+    return pq.read_table(out).sort_by("id")
+
+
+def test_a_threshold_per_group(source, tmp_path, capsys):
+    """From the same pass, for a column of texts and one of integers; a group that nobody is in gets +inf."""
+    scores = confide.lac_score(P, Y)
+    for number, (column, names) in enumerate([("ward", ("north", "nowhere", "south")), ("site", (-1, 0, 7))]):
+        released, out = tmp_path / f"{number}.json", tmp_path / f"{number}.parquet"
+        listed = ",".join(map(str, names))
+        assert main(["calibrate", *source, *SURE, "--by", column, "--groups", listed, "--out", str(released)]) == 0
+        assert "the threshold is +inf for 1 of 3 groups" in capsys.readouterr().err
+        calibration = confide.GroupCalibration.load(released)
+        assert (calibration.by, tuple(calibration.parts)) == ("group", names)
+        assert calibration.infinite == (names[1],)
+        for ward, name in (("north", names[0]), ("south", names[2])):
+            quantile = np.quantile(scores[ward == WARD], 0.9, method="higher")
+            assert calibration[name].threshold == pytest.approx(quantile, abs=0.02)
+        sets = predicted(source, released, out, "--by", column)
+        expected = confide.predict_set(P, calibration, ["0", "1", "2"], groups=DATA[column].to_pylist())
+        assert sets["prediction_set"].to_pylist() == expected.labels()
+    assert calibration[7].threshold > calibration[-1].threshold + 0.1
+
+
+def test_a_threshold_per_class(source, tmp_path):
+    """For any score: APS is computed in Python where SQL cannot."""
+    for score in ("lac", "aps"):
+        released, out = tmp_path / f"{score}.json", tmp_path / f"{score}.parquet"
+        asked = [*SURE[:-2], "--score", score, "--by-class"]
+        assert main(["calibrate", *source, *asked, "--out", str(released)]) == 0
+        calibration = confide.GroupCalibration.load(released)
+        assert (calibration.by, calibration.score, tuple(calibration.parts)) == ("class", score, (0, 1, 2))
+        own = confide.class_score(P, Y, score)
+        for k in range(3):
+            quantile = np.quantile(own[k == Y], 0.9, method="higher")
+            assert calibration[k].threshold == pytest.approx(quantile, abs=0.02)
+        sets = predicted(source, released, out)
+        expected = confide.predict_set(P, calibration).mask
+        assert sets["set_size"].to_pylist() == expected.sum(axis=1).tolist()
+        assert sets["prediction_set"].to_pylist() == [[str(k) for k in np.flatnonzero(row)] for row in expected]
+
+
+def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
+    asked = [*SURE, "--by", "ward", "--groups", "north,east", "--out", str(tmp_path / "cal.json")]
+    assert main(["calibrate", *source, *asked]) == 3
+    said = capsys.readouterr().err
+    assert f"{np.count_nonzero(WARD == 'south')} rows whose group is none of the names" in said
+    assert not (tmp_path / "cal.json").exists()
+    asked = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
+    assert main(["calibrate", *source, *asked]) == 3
+    assert (
+        "--groups must be integers, for column 'site' holds integers; found 2 that are not" in capsys.readouterr().err
+    )
+
+
+def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys):
+    budget, released = tmp_path / "budget.db", tmp_path / "cal.json"
+    paying = ["--ledger", str(budget), "--dataset", "patients", "--partition", "ward"]
+    asked = [*COUNTED, "--by", "ward", "--groups", "north,south", *paying, "--out", str(released)]
+    assert main(["calibrate", *source, *asked]) == 0
+    first = released.read_text()
+    assert spent(budget) == 1
+    assert main(["calibrate", *source, *asked, "--force"]) == 0
+    assert released.read_text() == first
+    assert spent(budget) == 1
+    wrong = [*COUNTED, "--by", "ward", "--groups", "north,east", *paying, "--out", str(tmp_path / "none.json")]
+    assert main(["calibrate", *source, *wrong]) == 3  # after east was paid for
+    assert "none of the names" in capsys.readouterr().err
+    cells = [entry.cost.group.cell for entry in confide.Ledger(budget).account("patients").entries]
+    assert sorted(cells) == ["east", "north", "south"]
+
+
+def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path, capsys):
+    budget = tmp_path / "budget.db"
+    paying = ["--neighbors", "replace_one", "--ledger", str(budget), "--dataset", "patients"]
+    confide.Ledger(budget).set_limit("patients", 1.5, neighbors="replace_one")
+
+    def calibrate(name, *options):
+        return main(["calibrate", *source, *COUNTED, *paying, *options, "--out", str(tmp_path / name)])
+
+    assert calibrate("none.json") == 3
+    assert "--n must be given with --neighbors replace_one and --ledger" in capsys.readouterr().err
+    assert spent(budget) == 0
+    assert calibrate("one.json", "--n", "3000") == 0
+    assert confide.Calibration.load(tmp_path / "one.json").n == 3000
+    assert spent(budget) == 1
+    assert calibrate("two.json", "--n", "3000") == 0
+    assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
+    assert calibrate("none.json", "--n", "3000", "--n-min", "2") == 3
+    assert "0.5 left" in capsys.readouterr().err
+    confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
+    assert calibrate("none.json", "--n", "2999") == 3
+    assert "n must be the number of records that count; found 3000, and n=2999" in capsys.readouterr().err
+    assert spent(budget) == 2
+    assert not (tmp_path / "none.json").exists()
 
 
 def test_regression(source, tmp_path):
@@ -182,13 +292,14 @@ def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
 
 
 @pytest.mark.xdist_group("spark")
-def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys):
+@pytest.mark.parametrize("option", ["--out", "--out-table"])
+def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys, option):
     """The executors write the sets; a second time the folder is in the way."""
     pq.write_table(DATA, tmp_path / "records.parquet")
     source = [spark.sparkContext.master, "--table", str(tmp_path / "records.parquet")]
     released, out = tmp_path / "cal.json", tmp_path / "sets"
     assert main(["calibrate", *source, *COUNTED, "--out", str(released)]) == 0
-    written = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), "--out-table", str(out)]
+    written = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), option, str(out)]
     assert main([*written, "--keep", "id"]) == 0
     expected = confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"])
     assert pq.read_table(out).sort_by("id")["prediction_set"].to_pylist() == expected.labels()

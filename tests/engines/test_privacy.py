@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide import BudgetError, Candidates, CoverageWarning, InputError
-from confide.engines import EngineError, Scored, calibrate_table, calibrate_table_groups, counts
+from confide.engines import Classified, EngineError, Scored, calibrate_table, calibrate_table_groups, counts
 from confide.ledger import Ledger
 
 SCORES = np.random.default_rng(0).random(3000)
@@ -105,6 +105,20 @@ def test_a_ledger_that_refuses_keeps_the_engine_from_being_asked(watched):
         )
     with pytest.raises(InputError, match="n must be given"):
         calibrate_table(table, Scored("s"), 0.1, 0.1, neighbors="replace_one", ledger=ledger, dataset="patients")
+    assert seen == []
+
+
+def test_a_column_that_does_not_exist_costs_nothing(watched):
+    ledger, table, seen = watched
+    ledger.set_limit("patients", 3.0)
+    paying = {"ledger": ledger, "dataset": "patients"}
+    for source in (Scored("score"), Classified("p", "y", (0, 1), "aps")):
+        with pytest.raises(InputError, match="is not in the table"):
+            calibrate_table(table, source, 0.1, 1.0, **paying)
+    for source, group in ((Scored("score"), "g"), (Scored("s"), "ward")):
+        with pytest.raises(InputError, match="is not in the table"):
+            calibrate_table_groups(table, source, group, ["a"], 0.1, 1.0, partition="ward", **paying)
+    assert ledger.account("patients").entries == ()
     assert seen == []
 
 

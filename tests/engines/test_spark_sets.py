@@ -8,16 +8,11 @@ import pytest
 import confide
 from confide import CoverageWarning, InputError
 from confide.engines.sets import with_intervals, with_sets
-from confide.engines.writing import write_table
+from confide.engines.writing import write_file, write_table
+from tests.engines.class_records import NAMES, RNG, WARD, K, N, P, calibrated
 from tests.engines.engines import Spark
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-K, N = 5, 2000
-NAMES = tuple("abcde")
-RNG = np.random.default_rng(0)
-P = RNG.dirichlet(np.full(K, 0.4), N).astype(np.float32)
-Y, WARD = RNG.integers(0, K, N), RNG.choice(["north", "south"], N)
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +24,6 @@ def table(spark, tmp_path_factory):
         "p": pa.array(P.tolist(), pa.list_(pa.float32())),
     }
     return Spark(spark, tmp_path_factory.mktemp("sets")).table(pa.table(columns))
-
-
-def calibrated(score, by=None):
-    scores = confide.class_score(P, Y, score)
-    if by is None:
-        return confide.calibrate(scores, 0.2, 10.0, score=score)
-    groups, names = (WARD, ["north", "south"]) if by == "group" else (np.array(NAMES)[Y], list(NAMES))
-    return confide.calibrate_groups(scores, groups, names, 0.2, 10.0, by=by, score=score)
 
 
 @pytest.mark.parametrize("by", [None, "group", "class"])
@@ -86,3 +73,34 @@ def test_everything_is_in_the_set_of_an_infinite_threshold(table, tmp_path):
         calibration = confide.calibrate([0.5] * 3, 0.1, 0.1, score="aps", neighbors="replace_one")
     predicted = with_sets(table, "p", calibration, NAMES).aggregate(least=lambda t: t.set_size.min())
     assert predicted.to_pyarrow().to_pylist() == [{"least": K}]
+
+
+def test_a_file_is_written_partition_by_partition(spark, tmp_path):
+    """The driver asks for a partition after the other: one job each, and none ahead of its time."""
+    from confide.engines.reading import arrow_batches
+    from confide.engines.spark import spark_table
+
+    for part in range(6):
+        rows = slice(part * 300, part * 300 + 300)
+        columns = {"id": np.arange(N)[rows], "p": pa.array(P[rows].tolist(), pa.list_(pa.float32()))}
+        (tmp_path / "in").mkdir(exist_ok=True)
+        pq.write_table(pa.table(columns), tmp_path / "in" / f"{part}.parquet")
+    context = spark.sparkContext
+    spark.conf.set("spark.sql.files.openCostInBytes", "128m")  # a partition per file
+    try:
+        table = spark_table(spark, str(tmp_path / "in"))
+        calibration = calibrated("aps")
+        predicted = with_sets(table, "p", calibration, NAMES).drop("p")
+        context.setJobGroup("one-by-one", "")
+        batches = arrow_batches(predicted, 1000)
+        first = next(batches)
+        assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) <= 2
+        assert first.num_rows + sum(batch.num_rows for batch in batches) == 1800
+        assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) >= 6
+        assert write_file(predicted, tmp_path / "out.parquet")["rows"] == 1800
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+        spark.conf.unset("spark.sql.files.openCostInBytes")
+    expected = confide.predict_set(P[:1800], calibration, NAMES)
+    found = pq.read_table(tmp_path / "out.parquet").sort_by("id")
+    assert found["prediction_set"].to_pylist() == expected.labels()

@@ -144,7 +144,11 @@ def test_missing_ledger_and_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"text", b"SQLite format 3\0", bytes(4096), os.urandom(4096)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"text", b"SQLite format 3\0", bytes(4096), os.urandom(4096)],
+    ids=["nothing", "text", "header", "zeros", "noise"],
+)
 def test_files_that_are_no_database(tmp_path, content):
     file = tmp_path / "budget.db"
     file.write_bytes(content)

@@ -22,7 +22,7 @@ def expected(p: np.ndarray, y: np.ndarray) -> list[int]:
 def counts(path: Path, pattern: str, label: str, classes: list[str] | None = None) -> list[int]:
     with open_table(path) as table:
         p = choose.probabilities(table, pattern, classes, label)
-        return histogram.from_probabilities(p, choose.label(table, label, p.names), UNIT).counts.tolist()
+        return histogram.count(histogram.of_probabilities(p, choose.label(table, label, p.names)), UNIT).counts.tolist()
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -91,7 +91,7 @@ def test_scores_of_every_numeric_type(tmp_path, kind):
     scores = pa.array(np.random.default_rng(0).integers(0, 2, 500)).cast(kind)
     path = write(tmp_path / "a.parquet", {"score": scores})
     with open_table(path) as table:
-        found = histogram.from_score(choose.score(table, "score", None), UNIT, None)
+        found = histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores.cast("double"), UNIT).counts.tolist()
 
 
@@ -102,7 +102,9 @@ def test_regression_in_every_format(tmp_path, suffix):
     path = write(tmp_path / f"a.{suffix}", {"f": f, "y": y})
     candidates = confide.Candidates.geometric()
     with open_table(path) as table:
-        found = histogram.from_predictions(choose.number(table, "f"), choose.number(table, "y"), candidates)
+        found = histogram.count(
+            histogram.of_predictions(choose.number(table, "f"), choose.number(table, "y")), candidates
+        )
     scores = confide.absolute_residual_score(f, y)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores, candidates).counts.tolist()
 
@@ -119,14 +121,14 @@ def test_dialects_of_csv(tmp_path, text, delimiter):
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode())
     with open_table(path) as table:
-        assert histogram.from_score(choose.score(table, "score", None), UNIT, None).total == 2
+        assert histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT).total == 2
 
 
 def test_quotes_that_appear_late_in_a_csv(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("score,note\n" + "0.5,a\n" * 30_000 + '0.5,"x, ""y"""\n')
     with open_table(path) as table:
-        assert histogram.from_score(choose.score(table, "score", None), UNIT, None).total == 30_001
+        assert histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT).total == 30_001
 
 
 def test_names_that_need_quoting(tmp_path):
@@ -142,7 +144,7 @@ def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
     sizes: list[int] = []
     with open_table(path) as table:
         assert table.row_count() == n
-        found = histogram.from_score(choose.score(table, "score", None), UNIT, None, sizes.append)
+        found = histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT, sizes.append)
     assert found.total == sum(sizes) == n
     assert max(sizes) <= 2**14
 
@@ -155,6 +157,6 @@ def test_batches_shrink_with_the_number_of_columns(tmp_path):
     sizes: list[int] = []
     with open_table(path) as table:
         p = choose.probabilities(table, "p_*", label="y")
-        histogram.from_probabilities(p, choose.label(table, "y", p.names), UNIT, sizes.append)
+        histogram.count(histogram.of_probabilities(p, choose.label(table, "y", p.names)), UNIT, sizes.append)
     assert sum(sizes) == n
     assert max(sizes) == 2048

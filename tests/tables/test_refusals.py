@@ -30,13 +30,13 @@ def refusal(act) -> str:
 
 def count_scores(path: Path, column: str = "score", score: str | None = None) -> confide.ScoreHistogram:
     with open_table(path) as table:
-        return histogram.from_score(choose.score(table, column, score), UNIT, score)
+        return histogram.count(histogram.of_column(choose.score(table, column, score), score), UNIT)
 
 
 def count_classes(path: Path, pattern: str = "p_*", label: str = "label", classes=None) -> confide.ScoreHistogram:
     with open_table(path) as table:
         p = choose.probabilities(table, pattern, classes, label)
-        return histogram.from_probabilities(p, choose.label(table, label, p.names), UNIT)
+        return histogram.count(histogram.of_probabilities(p, choose.label(table, label, p.names)), UNIT)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
@@ -208,7 +208,7 @@ def test_predictions_that_are_not_finite(tmp_path):
     def act():
         with open_table(path) as table:
             f, y = choose.number(table, "f"), choose.number(table, "y")
-            histogram.from_predictions(f, y, confide.Candidates.geometric())
+            histogram.count(histogram.of_predictions(f, y), confide.Candidates.geometric())
 
     assert "column 'f' must hold a number that is finite" in (message := refusal(act))
     assert "2 do not, the first is row 1 " in message

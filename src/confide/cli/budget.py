@@ -1,17 +1,54 @@
 """The ledger options of `confide calibrate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypedDict
 
-from confide.calibrate import payment_for
-from confide.candidates import Candidates
+import typer
+
 from confide.errors import InputError
-from confide.request import Request
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Group, Ledger
 
 _MOST_KEY = 2**16
+_PRIVACY = "Privacy"
+
+LedgerOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        rich_help_panel=_PRIVACY,
+        help="Charge this privacy-budget ledger before anything is released; an identical request returns its earlier "
+        "release and costs nothing. Needs --dataset.",
+    ),
+]
+DatasetOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", rich_help_panel=_PRIVACY, help="The name under which the ledger keeps its budget."
+    ),
+]
+GroupOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="PARTITION=CELL",
+        rich_help_panel=_PRIVACY,
+        help="The records are one cell of a public partition, such as region=north; cells of one partition do not add "
+        "up in the ledger.",
+    ),
+]
+LedgerKey: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger-key",
+        metavar="FILE",
+        rich_help_panel=_PRIVACY,
+        help="A file of at least 16 secret random bytes: binds the data set's name to this very input file, by a keyed "
+        "fingerprint.",
+    ),
+]
 
 
 class Paying(TypedDict):
@@ -35,14 +72,6 @@ def open_account(
         raise InputError("--ledger-key binds to one file's bytes; leave it out for databases, Spark and globs")
     mark = None if ledger_key is None else fingerprint(_read_key(ledger_key), Path(file))
     return {"ledger": Ledger(ledger), "dataset": Dataset(dataset, _group(group), mark)}
-
-
-def refuse_early(account: Paying, request: Request, candidates: Candidates, score: str | None) -> None:
-    """Refuse a request over the limit before the file is read, where its price is known without: n is secret."""
-    if request.n is None:
-        payment = payment_for(request, candidates, score, account["ledger"], account["dataset"])
-        if payment is not None:
-            payment.earlier()
 
 
 def _group(text: str | None) -> "Group | None":

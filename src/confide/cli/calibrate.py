@@ -5,29 +5,22 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from confide.calibrate import calibrate_histogram
 from confide.calibration import Calibration
-from confide.candidates import Candidates
+from confide.cli import budget as b
+from confide.cli import groups as g
 from confide.cli import options as o
-from confide.cli.budget import open_account, refuse_early
 from confide.cli.candidates import parse_candidates
-from confide.cli.columns import Classified, Columns, Regressed, Scored
-from confide.cli.engine import people_of, source_of
+from confide.cli.columns import Columns
+from confide.cli.counting import Asked, from_engine, from_file
+from confide.cli.engine import people_of
 from confide.cli.output import check_output, emit, say, warn
-from confide.cli.progress import progress_bar
-from confide.engines.calibrate import calibrate_table
-from confide.engines.connect import names_an_engine, open_source
-from confide.engines.people import People
+from confide.engines.connect import names_an_engine
 from confide.errors import CoverageWarning, InputError
 from confide.files import new_file
-from confide.histogram import ScoreHistogram
+from confide.multiple import GroupCalibration
 from confide.planning import Plan, make_plan
 from confide.request import check_request
 from confide.scores.kinds import score_kind
-from confide.tables import histogram
-from confide.tables.parts import Label, Number
-from confide.tables.scan import Progress
-from confide.tables.source import Table, open_table
 
 
 def calibrate(
@@ -51,15 +44,20 @@ def calibrate(
     max_records_per_person: o.MostPerPerson = None,
     order: o.Order = None,
     sample: o.Sample = None,
+    n: o.PublicNumber = None,
     n_min: o.NMin = 1,
     n_typical: o.NTypical = None,
     selector: o.SelectorOption = None,
     mechanism: o.MechanismOption = "slopes",
     candidates: o.CandidatesSpec = None,
-    ledger: o.LedgerOption = None,
-    dataset: o.DatasetOption = None,
-    group: o.GroupOption = None,
-    ledger_key: o.LedgerKey = None,
+    by: g.ByColumn = None,
+    groups: g.GroupNames = None,
+    by_class: g.ByClass = False,
+    partition: g.Partition = None,
+    ledger: b.LedgerOption = None,
+    dataset: b.DatasetOption = None,
+    group: b.GroupOption = None,
+    ledger_key: b.LedgerKey = None,
     out: o.Out,
     force: o.Force = False,
     as_json: o.AsJson = False,
@@ -74,6 +72,9 @@ def calibrate(
     one threshold is drawn with noise. The calibration that is written holds
     the threshold, what it promises, and the privacy it cost; nothing else
     about the records leaves. Every run costs its epsilon anew.
+
+    With --by or --by-class there is one threshold per group or class, from
+    the same pass; each group is covered on its own.
 
     Example:
 
@@ -103,59 +104,47 @@ def calibrate(
         if records_per_person not in (1, people.most):
             raise InputError("--records-per-person must be left out with --max-records-per-person")
         settings["records_per_person"] = people.most
-    request = check_request(n=1, candidates=chosen.size, **settings)
-    check_output(out, force=force)
-    account = open_account(file, ledger, dataset, group, ledger_key)
     engine = people is not None or table is not None or names_an_engine(file)
+    divided = g.grouping(by, groups, by_class, partition, columns, with_ledger=ledger is not None)
+    _check_number(n, neighbors, divided, needed=engine and ledger is not None)
+    request = check_request(n=1 if n is None else n, candidates=chosen.size, **settings)
+    check_output(out, force=force)
+    account = b.open_account(file, ledger, dataset, group, ledger_key)
+    asked = Asked(columns, chosen, {**settings, **account}, n, divided)
+    released: Calibration | GroupCalibration
     with new_file(out, overwrite=force) as part, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CoverageWarning)
-        if engine:
-            calibration = _from_engine(file, table, columns, people, chosen, {**settings, **account})
-        else:
-            refuse_early(account, request, chosen, name)
-            with open_table(Path(file)) as opened:
-                with progress_bar("reading", opened.row_count) as progress:
-                    counts = _count(opened, columns, chosen, progress)
-                calibration = calibrate_histogram(counts, score=name, **account, **settings)
-        part.write_text(calibration.to_json(), encoding="utf-8")
-    request = check_request(n=calibration.n or 1, candidates=chosen.size, **settings)
-    slopes = request.mechanism == "slopes"
-    plan = make_plan(request, request.n or request.n_typical) if slopes else None  # n only where it is public
-    _report(calibration, plan, str(out), _notes(caught), as_json=as_json)
+        released = from_engine(asked, file, table, people) if engine else from_file(asked, Path(file))
+        part.write_text(released.to_json(), encoding="utf-8")
+    plan = None
+    if isinstance(released, Calibration):
+        request = check_request(n=released.n or 1, candidates=chosen.size, **settings)
+        slopes = request.mechanism == "slopes"
+        plan = make_plan(request, request.n or request.n_typical) if slopes else None  # n only where it is public
+    _report(released, plan, str(out), _notes(caught), as_json=as_json)
+
+
+def _check_number(n: int | None, neighbors: str, divided: g.Grouping | None, *, needed: bool) -> None:
+    """Refuse --n where the number of records is secret, and its absence where the price depends on it."""
+    if n is not None and divided is not None:
+        raise InputError("--n must be left out with --by and --by-class: the sizes of groups stay secret")
+    if n is not None and neighbors != "replace_one":
+        raise InputError(
+            "--n must be left out with --neighbors add_remove, which keeps their number secret; see --n-typical"
+        )
+    if n is None and neighbors == "replace_one" and divided is None and needed:
+        raise InputError(
+            "--n must be given with --neighbors replace_one and --ledger, which is charged before the table is asked"
+        )
 
 
 def _notes(caught: list[warnings.WarningMessage]) -> list[str]:
     return [str(one.message) for one in caught if issubclass(one.category, CoverageWarning)]
 
 
-def _from_engine(
-    source: str,
-    table: str | None,
-    columns: Columns,
-    people: People | None,
-    chosen: Candidates,
-    settings: dict[str, Any],
-) -> Calibration:
-    settings = {key: value for key, value in settings.items() if key not in ("slopes", "shift")}
-    threads = 1 if people is None else None  # sorting by person wants every core, counting does not
-    with open_source(source, table, threads=threads) as opened, progress_bar("counting", lambda: None) as progress:
-        return calibrate_table(
-            opened, source_of(opened, columns), candidates=chosen, people=people, progress=progress, **settings
-        )
-
-
-def _count(table: Table, columns: Columns, chosen: Candidates, progress: Progress) -> ScoreHistogram:
-    match columns.open(table):
-        case Scored(column):
-            return histogram.from_score(column, chosen, columns.score, progress)
-        case Classified(probabilities, Label() as label):
-            return histogram.from_probabilities(probabilities, label, chosen, progress)
-        case Regressed(prediction, Number() as target):
-            return histogram.from_predictions(prediction, target, chosen, progress)
-    raise AssertionError  # check_truth has refused the rest
-
-
-def _report(calibration: Calibration, plan: Plan | None, out: str, notes: list[str], *, as_json: bool) -> None:
+def _report(
+    calibration: Calibration | GroupCalibration, plan: Plan | None, out: str, notes: list[str], *, as_json: bool
+) -> None:
     for note in notes:
         warn(note)
     if as_json:
@@ -170,7 +159,7 @@ def _report(calibration: Calibration, plan: Plan | None, out: str, notes: list[s
             }
         )
         return
-    if plan is None:
+    if plan is None or isinstance(calibration, GroupCalibration):
         say(f"{calibration}\nsaved: {out}")
         return
     known = "" if calibration.n is not None else ", a public guess: the true number stays secret"

@@ -8,6 +8,8 @@ import click
 
 from confide.calibration import Calibration
 from confide.errors import InputError
+from confide.multiple import GroupCalibration
+from confide.scores.kinds import FAMILIES, score_kind
 from confide.tables import choose
 from confide.tables.parts import Label, Number, Probabilities
 from confide.tables.source import Table
@@ -15,6 +17,10 @@ from confide.tables.source import Table
 Task: TypeAlias = Literal["score", "classification", "regression"]
 
 _SCORES: dict[Task, str] = {"classification": "lac", "regression": "absolute_residual"}
+_COMPUTED: dict[Task, list[str]] = {
+    "classification": [name for name, family in FAMILIES.items() if family.task == "classification"],
+    "regression": ["absolute_residual"],
+}
 _OPTIONS: dict[Task, str] = {
     "score": "--score-column",
     "classification": "--probabilities",
@@ -76,8 +82,9 @@ class Columns:
         if len(tasks) > 1:
             raise click.UsageError(f"give one of {' and '.join(_OPTIONS[task] for task in tasks)}, not both")
         task = tasks[0] if tasks else None
+        if self.score is not None and task is not None:
+            self._check_score(task)
         companions: tuple[tuple[str, str | None, Task], ...] = (
-            ("--score", self.score, "score"),
             ("--label", self.label, "classification"),
             ("--classes", self.classes, "classification"),
             ("--target", self.target, "regression"),
@@ -94,10 +101,20 @@ class Columns:
         if self.task == "regression" and self.target is None:
             raise click.UsageError("--prediction needs --target, the column of the true values")
 
+    def _check_score(self, task: Task) -> None:
+        """Any name for a column of scores, a classification score of the library's own for probabilities."""
+        if task == "regression" and self.score not in _COMPUTED[task]:
+            raise click.UsageError(f"--score must be left out, or be absolute_residual, with {_OPTIONS[task]}")
+        if task == "classification" and score_kind(self.score).task != task:
+            raise click.UsageError(
+                f"--score must be one of {', '.join(_COMPUTED[task])} with {_OPTIONS[task]}, with its parameters; "
+                "another score belongs to --score-column"
+            )
+
     @property
     def score_name(self) -> str | None:
         """The name of the score that these columns give."""
-        return _SCORES.get(self.task, self.score) if self.task else self.score
+        return self.score or (_SCORES.get(self.task) if self.task else None)
 
     @property
     def class_names(self) -> Sequence[str] | None:
@@ -118,12 +135,12 @@ class Columns:
             return Regressed(choose.number(table, self.prediction), target)
         raise InputError(f"say which columns to read, by {self.ways}; {table.existing()}")
 
-    def check_fits(self, calibration: Calibration, path: object) -> None:
+    def check_fits(self, calibration: Calibration | GroupCalibration, path: object) -> None:
         """Refuse a calibration that was made for another score."""
         made_for, task = calibration.score, self.task
-        if task is None or task == "score" or made_for in (None, _SCORES[task]):
+        if task is None or task == "score" or made_for is None or _computes(task, made_for):
             return
-        right = {score: _OPTIONS[other] for other, score in _SCORES.items()}.get(str(made_for))
+        right = next((_OPTIONS[other] for other in _SCORES if _computes(other, made_for)), None)
         remedy = (
             f"name the columns with {right}"
             if right
@@ -133,6 +150,11 @@ class Columns:
             f"calibration {str(path)!r} was made for the score {made_for!r}, and {_OPTIONS[task]} gives the score "
             f"{_SCORES[task]!r}; {remedy}"
         )
+
+
+def _computes(task: Task, score: str) -> bool:
+    """Whether the command line computes this score from the columns of this task."""
+    return score in _COMPUTED[task] or (task == "classification" and score_kind(score).task == task)
 
 
 def split(text: str) -> list[str]:

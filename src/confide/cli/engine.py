@@ -16,16 +16,23 @@ def source_of(table: Any, columns: Columns) -> Source:
     if columns.score_column is not None:
         return Scored(columns.score_column, columns.score)
     if columns.probabilities is not None and columns.label is not None:
-        found, names = probabilities_of(table, columns)
-        if existing_column(table, columns.label).type().is_integer() and not any(map(_reads_as_integer, names)):
-            names = tuple(range(len(names)))  # labels are positions
-        return Classified(found, columns.label, names)
+        return classified_of(table, columns)[0]
     if columns.prediction is not None and columns.target is not None:
         return Regressed(columns.prediction, columns.target)
     raise InputError(f"say which columns to read, by {columns.ways}; {existing(table)}")
 
 
-def probabilities_of(table: Any, columns: Columns) -> tuple[str | tuple[str, ...], tuple[str | int, ...]]:
+def classified_of(table: Any, columns: Columns) -> tuple[Classified, tuple[str, ...]]:
+    """The classification score, and what the classes are called: the label column may hold their positions instead."""
+    assert columns.label is not None
+    found, names = probabilities_of(table, columns)
+    values: tuple[str | int, ...] = names
+    if existing_column(table, columns.label).type().is_integer() and not any(map(_reads_as_integer, names)):
+        values = tuple(range(len(names)))
+    return Classified(found, columns.label, values, columns.score_name or "lac"), names
+
+
+def probabilities_of(table: Any, columns: Columns) -> tuple[str | tuple[str, ...], tuple[str, ...]]:
     """The columns of probabilities, or the list column, with the class names."""
     pattern = columns.probabilities
     assert pattern is not None
@@ -58,5 +65,5 @@ def people_of(person: str | None, most: int | None, order: str | None, sample: s
     return People(person, most, tuple(name.strip() for name in order.split(",")), sample)
 
 
-def _reads_as_integer(name: str | int) -> bool:
-    return str(name).removeprefix("-").isdigit()
+def _reads_as_integer(name: str) -> bool:
+    return name.removeprefix("-").isdigit()

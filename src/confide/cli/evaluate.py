@@ -34,7 +34,7 @@ Output = Annotated[
 Groups = Annotated[
     str | None,
     typer.Option(
-        "--group-column",
+        "--by",
         metavar="COLUMN",
         rich_help_panel="Columns",
         help="For thresholds per group: the group of each record. With --score-column and thresholds per class: the "
@@ -120,9 +120,9 @@ def _check(columns: Columns, released: Release, path: Path, group_column: str | 
     own = isinstance(released, GroupCalibration) and (released.by == "group" or columns.task == "score")
     if own and group_column is None and columns.task is not None:
         what = "true class" if isinstance(released, GroupCalibration) and released.by == "class" else "group"
-        raise click.UsageError(f"--group-column is missing, the column of each record's {what}")
+        raise click.UsageError(f"--by is missing, the column of each record's {what}")
     if group_column is not None and not own:
-        raise click.UsageError("--group-column belongs to calibrations with one threshold per group")
+        raise click.UsageError("--by belongs to calibrations with one threshold per group")
     return quantiles
 
 

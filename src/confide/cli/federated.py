@@ -10,15 +10,16 @@ import typer
 from confide.candidates import Candidates
 from confide.checks import privacy_loss
 from confide.cli import options as o
-from confide.cli.calibrate import _count
 from confide.cli.candidates import parse_candidates
 from confide.cli.columns import Columns
+from confide.cli.counting import scores_of
 from confide.cli.output import check_output, say, warn
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.federated.methods import METHODS, Method
 from confide.federated.silo_state import RECORDS
 from confide.files import read_text, write_text
+from confide.tables import histogram
 from confide.tables.source import open_table
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def answer(
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
     with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
-        counts = _count(table, columns, read.candidates, progress)
+        counts = histogram.count(scores_of(table, columns), read.candidates, progress)
     memory = SiloState(ledger, dataset)
     message = respond(text, counts, SiloKeys.load(keys), policy, memory, now=datetime.now(UTC))
     write_text(out, message, overwrite=force)

@@ -109,8 +109,8 @@ Score: TypeAlias = Annotated[
     typer.Option(
         metavar="NAME",
         rich_help_panel=_COLUMNS,
-        help="The name of that score, recorded in the calibration. One of the library's, such as lac, aps, "
-        "absolute_residual or cqr, chooses candidates that suit it.",
+        help="With --probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin or "
+        "top_k; aps_randomised etc. With --score-column: the name of that score. It is recorded in the calibration.",
     ),
 ]
 Alpha: TypeAlias = Annotated[
@@ -154,6 +154,16 @@ NeighborsOption: TypeAlias = Annotated[
 RecordsPerPerson: TypeAlias = Annotated[
     int,
     typer.Option(metavar="K", rich_help_panel=_PRIVACY, help="The most records that belong to one person (public)."),
+]
+PublicNumber: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--n",
+        metavar="N",
+        rich_help_panel=_PRIVACY,
+        help="The public number of records under --neighbors replace_one; another number is refused. For databases, "
+        "Spark and globs it is needed with --ledger, which is charged before they are asked.",
+    ),
 ]
 NMin: TypeAlias = Annotated[
     int,
@@ -208,41 +218,4 @@ Force: TypeAlias = Annotated[
 ]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", rich_help_panel=_OUTPUT, help="Print one JSON document instead of text.")
-]
-
-LedgerOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger",
-        metavar="FILE",
-        rich_help_panel=_PRIVACY,
-        help="Charge this privacy-budget ledger before anything is released; an identical request returns its earlier "
-        "release and costs nothing. Needs --dataset.",
-    ),
-]
-DatasetOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset", metavar="NAME", rich_help_panel=_PRIVACY, help="The name under which the ledger keeps its budget."
-    ),
-]
-GroupOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--group",
-        metavar="PARTITION=CELL",
-        rich_help_panel=_PRIVACY,
-        help="The records are one cell of a public partition, such as region=north; cells of one partition do not add "
-        "up in the ledger.",
-    ),
-]
-LedgerKey: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger-key",
-        metavar="FILE",
-        rich_help_panel=_PRIVACY,
-        help="A file of at least 16 secret random bytes: binds the data set's name to this very input file, by a keyed "
-        "fingerprint.",
-    ),
 ]

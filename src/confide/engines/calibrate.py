@@ -1,23 +1,21 @@
 """Calibrations from tables. The price is known without the data, so it is charged before the engine is asked."""
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from confide.calibrate import Pledge, calibrate_histogram, check_candidates, payment_for, pledge
-from confide.calibrate_several import group_terms, warned
+from confide.calibrate import calibrate_histogram, check_candidates
 from confide.calibration import Calibration
 from confide.candidates import Candidates
-from confide.checks import one_of
-from confide.engines.counts import Progress, group_histograms, score_histogram, silent
+from confide.engines.counts import histograms, prepared
 from confide.engines.people import People
+from confide.engines.progress import Progress, silent
 from confide.engines.scores import Source
-from confide.errors import CoverageWarning, InputError
+from confide.errors import InputError
 from confide.histogram import ScoreHistogram
 from confide.multiple import GroupCalibration
+from confide.offers import check_number, group_offer, make_offer
 from confide.privacy import Neighbors
 from confide.rationals import Level
-from confide.request import check_request
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -43,19 +41,13 @@ def calibrate_table(
 
     Parameters
     ----------
-    table
-        An Ibis table expression, on any engine.
-    source
-        The columns: `Scored`, `Classified` or `Regressed`.
+    table, source, people, progress
+        As in `score_histogram`. With `people`, epsilon is stated per person (docs/engines/README.md).
     n
         The public number of rows, under `replace_one` only; needed there with a ledger, because the price of a public
         number is charged before the engine is asked for it. A table with another number of rows is refused.
-    people
-        Bounds each person's records in the engine; epsilon is then stated per person (docs/engines/README.md).
     alpha, epsilon, candidates, neighbors, records_per_person, ledger, dataset, **options
         As in `calibrate`; `records_per_person` follows from `people` if that is given.
-    progress
-        Told the number of rows of every batch.
 
     Raises
     ------
@@ -80,23 +72,23 @@ def calibrate_table(
     name = source.kind.name
     options = {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person), **options}
 
-    def count() -> ScoreHistogram:
-        return score_histogram(table, source, chosen, people=people, progress=progress)
+    rows = prepared(table, source, people=people)  # a column that does not exist costs nothing
 
-    if options.get("mechanism") == "none":
-        neighbors = "replace_one"
-    if neighbors != "replace_one" and n is not None:
+    def count() -> ScoreHistogram:
+        return histograms(rows, source, chosen, (None,), progress)[None]
+
+    public = neighbors == "replace_one" or options.get("mechanism") == "none"
+    if not public and n is not None:
         raise InputError("n must be left out: under neighbors='add_remove' the number of records is secret")
-    if neighbors == "replace_one" and n is None:
+    if public and n is None:
         if ledger is not None:
             raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
         return calibrate_histogram(count(), alpha, epsilon, score=name, **options)
-    promised = _pledge(alpha, epsilon, n or 1, chosen, name, ledger, dataset, options)
+    promised = make_offer(alpha, epsilon, n, chosen, name, ledger=ledger, dataset=dataset, **options).accept()
     if isinstance(promised, Calibration):
         return promised
     histogram = count()
-    if n is not None and histogram.total != n:
-        raise InputError(f"n must be the number of records that count; found {histogram.total}, and n={n} was given")
+    check_number(histogram, n)
     return promised.finish(histogram)
 
 
@@ -108,6 +100,7 @@ def calibrate_table_groups(
     alpha: Level,
     epsilon: float | None = None,
     *,
+    values: Sequence[str | int] | None = None,
     by: Literal["group", "class"] = "group",
     candidates: Candidates | None = None,
     people: People | None = None,
@@ -126,8 +119,10 @@ def calibrate_table_groups(
     ----------
     group
         The column of each row's group; with `by="class"` the label.
+    values
+        What the column holds for each name, in their order, where that is not the name itself.
     table, source, people, progress
-        As in `calibrate_table`.
+        As in `score_histogram`.
     names, alpha, epsilon, by, rho, neighbors, ledger, dataset, partition, **options
         As in `calibrate_groups`.
 
@@ -141,33 +136,21 @@ def calibrate_table_groups(
     >>> released.privacy.epsilon, list(released.parts)
     (1.0, ['a', 'b'])
     """
-    one_of("by", by, ("group", "class"))
     chosen = source.kind.candidates() if candidates is None else check_candidates(candidates)
-    terms = group_terms(names, epsilon, rho, neighbors, ledger, dataset, partition)
     options = {"records_per_person": _owned(people, records_per_person), **options}
-    promised = {
-        name: _pledge(
-            alpha,
-            own.pop("epsilon", None),
-            1,
-            chosen,
-            source.kind.name,
-            own.pop("ledger", None),
-            own.pop("dataset", None),
-            {**options, **own},
-        )
-        for name, own in terms.items()
-    }
-    waiting = [name for name, part in promised.items() if isinstance(part, Pledge)]
-    counts = (
-        group_histograms(table, source, group, list(terms), chosen, people=people, progress=progress) if waiting else {}
+    accounts: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
+    offer = group_offer(
+        names, alpha, epsilon, chosen, source.kind.name, by=by, rho=rho, neighbors=neighbors, **accounts, **options
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CoverageWarning)
-        parts = {
-            name: part.finish(counts[name]) if isinstance(part, Pledge) else part for name, part in promised.items()
-        }
-    return warned(GroupCalibration(by, neighbors, parts))
+    held = list(offer.parts) if values is None else list(values)
+    if len(held) != len(offer.parts):
+        raise InputError(f"values must have one entry per name; found {len(held)} for {len(offer.parts)} names")
+    rows = prepared(table, source, group, tuple(held), people)
+    promised = offer.accept()
+    if not promised.waits:
+        return promised.finish({})
+    counts = histograms(rows, source, chosen, tuple(held), progress)
+    return promised.finish(dict(zip(offer.parts, counts.values(), strict=True)))
 
 
 def _owned(people: People | None, records_per_person: int | None) -> int:
@@ -176,26 +159,3 @@ def _owned(people: People | None, records_per_person: int | None) -> int:
     if records_per_person is not None and records_per_person != people.most:
         raise InputError("records_per_person must be left out with people, which bounds the records itself")
     return people.most
-
-
-def _pledge(
-    alpha: Level,
-    epsilon: float | None,
-    n: int,
-    candidates: Candidates,
-    score: str | None,
-    ledger: "Ledger | None",
-    dataset: "str | Dataset | None",
-    options: dict[str, Any],
-) -> Pledge | Calibration:
-    """The paid release, or the kept one of an identical request."""
-    defaults: dict[str, Any] = {"rho": None, "neighbors": "add_remove", "n_min": 1, "n_typical": None, "delta": None}
-    defaults |= {"selector": None, "slopes": None, "shift": None, "mechanism": "slopes"}
-    unknown = sorted(set(options) - set(defaults) - {"records_per_person"})
-    if unknown:
-        raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
-    request = check_request(alpha=alpha, epsilon=epsilon, n=n, candidates=candidates.size, **{**defaults, **options})
-    payment = payment_for(request, candidates, score, ledger, dataset)
-    if payment is not None and (earlier := payment.earlier()) is not None:
-        return earlier
-    return pledge(request, score, payment)

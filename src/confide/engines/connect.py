@@ -25,6 +25,17 @@ def names_an_engine(source: str) -> bool:
     return bool(_URL.match(source) or _SPARK.fullmatch(source)) or any(mark in source for mark in "*?[")
 
 
+def names_spark(source: str) -> bool:
+    """Whether this names a Spark master.
+
+    Examples
+    --------
+    >>> names_spark("spark://host:7077"), names_spark("postgresql://me@host/db")
+    (True, False)
+    """
+    return bool(_SPARK.fullmatch(source))
+
+
 def without_password(source: str) -> str:
     """The source as it may be shown: no password, no query.
 
@@ -68,7 +79,7 @@ def open_source(
         If the engine refuses or cannot be reached; the message holds neither password nor data.
     """
     shown = without_password(source)
-    if _SPARK.fullmatch(source):
+    if names_spark(source):
         from confide.engines.spark import open_spark
 
         with open_spark(source, _needed(table, shown)) as opened:

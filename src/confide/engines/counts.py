@@ -6,6 +6,7 @@ batches over within the process.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,15 @@ from confide.engines.columns import existing_column, number, position
 from confide.engines.failures import fixed_words
 from confide.engines.findings import Finding, refuse
 from confide.engines.people import People
+from confide.engines.progress import Progress, silent
+from confide.engines.reading import arrow_batches
 from confide.engines.scores import Source
 from confide.errors import InputError
 from confide.histogram import ScoreHistogram
 from confide.scores.kinds import ScoreKind
 
-Progress = Callable[[int], None]
-
 _ROWS = 2**13
 """Rows per batch where scores are computed in Python: 32 MB at a thousand probabilities."""
-
-
-def silent(rows: int) -> None:
-    """Show no progress."""
 
 
 def score_histogram(
@@ -55,7 +52,8 @@ def score_histogram(
     people
         Bounds the records that count of each person.
     progress
-        Told the number of rows of every batch, where the engine hands over batches.
+        Told the number of rows of every batch, where the engine hands over batches; its method `share`, if it has one,
+        is told the tasks of Spark that are done, and all that are known.
 
     Raises
     ------
@@ -70,7 +68,7 @@ def score_histogram(
     >>> score_histogram(table, Scored("s"), Candidates.of([0.5, 1.0])).counts
     array([2, 1, 0])
     """
-    return histograms(table, source, candidates, None, (None,), people, progress)[None]
+    return histograms(prepared(table, source, people=people), source, candidates, (None,), progress)[None]
 
 
 def group_histograms(
@@ -102,27 +100,26 @@ def group_histograms(
     >>> {name: h.total for name, h in group_histograms(table, Scored("s"), "g", ["a", "b", "c"]).items()}
     {'a': 2, 'b': 1, 'c': 0}
     """
-    return histograms(table, source, candidates, group, tuple(names), people, progress)
+    rows = prepared(table, source, group, tuple(names), people)
+    return histograms(rows, source, candidates, tuple(names), progress)
+
+
+def prepared(
+    table: Any, source: Source, group: str | None = None, names: tuple[Any, ...] = (None,), people: People | None = None
+) -> Any:
+    """The rows that `histograms` counts, as an expression: columns are looked up, the engine is not asked."""
+    with fixed_words():
+        return (records if source.in_sql else batch_records)(table, source, group, names, people)
 
 
 def histograms(
-    table: Any,
-    source: Source,
-    candidates: Candidates | None,
-    group: str | None,
-    names: tuple[Any, ...],
-    people: People | None,
-    progress: Progress,
+    rows: Any, source: Source, candidates: Candidates | None, names: tuple[Any, ...], progress: Progress
 ) -> dict[Any, ScoreHistogram]:
-    """`group_histograms`, or with the group None one histogram under the name None."""
+    """One histogram per name of what `prepared` gave; without groups the name is None."""
     chosen = source.kind.candidates() if candidates is None else check_candidates(candidates)
     with fixed_words():
-        asked = (chosen.edges, source.kind, len(names), progress)
-        if source.in_sql:
-            rows = records(table, source, group, names, people)
-            counts, found = _executor(rows.get_backend().name)(rows, *asked)
-        else:
-            counts, found = _in_batches(batch_records(table, source, group, names, people), source, *asked)
+        count = _executor(rows.get_backend().name) if source.in_sql else partial(_in_batches, source)
+        counts, found = count(rows, chosen.edges, source.kind, len(names), progress)
     refuse(found, source.kind)
     if not counts.any():
         raise InputError("table must have rows; it is empty")
@@ -231,17 +228,16 @@ def _executor(engine: str) -> Callable[..., tuple[NDArray[np.int64], Mapping[Fin
 
 
 def _in_batches(
-    rows: Any, source: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Progress
+    source: Any, rows: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Progress
 ) -> tuple[NDArray[np.int64], Mapping[Finding, int]]:
     """Counts of scores that are computed in Python: on Spark's executors, or in this process from a stream of rows."""
-    from confide.engines.streamed import count_stream, duckdb_batches
+    from confide.engines.streamed import count_stream
 
     engine = rows.get_backend().name
     if engine == "pyspark":
         from confide.engines.spark.python import count_in_batches
 
         return count_in_batches(rows, source, edges, kind, groups, progress)
-    batches = duckdb_batches(rows, _ROWS) if engine == "duckdb" else rows.to_pyarrow_batches(chunk_size=_ROWS)
-    with closing(batches):
+    with closing(arrow_batches(rows, _ROWS)) as batches:
         scored = (scored_batch(batch, source) for batch in batches if batch.num_rows)
         return count_stream(scored, edges, kind, groups, progress)

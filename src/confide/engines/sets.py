@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from confide.calibration import Calibration
+from confide.engines.batch_sets import SET, SIZE, BatchSets, batch_sets
 from confide.engines.columns import exact, existing_column, numeric_column, same
 from confide.engines.columns import number as constant
+from confide.engines.streamed_sets import StreamedSets
 from confide.errors import InputError
 from confide.multiple import GroupCalibration, SidesCalibration
 from confide.scores.classification import smallest_probability
 from confide.scores.kinds import score_kind
 
-SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
+LOWER, UPPER = "lower", "upper"
 _DOUBLE = np.dtype(np.float64)
 
 
@@ -29,9 +31,11 @@ def with_sets(
     *,
     group: str | None = None,
 ) -> Any:
-    """The table with `prediction_set`, a list of class names, and `set_size`: LAC in SQL, on Spark every score.
+    """The table with `prediction_set`, a list of class names, and `set_size`.
 
-    The sets are those of `predict_set`, bit for bit.
+    The sets are those of `predict_set`, bit for bit. For LAC the engine computes them in SQL. For the other scores
+    Spark's executors compute them in Python; on DuckDB and PostgreSQL they are computed in this process as the rows are
+    read, and the result is a `StreamedSets`: columns can be selected, and it can be read in batches and written.
 
     Parameters
     ----------
@@ -66,10 +70,8 @@ def with_sets(
     if classes is None and isinstance(probabilities, str):
         raise InputError("classes must be given for a list of probabilities: their names, in its order")
     names = tuple(range(len(probabilities))) if classes is None else tuple(classes)
-    if _in_python(table, calibration):
-        from confide.engines.spark.sets import with_python_sets
-
-        return with_python_sets(table, probabilities, calibration, names, group=group)
+    if _in_python(calibration):
+        return _with_python_sets(table, batch_sets(probabilities, calibration, names, group))
     _check_score(calibration, "lac")
     cuts = _cuts(table, calibration, names, group)
     if isinstance(probabilities, str):
@@ -152,11 +154,21 @@ def with_intervals(
     return table.mutate(**{LOWER: finite.ifelse(lower, nothing), UPPER: finite.ifelse(upper, nothing)})
 
 
-def _in_python(table: Any, calibration: Any) -> bool:
-    """Whether the sets are computed in batches, on the executors of Spark."""
+def _in_python(calibration: Any) -> bool:
+    """Whether SQL cannot compute the sets."""
     made_for = _score(calibration) if isinstance(calibration, Calibration | GroupCalibration) else None
     kind = score_kind(made_for)
-    return kind.task == "classification" and kind.family != "lac" and table.get_backend().name == "pyspark"
+    return kind.task == "classification" and kind.family != "lac"
+
+
+def _with_python_sets(table: Any, sets: BatchSets) -> Any:
+    for name in sets.columns:
+        existing_column(table, name)
+    if table.get_backend().name == "pyspark":
+        from confide.engines.spark import with_python_sets
+
+        return with_python_sets(table, sets)
+    return StreamedSets(table, sets, (*table.columns, SET, SIZE))
 
 
 def _cuts(

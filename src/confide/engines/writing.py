@@ -1,12 +1,18 @@
 """Predictions written by the engine into a table of its own, or streamed into a file; whole, or not at all."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from confide.engines.counts import Progress, silent
+from confide.engines.batch_sets import SET, SIZE
 from confide.engines.failures import fixed_words
-from confide.engines.sets import LOWER, SET, SIZE
+from confide.engines.progress import Progress, silent
+from confide.engines.reading import arrow_batches
+from confide.engines.sets import LOWER
+from confide.engines.streamed_sets import StreamedSets, write_duckdb, write_postgres
+from confide.engines.tally import Tally
+from confide.engines.tally import figures as told
 from confide.errors import InputError
 from confide.files import new_file
 from confide.tables.formats import file_format
@@ -32,23 +38,22 @@ def write_file(predicted: Any, path: Path, *, overwrite: bool = False, progress:
     kind = file_format(path)
     if kind == "csv" and SET in predicted.columns:
         raise InputError(f"output {str(path)!r} must be a Parquet or Arrow file: sets are lists, which CSV cannot hold")
-    proof = proof_of(predicted)
-    rows = members = missing = 0
-    with new_file(path, overwrite=overwrite) as part, open_sink(part, kind) as sink:
-        for batch in _batches(predicted):
-            column = batch.column(proof)
-            rows, missing = rows + batch.num_rows, missing + column.null_count
-            if proof == SIZE:
-                members += int(column.to_numpy(zero_copy_only=False).sum()) if not column.null_count else 0
-            if not missing:
+    tally = Tally(proof_of(predicted))
+    with (
+        new_file(path, overwrite=overwrite) as part,
+        open_sink(part, kind) as sink,
+        closing(_batches(predicted)) as batches,
+    ):
+        for batch in batches:
+            tally.add(batch)
+            if not tally.missing:
                 sink.write(batch)
             progress(batch.num_rows)
-        _refuse(missing, rows)
-    return {"rows": rows} | ({"mean_set_size": members / rows} if proof == SIZE else {})
+        return tally.figures()
 
 
-def write_table(predicted: Any, name: str) -> dict[str, float]:
-    """Have the engine write the expression into a new table; the rows never leave it.
+def write_table(predicted: Any, name: str, *, progress: Progress = silent) -> dict[str, float]:
+    """Have the engine write the expression into a new table; the rows never leave it, but for a `StreamedSets`.
 
     Parameters
     ----------
@@ -56,6 +61,8 @@ def write_table(predicted: Any, name: str) -> dict[str, float]:
         What `with_sets` or `with_intervals` gave, on DuckDB, PostgreSQL or Spark.
     name
         The new table, on Spark also the path of a new folder of Parquet files; an existing one is not replaced.
+    progress
+        Told the rows of every batch of a `StreamedSets`; on Spark its method `share` is told the tasks done.
 
     Raises
     ------
@@ -67,9 +74,12 @@ def write_table(predicted: Any, name: str) -> dict[str, float]:
         from confide.engines.spark import is_path, write_parquet
 
         if is_path(name):
-            return write_parquet(predicted, name)
+            return write_parquet(predicted, name, progress)
     proof = proof_of(predicted)
     with fixed_words(f"writing table {name!r}"):
+        if isinstance(predicted, StreamedSets):
+            write = {"duckdb": write_duckdb, "postgres": write_postgres}[backend.name]
+            return write(predicted, name, progress)
         if backend.name == "postgres":
             with backend.con.transaction(), backend.con.cursor() as cursor:
                 cursor.execute(f"CREATE TABLE {identifier(name)} AS {backend.compile(predicted)}")
@@ -113,27 +123,9 @@ def figures_of(written: Any, proof: str) -> Any:
 
 def approved(figures: dict[str, Any]) -> dict[str, float]:
     """What is told of written predictions; refuses rows without one."""
-    rows = int(figures["rows"])
-    _refuse(int(figures["missing"] or 0), rows)
-    return {"rows": rows} | ({"mean_set_size": int(figures["members"]) / rows} if "members" in figures else {})
+    members = int(figures["members"] or 0) if "members" in figures else None
+    return told(int(figures["rows"]), int(figures["missing"] or 0), members)
 
 
-def _refuse(missing: int, rows: int) -> None:
-    if missing:
-        raise InputError(
-            f"every row must have probabilities between 0 and 1, or finite predictions, and a known group; {missing} "
-            f"of {rows} rows do not"
-        )
-    if not rows:
-        raise InputError("table must have rows; it is empty")
-
-
-def _batches(table: Any) -> Iterator[Any]:
-    with fixed_words():
-        if table.get_backend().name == "duckdb":
-            from confide.engines.streamed import duckdb_batches
-
-            batches = duckdb_batches(table, _ROWS)
-        else:
-            batches = table.to_pyarrow_batches(chunk_size=_ROWS)
-        yield from batches
+def _batches(predicted: Any) -> Generator[Any]:
+    return predicted.batches() if isinstance(predicted, StreamedSets) else arrow_batches(predicted, _ROWS)

@@ -97,7 +97,7 @@ class SetTally:
                 "scores or the intervals instead"
             )
         self._release, self._names, self._examples = release, tuple(names), examples
-        self._randomised = any(score_kind(part.score or "lac").randomised for part in parts_of(release).values())
+        self.randomised = any(score_kind(part.score or "lac").randomised for part in parts_of(release).values())
         parts = list(release.parts.values()) if isinstance(release, LevelCalibration) else [release]
         self._counts = [_Counts(part, self._names) for part in parts]
 
@@ -105,7 +105,7 @@ class SetTally:
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
     ) -> None:
         """Count records: probabilities of shape (n, K), and positions of the true classes, int64, shape (n,)."""
-        shares = as_uniforms("u", u, len(y), self._randomised) if self._randomised or u is not None else None
+        shares = as_uniforms("u", u, len(y), self.randomised) if self.randomised or u is not None else None
         more = self._examples - len(self._counts[0].shown)
         for counts in self._counts:
             counts.add(probabilities, y, groups, shares, more)

@@ -65,6 +65,18 @@ def label(table: Table, name: str, names: tuple[str, ...]) -> Label:
     return Label(table, name, names)
 
 
+def group(table: Table, name: str, names: tuple[str, ...]) -> Label:
+    """The column of each row's group, for the groups with these names."""
+    kind = table.kind(name)
+    if not (is_integer(kind) or is_text(kind) or table.format == "csv"):
+        raise InputError(
+            f"column {name!r} holds {in_words(kind)}; groups are named by texts or integers; {table.existing()}"
+        )
+    if is_integer(kind) and not all(re.fullmatch("-?[0-9]{1,18}", one) for one in names):
+        raise InputError(f"column {name!r} holds integers, and the names of its groups must be integers, too")
+    return Label(table, name, names, what="groups")
+
+
 def _check_number(table: Table, name: str) -> None:
     kind = table.kind(name)
     if not is_number(kind) and table.format != "csv":  # in CSV a bad cell makes a text column: count those cells

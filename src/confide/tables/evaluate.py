@@ -70,8 +70,9 @@ def of_sets(
 ) -> Evaluation | LevelEvaluation:
     """Evaluate prediction sets; the first `examples` rows of the file are kept as they are."""
     tally = SetTally(release, probabilities.names, examples)
+    u = np.random.default_rng() if tally.randomised else None
     for (p, y), where in _batches(probabilities.table, [probabilities, label], groups, progress):
-        tally.add(p, y, where)
+        tally.add(p, y, where, u)
     return tally.evaluation()
 
 

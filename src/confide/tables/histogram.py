@@ -1,61 +1,78 @@
 """Calibration data from a file: batch by batch into counts, the only thing that is kept of it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates
+from confide.engines.findings import refuse
+from confide.engines.streamed import Counters
 from confide.histogram import ScoreHistogram
-from confide.scores.classification import lac_score
+from confide.scores.classification import class_score
+from confide.scores.kinds import score_kind
 from confide.scores.regression import absolute_residual_score
 from confide.tables.parts import Label, Number, Part, Probabilities
 from confide.tables.scan import Progress, scan, silent
 from confide.tables.source import Table
 
 
-def from_score(column: Number, candidates: Candidates, name: str | None, progress: Progress = silent) -> ScoreHistogram:
-    """Counts of a column of scores."""
-    return _counts(column.table, [column], lambda arrays: arrays[0], candidates, name, progress)
+@dataclass(frozen=True)
+class Scores:
+    """What is read of each row of a file, and the score that follows from it."""
+
+    table: Table
+    parts: Sequence[Part]
+    name: str | None
+    of: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
 
 
-def from_probabilities(
-    probabilities: Probabilities, label: Label, candidates: Candidates, progress: Progress = silent
-) -> ScoreHistogram:
-    """Counts of LAC scores, one minus the probability of the label."""
-    return _counts(
-        probabilities.table,
-        [probabilities, label],
-        lambda arrays: lac_score(arrays[0], arrays[1]),
-        candidates,
-        "lac",
-        progress,
+def of_column(column: Number, name: str | None) -> Scores:
+    """A column of scores."""
+    return Scores(column.table, [column], name, lambda arrays: arrays[0])
+
+
+def of_probabilities(probabilities: Probabilities, label: Label, name: str = "lac") -> Scores:
+    """Any classification score of the label. Randomised ones draw fresh numbers."""
+    u = np.random.default_rng() if score_kind(name).randomised else None
+    return Scores(
+        probabilities.table, [probabilities, label], name, lambda arrays: class_score(arrays[0], arrays[1], name, u=u)
     )
 
 
-def from_predictions(
-    prediction: Number, target: Number, candidates: Candidates, progress: Progress = silent
-) -> ScoreHistogram:
-    """Counts of absolute residuals."""
-    return _counts(
+def of_predictions(prediction: Number, target: Number) -> Scores:
+    """Absolute residuals."""
+    return Scores(
         prediction.table,
         [prediction, target],
-        lambda arrays: absolute_residual_score(arrays[0], arrays[1]),
-        candidates,
         "absolute_residual",
-        progress,
+        lambda arrays: absolute_residual_score(arrays[0], arrays[1]),
     )
 
 
-def _counts(
-    table: Table,
-    parts: Sequence[Part],
-    score: Callable[[list[NDArray[Any]]], NDArray[Any]],
-    candidates: Candidates,
-    name: str | None,
-    progress: Progress,
-) -> ScoreHistogram:
+def count(scores: Scores, candidates: Candidates, progress: Progress = silent) -> ScoreHistogram:
+    """The counts of a file's scores."""
     histogram = ScoreHistogram.empty(candidates)
-    for arrays, _ in scan(table, parts, progress=progress):
-        histogram = histogram + ScoreHistogram.from_scores(score(arrays), candidates, name)
+    for arrays, _ in scan(scores.table, scores.parts, progress=progress):
+        histogram = histogram + ScoreHistogram.from_scores(scores.of(arrays), candidates, scores.name)
     return histogram
+
+
+def count_groups(
+    scores: Scores, group: Label, candidates: Candidates, progress: Progress = silent
+) -> list[ScoreHistogram]:
+    """The counts of a file's scores by group, in the order of the group's names and in the same pass."""
+    import pyarrow as pa
+
+    known = next((place for place, part in enumerate(scores.parts) if part is group), None)
+    parts = scores.parts if known is not None else [*scores.parts, group]
+    kind = score_kind(scores.name)
+    counters = Counters(candidates.edges, kind, len(group.names))
+    for arrays, _ in scan(scores.table, parts, progress=progress):
+        score = np.asarray(scores.of(arrays), dtype=np.float64)
+        counters.add(pa.record_batch({"score": score, "group": arrays[-1 if known is None else known]}))
+    counts = counters.counts()
+    refuse(counters.found, kind)
+    return [ScoreHistogram(candidates, counts[place]) for place in range(len(group.names))]

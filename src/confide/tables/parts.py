@@ -157,13 +157,14 @@ class Label:
     table: Table
     name: str
     names: tuple[str, ...]
+    what: str = "classes"
     width: int = 1
 
     @property
     def expressions(self) -> list[str]:
         """The column, as integers or as text."""
         column = identifier(self.name)
-        if not self._integers:
+        if not self.integers:
             return [f"CAST({column} AS VARCHAR)"]
         return [f"TRY_CAST({nothing_as_null(self.table, self.name)} AS BIGINT)"]
 
@@ -179,7 +180,8 @@ class Label:
         return None if findings.note(self._requirement, wrong, start) else index
 
     @property
-    def _integers(self) -> bool:
+    def integers(self) -> bool:
+        """Whether the column holds integers."""
         return is_integer(self.table.columns[self.name])
 
     @property
@@ -187,7 +189,7 @@ class Label:
         """What labels are looked up in; None if they are positions themselves."""
         import pyarrow as pa
 
-        if not self._integers:
+        if not self.integers:
             return pa.array(self.names, pa.string())
         if any(_reads_as_integer(name) for name in self.names):
             return pa.array([int(name) if _reads_as_integer(name) else None for name in self.names], pa.int64())
@@ -196,10 +198,10 @@ class Label:
     @property
     def _requirement(self) -> str:
         k = len(self.names)
-        if self._integers and self._known is None:
+        if self.integers and self._known is None:
             return f"column {self.name!r} must hold the position of a class, 0 to {k - 1},"
         some = ", ".join(self.names[:10]) + (", ..." if k > 10 else "")
-        return f"column {self.name!r} must hold one of the {k} classes ({some})"
+        return f"column {self.name!r} must hold one of the {k} {self.what} ({some})"
 
 
 def _reads_as_integer(name: str) -> bool:

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from confide.calibration import Calibration
 from confide.errors import InputError
 from confide.files import new_file
+from confide.multiple import GroupCalibration
+from confide.scores.kinds import score_kind
 from confide.sets import predict_interval, predict_set
 from confide.tables.formats import Format, file_format
-from confide.tables.parts import Number, Part, Probabilities
+from confide.tables.parts import Label, Number, Part, Probabilities
 from confide.tables.scan import Progress, scan, silent
 from confide.tables.set_columns import INTERVAL_COLUMNS, SET_COLUMNS, interval_columns, set_columns
 from confide.tables.sinks import open_sink
@@ -45,40 +48,62 @@ class Output:
 
 
 def write_sets(
-    probabilities: Probabilities, calibration: Calibration, output: Output, progress: Progress = silent
+    probabilities: Probabilities,
+    calibration: Calibration | GroupCalibration,
+    output: Output,
+    progress: Progress = silent,
+    group: Label | None = None,
 ) -> dict[str, float]:
-    """Write the kept columns with `prediction_set` and `set_size`; returns the number of rows and the mean size."""
+    """Write the kept columns with `prediction_set` and `set_size`; returns the number of rows and the mean size.
+
+    Thresholds per group need the column of each row's group. Randomised scores draw fresh numbers.
+    """
     names, as_text = probabilities.names, output.format == "csv"
+    u = np.random.default_rng() if score_kind(calibration.score).randomised else None
     members = 0
 
-    def columns(p: NDArray[Any]) -> list[Any]:
+    def columns(p: NDArray[Any], *place: NDArray[Any]) -> list[Any]:
         nonlocal members
-        mask = predict_set(p, calibration).mask
+        mask = predict_set(p, calibration, names, u=u, groups=_named(group, place)).mask
         members += int(mask.sum())
         return set_columns(mask, names, as_text=as_text)
 
     table = probabilities.table
     kept = _kept(table, output, probabilities.columns, SET_COLUMNS)
-    rows = _write(table, probabilities, columns, kept, SET_COLUMNS, output, progress)
+    rows = _write(table, _both(probabilities, group), columns, kept, SET_COLUMNS, output, progress)
     return {"rows": rows, "mean_set_size": members / rows}
 
 
 def write_intervals(
-    prediction: Number, calibration: Calibration, output: Output, progress: Progress = silent
+    prediction: Number,
+    calibration: Calibration | GroupCalibration,
+    output: Output,
+    progress: Progress = silent,
+    group: Label | None = None,
 ) -> dict[str, float]:
     """Write the kept columns with `lower` and `upper`; returns the number of rows."""
 
-    def columns(f: NDArray[Any]) -> list[Any]:
-        return interval_columns(*predict_interval(f, calibration))
+    def columns(f: NDArray[Any], *place: NDArray[Any]) -> list[Any]:
+        return interval_columns(*predict_interval(f, calibration, groups=_named(group, place)))
 
-    kept = _kept(prediction.table, output, (), INTERVAL_COLUMNS)
-    return {"rows": _write(prediction.table, prediction, columns, kept, INTERVAL_COLUMNS, output, progress)}
+    table = prediction.table
+    kept = _kept(table, output, (), INTERVAL_COLUMNS)
+    return {"rows": _write(table, _both(prediction, group), columns, kept, INTERVAL_COLUMNS, output, progress)}
+
+
+def _both(part: Part, group: Label | None) -> list[Part]:
+    return [part] if group is None else [part, group]
+
+
+def _named(group: Label | None, place: tuple[NDArray[Any], ...]) -> NDArray[Any] | None:
+    """The name of each row's group."""
+    return None if group is None else np.array(group.names, dtype=object)[place[0]]
 
 
 def _write(
     table: Table,
-    part: Part,
-    columns: Callable[[NDArray[Any]], list[Any]],
+    parts: Sequence[Part],
+    columns: Callable[..., list[Any]],
     kept: dict[str, str],
     added: tuple[str, ...],
     output: Output,
@@ -92,9 +117,9 @@ def _write(
         new_file(output.path, overwrite=output.overwrite) as path,
         open_sink(path, output.format, delimiter) as sink,
     ):
-        for (array,), others in scan(table, [part], list(kept.values()), progress):
-            sink.write(pa.RecordBatch.from_arrays([*others, *columns(array)], names=[*kept, *added]))
-            rows += len(array)
+        for arrays, others in scan(table, parts, list(kept.values()), progress):
+            sink.write(pa.RecordBatch.from_arrays([*others, *columns(*arrays)], names=[*kept, *added]))
+            rows += len(arrays[0])
     return rows
 
 

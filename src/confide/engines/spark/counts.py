@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from confide.engines.counts import judged
 from confide.engines.findings import Finding
+from confide.engines.progress import Progress
 from confide.engines.spark.failures import in_words
 from confide.engines.spark.frames import Frame, frame_of
+from confide.engines.spark.watching import watched
 from confide.scores.kinds import ScoreKind
 
 Counts = tuple[NDArray[np.int64], dict[Finding, int]]
 """Counts per group and bin, shape (groups, m), and the number of rows with each finding."""
 
 
-def count_table(
-    rows: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Callable[[int], None]
-) -> Counts:
+def count_table(rows: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Progress) -> Counts:
     """Count the scores of an Ibis table on Spark, in the Java machines of its executors: no Python runs there.
 
     Parameters
@@ -36,24 +36,31 @@ def count_table(
     groups
         How many groups there are.
     progress
-        Told the number of rows, at the end.
+        Told the number of rows, at the end; its method `share`, if it has one, is told the tasks that are done.
 
     Returns
     -------
     tuple
         Counts per group and bin, int64, shape (groups, m), and rows per finding.
     """
+    return gathered(
+        lambda: _with_bins(frame_of(judged(rows, kind)), edges).groupBy("finding", "group", "bin").count(),
+        len(edges) + 1,
+        groups,
+        progress,
+    )
+
+
+def gathered(frame: Callable[[], Frame], size: int, groups: int, progress: Progress) -> Counts:
+    """Counts from a frame of rows (finding, group, bin, count), of which several may be of one bin."""
 
     def work() -> list[Any]:
-        counted = _with_bins(frame_of(judged(rows, kind)), edges).groupBy("finding", "group", "bin").count()
-        collected: list[Any] = counted.collect()
+        asked = frame()
+        with watched(asked.sparkSession, progress):
+            collected: list[Any] = asked.collect()
         return collected
 
-    return gathered(in_words(work), len(edges) + 1, groups, progress)
-
-
-def gathered(answer: list[Any], size: int, groups: int, progress: Callable[[int], None]) -> Counts:
-    """Counts from rows (finding, group, bin, count), of which several may be of one bin."""
+    answer = in_words(work)
     counts = np.zeros((groups, size), dtype=np.int64)
     found = dict.fromkeys(Finding, 0)
     for finding, group, place, count in answer:

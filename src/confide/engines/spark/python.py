@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.engines.batch_scores import scored_batch
+from confide.engines.progress import Progress
 from confide.engines.scores import Classified, Regressed, Scored
 from confide.engines.spark.counts import Counts, gathered
-from confide.engines.spark.failures import in_words
-from confide.engines.spark.frames import frame_of
+from confide.engines.spark.frames import Frame, frame_of
 from confide.engines.streamed import Counters
 from confide.scores.kinds import ScoreKind
 
@@ -26,7 +26,7 @@ def count_in_batches(
     edges: NDArray[np.float64],
     kind: ScoreKind,
     groups: int,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> Counts:
     """Count scores that are computed in Python on the executors, in one pass of `mapInArrow`.
 
@@ -40,12 +40,11 @@ def count_in_batches(
         As in `count_table`.
     """
 
-    def work() -> list[Any]:
+    def frame() -> Frame:
         counts = frame_of(rows).mapInArrow(_counter(source, np.asarray(edges), kind, groups), _SCHEMA)
-        collected: list[Any] = counts.groupBy("finding", "place", "bin").sum("n").collect()
-        return collected
+        return counts.groupBy("finding", "place", "bin").sum("n")
 
-    return gathered(in_words(work), len(edges) + 1, groups, progress)
+    return gathered(frame, len(edges) + 1, groups, progress)
 
 
 def _counter(

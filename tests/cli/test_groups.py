@@ -1,0 +1,166 @@
+"""Thresholds per group and per class, the public number of records, and scores other than LAC, from single files."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.exit_codes import REFUSED, USAGE
+from confide.ledger import Ledger
+from tests.files import FORMATS, NAMES, class_table, classified, read, write
+
+SURE = ("--alpha", 0.1, "--epsilon", 1000, "--candidates", "unit:1000")
+PLAIN = ("--alpha", 0.1, "--epsilon", 1)
+COLUMNS = ("--probabilities", "p_*", "--label", "label")
+WARD = np.where(np.arange(3000) % 3 == 0, "south", "north")
+
+
+@pytest.fixture
+def records(folder):
+    return lambda suffix="parquet": write(
+        folder / f"records.{suffix}",
+        class_table(lists=False).append_column("ward", [WARD]).append_column("site", [np.where(WARD == "south", 7, 1)]),
+    )
+
+
+def predict(confide_run, path, out, *options):
+    ran = confide_run("predict", path, "--probabilities", "p_*", "--keep", "id", *options, "--out", out)
+    assert ran.code == 0, ran.err
+    return ran, read(out)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_per_group(confide_run, records, folder, suffix):
+    path, (p, y) = records(suffix), classified()
+    for column, names in (("ward", ("north", "south")), ("site", (1, 7))):
+        options = ("--by", column, "--groups", ",".join(map(str, names)))
+        made = confide_run("calibrate", path, *COLUMNS, *SURE, *options, "--out", "cal.json", "--force")
+        assert (made.code, made.err) == (0, "")
+        released = confide.GroupCalibration.load("cal.json")
+        assert made.out.splitlines()[:-1] == str(released).splitlines()
+        for name, ward in zip(names, ("north", "south"), strict=True):
+            mine = ward == WARD
+            expected = np.quantile(confide.lac_score(p[mine], y[mine]), 0.9, method="higher")
+            assert released[name].threshold == pytest.approx(expected, abs=0.02)
+        out = folder / f"{column}.parquet"
+        said, found = predict(confide_run, path, out, "--calibration", "cal.json", "--by", column)
+        place = dict(zip(("north", "south"), names, strict=True))
+        sets = confide.predict_set(p, released, NAMES, groups=[place[ward] for ward in WARD])
+        assert found["prediction_set"].to_pylist() == sets.labels()
+        assert "promise for each group: coverage at least 0.9" in said.out
+
+
+def test_per_class_with_labels_as_positions_or_as_names(confide_run, records, folder):
+    path, (p, y) = records(), classified()
+    for label in ("label", "name"):
+        options = ("--probabilities", "p_*", "--label", label, "--by-class", "--score", "top_k", "--alpha", 0.1)
+        document = confide_run("calibrate", path, *options, "--epsilon", 1000, "--out", f"{label}.json", "--json").json
+        released = confide.GroupCalibration.load(f"{label}.json")
+        assert document["expected"] is None
+        assert (released.by, released.score, tuple(released.parts)) == ("class", "top_k", NAMES)
+        for k, name in enumerate(NAMES):
+            own = confide.top_k_score(p[y == k], y[y == k])
+            assert released[name].threshold == np.quantile(own, 0.9, method="higher")
+        said, found = predict(confide_run, path, folder / f"{label}.arrow", "--calibration", f"{label}.json", "--json")
+        assert found["prediction_set"].to_pylist() == confide.predict_set(p, released, NAMES).labels()
+        assert said.json["thresholds"] == {name: part.threshold for name, part in released.parts.items()}
+
+
+def test_intervals_per_group(confide_run, folder):
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=3000)
+    spread = np.where(WARD == "south", 5.0, 1.0)
+    path = write(folder / "r.csv", {"f": f, "y": f + spread * rng.normal(size=3000), "ward": WARD})
+    options = ("--prediction", "f", "--target", "y", "--by", "ward", "--groups", "north,south")
+    assert confide_run("calibrate", path, *options, *PLAIN, "--out", "cal.json").code == 0
+    released = confide.GroupCalibration.load("cal.json")
+    assert released["south"].threshold > 3 * released["north"].threshold
+    asked = ("predict", path, "--prediction", "f", "--by", "ward", "--calibration", "cal.json", "--out", "i.parquet")
+    assert confide_run(*asked).code == 0
+    lower, upper = confide.predict_interval(f, released, groups=WARD)
+    found = read(folder / "i.parquet")
+    np.testing.assert_array_equal(found["lower"], lower)
+    np.testing.assert_array_equal(found["upper"], upper)
+
+
+@pytest.mark.parametrize(
+    "score", ["aps", "raps(penalty=0.01,k_reg=1)", "saps(penalty=0.1)", "margin", "aps_randomised"]
+)
+def test_other_scores(confide_run, records, folder, score):
+    path, (p, y) = records(), classified()
+    asked = ("calibrate", path, *COLUMNS, "--score", score, "--alpha", 0.1, "--epsilon", 1000, "--out", "cal.json")
+    assert confide_run(*asked).code == 0
+    released, rng = confide.Calibration.load("cal.json"), np.random.default_rng(0)
+    u = rng if "randomised" in score else None
+    exact = np.quantile(confide.class_score(p, y, score, u=u), 0.9, method="higher")
+    assert released.threshold == pytest.approx(exact, abs=0.02)
+    _, found = predict(confide_run, path, folder / "sets.parquet", "--calibration", "cal.json")
+    sets = confide.predict_set(p, released, NAMES, u=u)
+    if u is None:
+        assert found["prediction_set"].to_pylist() == sets.labels()
+    else:
+        assert np.mean(found["set_size"]) == pytest.approx(
+            sets.sizes.mean(), abs=5 * np.sqrt(2 * sets.sizes.var() / 3000)
+        )
+    seen = confide_run("evaluate", path, "--calibration", "cal.json", *COLUMNS, "--json").json
+    covered = np.mean(confide.class_score(p, y, score, u=u) <= released.threshold)
+    assert seen["coverage"]["value"] == pytest.approx(covered, abs=0 if u is None else 5 * np.sqrt(2 * 0.1 / 3000))
+
+
+def test_groups_in_the_ledger(confide_run, records):
+    """Cells of one partition cost their maximum; over the limit no row is read."""
+    path = records()
+    asked = (*COLUMNS, *PLAIN, "--ledger", "budget.db", "--dataset", "d", "--by", "ward", "--groups", "north,south")
+    assert confide_run("calibrate", path, *asked, "--partition", "ward", "--out", "a.json").code == 0
+    assert Ledger("budget.db").account("d").spent().epsilon == 1
+    Ledger("budget.db").set_limit("d", 1)
+    refused = confide_run("calibrate", path, *asked, "--partition", "site", "--out", "b.json")
+    assert refused.code == REFUSED
+    assert "has 0 left" in refused.error
+    unread = write(path, class_table(lists=False).append_column("ward", [["elsewhere"] * 3000]))
+    assert "has 0 left" in confide_run("calibrate", unread, *asked, "--partition", "site", "--out", "b.json").error
+    Ledger("budget.db").set_limit("d", 2)
+    refused = confide_run("calibrate", unread, *asked, "--partition", "site", "--out", "b.json")
+    assert "column 'ward' must hold one of the 2 groups (north, south) in every row; 3000 do not" in refused.error
+    assert Ledger("budget.db").account("d").spent().epsilon == 1
+
+
+def test_the_public_number(confide_run, records):
+    """Another number is refused and not paid for; over the limit the file is not even opened."""
+    asked = (*COLUMNS, *PLAIN, "--neighbors", "replace_one", "--ledger", "budget.db", "--dataset", "d", "--out")
+    wrong = confide_run("calibrate", records(), *asked, "a.json", "--n", 2999)
+    assert wrong.code == REFUSED
+    assert "n must be the number of records that count; found 3000, and n=2999 was given" in wrong.error
+    assert Ledger("budget.db").accounts() == {}
+    assert confide_run("calibrate", records(), *asked, "a.json", "--n", 3000).code == 0
+    assert confide_run("calibrate", records(), *asked, "b.json").code == 0  # the same request: the file says 3000, too
+    assert Ledger("budget.db").account("d").spent().epsilon == 1
+    Ledger("budget.db").set_limit("d", 1, neighbors="replace_one")
+    assert "has 0 left" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json", "--n", 3001).error
+    assert "does not exist" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json").error
+
+
+def test_groups_that_do_not_fit(confide_run, records, folder):
+    path = records()
+    options = ("--by", "site", "--groups", "north,south")
+    refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
+    assert "column 'site' holds integers, and the names of its groups must be integers, too" in refused.error
+    options = ("--by", "p_cat", "--groups", "north,south")
+    refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
+    assert "column 'p_cat' holds numbers; groups are named by texts or integers" in refused.error
+    options = ("--by", "ward", "--groups", "north,north")
+    assert "1 repeated" in confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json").error
+    refused = confide_run(
+        "calibrate", path, *COLUMNS, "--alpha", 0.1, "--mechanism", "none", "--by-class", "--out", "a.json"
+    )
+    assert "mechanism must be a private one" in refused.error
+    p, y = classified()
+    confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, score="lac").save("one.json")
+    confide.calibrate_groups(confide.lac_score(p, y), WARD, ["north", "south"], 0.1, 1.0, score="lac").save("two.json")
+    confide.calibrate_levels(confide.lac_score(p, y), [0.1, 0.2], 1.0, score="lac").save("levels.json")
+    asked = ("predict", path, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
+    assert confide_run(*asked, "two.json").code == USAGE
+    assert "name the column of groups with --by" in confide_run(*asked, "two.json").error
+    assert "no thresholds per group of records" in confide_run(*asked, "one.json", "--by", "ward").error
+    assert "has several of another kind" in confide_run(*asked, "levels.json").error
+    assert "the names of its groups must be integers, too" in confide_run(*asked, "two.json", "--by", "id").error
+    assert not (folder / "s.parquet").exists()
