@@ -301,7 +301,7 @@ def report(
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
     with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
-        counts = _count(table, columns, Candidates.of([released.threshold]), progress)
+        counts = histogram.count(scores_of(table, columns), Candidates.of([released.threshold]), progress)
     memory = SiloState(ledger, dataset)
     made = coverage_in_silo(silo, counts, released.threshold, epsilon, state=memory, budget=budget)
     write_text(out, made.to_json(), overwrite=force)
