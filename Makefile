@@ -42,13 +42,13 @@ fuzz: $(READY)  ## more than a million coverage-guided executions of every parse
 mutation: $(READY)  ## deliberate faults in the source, each of which a test has to catch, in about five minutes
 	$(BIN)/python -m tests.mutation.run
 
-bench: $(READY)  ## speed against numpy in the same run
+bench: extras  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
 	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.federated
 
-bench-peers: $(READY) peers  ## speed, memory, coverage and set size beside other conformal libraries
+bench-peers: extras peers  ## speed, memory, coverage and set size beside other conformal libraries
 	$(BIN)/python -m benchmarks.peers .venv-peers/bin/python
 
 peers: .venv-peers/.ready  ## the other conformal libraries, in an environment of their own
