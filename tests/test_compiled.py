@@ -22,11 +22,11 @@ def compile_or_not(request):
     return machine_code
 
 
+@pytest.mark.parametrize("other", [np.float32, np.float64])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_loops_equal_numpy(compile_or_not, dtype):
+def test_loops_equal_numpy(compile_or_not, dtype, other):
     with np.errstate(over="ignore"):
-        x = np.array(SPECIAL * 3, dtype)
-    y = np.array(SPECIAL, np.float64).repeat(3)
+        x, y = np.array(SPECIAL * 3, dtype), np.array(SPECIAL, other).repeat(3)
     wide = x.astype(np.float64)
     finite = np.isfinite(wide) & np.isfinite(y)
 
@@ -56,7 +56,7 @@ def test_loops_equal_numpy(compile_or_not, dtype):
 
         out, lower, upper = np.empty((3, len(x)))
         assert compile_or_not(loops.residuals)(x, y, out) is False
-        assert np.array_equal(out, np.abs(y - wide), equal_nan=True)
+        assert np.array_equal(out, np.abs(y.astype(np.float64) - wide), equal_nan=True)
         assert compile_or_not(loops.residuals)(x[finite], y[finite], out[finite]) is True
         assert compile_or_not(loops.ends)(x, 1.25, lower, upper) is False
         assert np.array_equal(lower, wide - 1.25, equal_nan=True)

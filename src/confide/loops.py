@@ -1,7 +1,7 @@
 """The loops for which numpy needs several passes, in the part of Python that Numba compiles (see `confide.compiled`).
 
 Every loop has a twin in numpy, with the same results bit for bit; tests compare the two. Indices are unsigned, because
-Numba would wrap negative ones.
+Numba would wrap negative ones, and numbers are widened by np.float64, because Numba's float() keeps single precision.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ def find_cells(scores: NDArray[Any], origin: float, scale: float, last: float, c
     A NaN goes to cell 0.
     """
     for i in range(len(scores)):
-        place = (float(scores[i]) - origin) * scale
+        place: Any = (np.float64(scores[i]) - origin) * scale
         place = place if place > 0.0 else 0.0
         place = place if place < last else last
         cells[i] = np.int32(place)
@@ -34,7 +34,7 @@ def count(
     `starts[cell]` is how many edges lie in lower cells, hence below every score of this one.
     """
     for i in range(len(scores)):
-        score = float(scores[i])
+        score = np.float64(scores[i])
         j = np.uint64(starts[np.uint64(cells[i])])
         while score > edges[j]:
             j += np.uint64(1)
@@ -54,7 +54,7 @@ def gather(probabilities: NDArray[Any], labels: NDArray[np.int64], out: NDArray[
     fine: Any = True
     for i in range(len(labels)):
         own = probabilities[i, np.uint64(labels[i])]
-        out[i] = 1.0 - float(own)
+        out[i] = 1.0 - np.float64(own)
         fine &= (own >= 0) & (own <= 1)
     return bool(fine)
 
@@ -72,7 +72,7 @@ def residuals(predictions: NDArray[Any], targets: NDArray[Any], out: NDArray[np.
     """`out` becomes |target - prediction| in float64; returns whether all of both are finite."""
     fine: Any = True
     for i in range(len(out)):
-        prediction, target = float(predictions[i]), float(targets[i])
+        prediction, target = np.float64(predictions[i]), np.float64(targets[i])
         out[i] = abs(target - prediction)
         fine &= (abs(prediction) < np.inf) & (abs(target) < np.inf)
     return bool(fine)
@@ -82,7 +82,7 @@ def ends(predictions: NDArray[Any], reach: float, lower: NDArray[np.float64], up
     """`lower` and `upper` become prediction -+ reach in float64; returns whether all predictions are finite."""
     fine: Any = True
     for i in range(len(lower)):
-        prediction = float(predictions[i])
+        prediction = np.float64(predictions[i])
         lower[i] = prediction - reach
         upper[i] = prediction + reach
         fine &= abs(prediction) < np.inf

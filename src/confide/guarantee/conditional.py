@@ -82,6 +82,8 @@ def private_offset(
     step = _step(int(n[0]), float(level), slope)
 
     def failing(offset: float, among: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not among.size:
+            return among
         failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, m, selector, step)
         return among[failure > delta]
 
