@@ -144,7 +144,7 @@ def test_groups_by_simulation_and_small_groups():
 
 
 def test_replace_one_halves_what_each_group_spends():
-    scores, groups = np.linspace(0, 1, 2000), np.arange(2000) % 2
+    scores, groups = np.linspace(0, 1, 20_000), np.arange(20_000) % 2
     released = confide.calibrate_groups(scores, groups, [0, 1], 0.1, 1.0, score="lac", neighbors="replace_one")
     assert released.privacy.epsilon <= 1
     assert all(part.privacy.add_remove == 0.5 for part in released.parts.values())
