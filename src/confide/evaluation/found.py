@@ -157,16 +157,16 @@ class Evaluation:
         FormatError
             If the text is not an evaluation of one threshold per record, or contradicts itself.
         """
-        from confide.evaluation.reading import read_as
+        from confide.evaluation.reading import read_kind
 
-        return read_as(text, cls)
+        return read_kind(text, cls)
 
     @classmethod
     def load(cls, path: "str | Path") -> "Evaluation":
         """Read a file that `confide evaluate --out` wrote."""
-        from confide.evaluation.reading import load_as
+        from confide.evaluation.reading import load_kind
 
-        return load_as(path, cls)
+        return load_kind(path, cls)
 
 
 @dataclass(frozen=True)
@@ -219,16 +219,16 @@ class LevelEvaluation:
     @classmethod
     def from_json(cls, text: str) -> "LevelEvaluation":
         """Read an evaluation of several levels; see `Evaluation.from_json`."""
-        from confide.evaluation.reading import read_as
+        from confide.evaluation.reading import read_kind
 
-        return read_as(text, cls)
+        return read_kind(text, cls)
 
     @classmethod
     def load(cls, path: "str | Path") -> "LevelEvaluation":
         """Read a file that `confide evaluate --out` wrote."""
-        from confide.evaluation.reading import load_as
+        from confide.evaluation.reading import load_kind
 
-        return load_as(path, cls)
+        return load_kind(path, cls)
 
 
 _HEAD = {"kind": KIND, "schema": SCHEMA, "private": False}

@@ -15,6 +15,7 @@ from confide.metrics import coverage_from_counts
 from confide.multiple import GroupCalibration, LevelCalibration, SidesCalibration, positions_of
 from confide.release import Release
 from confide.risk import RiskCalibration
+from confide.scores.regression import refuse_infinite
 from confide.sets import predict_interval
 
 
@@ -59,7 +60,9 @@ def of_intervals(
     (['lower end', 'upper end'], True)
     """
     tally = IntervalTally(release)
-    tally.add(np.asarray(predictions), _finite("targets", targets), groups, difficulty)
+    truth = as_vector("targets", targets)
+    refuse_infinite("targets", truth)
+    tally.add(np.asarray(predictions), truth, groups, difficulty)
     return tally.evaluation()
 
 
@@ -243,11 +246,3 @@ class _Cells:
 
 def _mean(total: float, n: int) -> float:
     return total / n if math.isfinite(total) else math.inf
-
-
-def _finite(name: str, data: ArrayLike) -> NDArray[Any]:
-    array = as_vector(name, data)
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if wrong.size:
-        raise InputError(f"{name} must be finite; found {wrong.size} that are not, the first at position {wrong[0]}")
-    return array

@@ -20,7 +20,7 @@ from confide.evaluation.found import (
     Shown,
     shares,
 )
-from confide.files import read_text
+from confide.files import read_as
 from confide.json_fields import Fields, parse_object
 from confide.metrics import coverage_from_counts
 from confide.rationals import exact_level
@@ -67,10 +67,10 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
 
 def load_evaluation(path: str | Path) -> Evaluation | LevelEvaluation:
     """Read a file that `confide evaluate --out` wrote."""
-    return read_evaluation(read_text(Path(path)))
+    return read_as(Path(path), read_evaluation)
 
 
-def read_as(text: str, kind: type[Kind]) -> Kind:
+def read_kind(text: str, kind: type[Kind]) -> Kind:
     """Read an evaluation of one kind, and refuse the other."""
     found = read_evaluation(text)
     if not isinstance(found, kind):
@@ -78,9 +78,9 @@ def read_as(text: str, kind: type[Kind]) -> Kind:
     return found
 
 
-def load_as(path: str | Path, kind: type[Kind]) -> Kind:
+def load_kind(path: str | Path, kind: type[Kind]) -> Kind:
     """Read a file of one kind."""
-    return read_as(read_text(Path(path)), kind)
+    return read_as(Path(path), lambda text: read_kind(text, kind))
 
 
 def _levels(fields: Fields) -> LevelEvaluation:

@@ -92,9 +92,9 @@ class SiloReport:
         """Read a file written by `save`."""
         from pathlib import Path
 
-        from confide.files import read_text
+        from confide.files import read_as
 
-        return cls.from_json(read_text(Path(path)))
+        return read_as(Path(path), cls.from_json)
 
     def __str__(self) -> str:
         return f"{self.silo}: coverage {self.estimate}, privacy loss {self.epsilon:g}"

@@ -78,7 +78,7 @@ def interval_score(
     in_blocks(work, len(y))
     if not sound.all:
         rule.refuse()
-        _refuse_infinite("targets", y)
+        refuse_infinite("targets", y)
     return out
 
 
@@ -168,9 +168,9 @@ class _Rule:
 
     def refuse(self) -> None:
         """Refuse predictions that are not finite and divisors that are not finite and positive."""
-        _refuse_infinite("predictions", self.center)
+        refuse_infinite("predictions", self.center)
         if self.scale is not None:
-            _refuse_infinite(self.scale_name, self.scale)
+            refuse_infinite(self.scale_name, self.scale)
             wrong = np.flatnonzero(self.scale <= 0)
             if wrong.size:
                 raise InputError(
@@ -198,7 +198,8 @@ def _float64(block: NDArray[Any]) -> NDArray[np.float64]:
     return block.astype(np.float64, copy=False)
 
 
-def _refuse_infinite(name: str, array: NDArray[Any]) -> None:
+def refuse_infinite(name: str, array: NDArray[Any]) -> None:
+    """Refuse numbers that are not finite, with their count and the first of them."""
     fine = np.isfinite(_float64(array))
     wrong = np.flatnonzero(~(fine if array.ndim == 1 else fine.all(axis=1)))
     if wrong.size:

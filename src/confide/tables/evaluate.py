@@ -1,7 +1,7 @@
 """How often sets contain the truth, and how large they are, over a file. These numbers are not private."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,21 +42,7 @@ class GroupColumn:
         made = label_column(table, name, names)
         held = np.empty(len(keys), dtype=object)
         held[:] = keys
-        return cls(Named(made.table, made.name, made.names), held)
-
-
-class Named(Label):
-    """A column of names, of which none is a position."""
-
-    @property
-    def _known(self) -> Any:
-        import pyarrow as pa
-
-        return super()._known if super()._known is not None else pa.array([None] * len(self.names), pa.int64())
-
-    @property
-    def _requirement(self) -> str:
-        return super()._requirement.replace(" classes (", " groups (")
+        return cls(replace(made, what="groups"), held)
 
 
 def of_sets(

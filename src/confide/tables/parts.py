@@ -6,7 +6,7 @@ with bad rows is noted in the findings and gives no array.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,16 +148,16 @@ def _side_by_side(columns: Sequence[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Label:
-    """A column of labels, as positions among the class names.
+    """A column of labels, as positions among the class names; or of groups, among theirs.
 
     Texts are matched by name. Integers are matched by name if a class name reads as an integer, else they are
-    positions.
+    positions; groups have no positions.
     """
 
     table: Table
     name: str
     names: tuple[str, ...]
-    what: str = "classes"
+    what: Literal["classes", "groups"] = "classes"
     width: int = 1
 
     @property
@@ -191,7 +191,7 @@ class Label:
 
         if not self.integers:
             return pa.array(self.names, pa.string())
-        if any(_reads_as_integer(name) for name in self.names):
+        if self.what == "groups" or any(_reads_as_integer(name) for name in self.names):
             return pa.array([int(name) if _reads_as_integer(name) else None for name in self.names], pa.int64())
         return None
 
