@@ -11,7 +11,7 @@ import confide
 
 @lru_cache
 def _any_calibration() -> confide.Calibration:
-    return confide.calibrate(np.linspace(0, 1, 500), alpha=0.1, epsilon=1.0, candidates=confide.Candidates.unit(10))
+    return confide.calibrate(np.linspace(0, 1, 5000), alpha=0.1, epsilon=1.0, candidates=confide.Candidates.unit(10))
 
 
 def calibration_at(threshold: float, score: str | None = "lac") -> confide.Calibration:

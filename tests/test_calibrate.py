@@ -144,7 +144,7 @@ def test_add_remove_warns_of_nothing_but_the_release(monkeypatch, options):
 def test_add_remove_with_few_records_still_promises():
     """At small n, +inf has a head start that carries the promise: it is the usual answer, and the data are paid for."""
     answers = [few(3)[0].threshold for _ in range(40)]
-    assert sum(map(math.isinf, answers)) >= 30  # 0.9 or more are promised on average; 1e-3 level
+    assert sum(map(math.isinf, answers)) >= 25  # 0.9 or more are promised on average; level 1e-6
     assert few(3)[0].epsilon == 1.0
 
 

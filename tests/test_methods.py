@@ -11,7 +11,7 @@ from scipy import stats
 import confide
 from confide.mechanisms.interface import MECHANISMS
 
-SCORES = np.random.default_rng(0).random(1000)
+SCORES = np.random.default_rng(0).random(4000)
 FEW = confide.Candidates.unit(40)
 NEIGHBORS = {"pps": "replace_one", "pps-laplace": "replace_one", "none": "replace_one"}
 CLAIMING = [name for name in MECHANISMS if name != "opendp-quantile"]

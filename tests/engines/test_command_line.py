@@ -246,7 +246,7 @@ def test_a_reader_needs_no_right_to_write(postgres, reader):
 
 
 def test_at_most_so_many_records_of_one_person(tmp_path):
-    person = RNG.integers(0, 200, 3000)
+    person = RNG.integers(0, 1000, 3000)
     pq.write_table(DATA.append_column("person", pa.array(person)), tmp_path / "a.parquet")
     released = tmp_path / "cal.json"
     options = ["--person", "person", "--max-records-per-person", "2", "--order", "id", "--out", str(released)]

@@ -95,7 +95,7 @@ def test_intervals_are_those_of_predict_interval(engine, dtype):
         lower, upper = rows(with_intervals(table, ("lo", "hi"), calibration), "lower", "upper")
         expected = confide.predict_interval(f, calibration)
         assert (lower, upper) == tuple(end.tolist() for end in expected)
-    sides = confide.calibrate_sides(f, f[:, 0] + 0.5, 0.1, 5.0)
+    sides = confide.calibrate_sides(np.tile(f, (10, 1)), np.tile(f[:, 0] + 0.5, 10), 0.1, 5.0)
     lower, upper = rows(with_intervals(table, ("lo", "hi"), sides), "lower", "upper")
     assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, sides))
 

@@ -94,7 +94,7 @@ def test_groups_are_those_of_group_coverage():
 def test_classes_by_number_and_by_name():
     p, y, _ = records()
     scores = confide.lac_score(p, y)
-    numbered = confide.calibrate_groups(scores, y, [3, 0, 1, 2], 0.1, 1.0, by="class", score="lac")
+    numbered = confide.calibrate_groups(scores, y, [3, 0, 1, 2], 0.1, 4.0, by="class", score="lac")
     sets = confide.predict_set(p, numbered)
     for names in (None, CLASSES_BY_NUMBER, CLASSES, ("0", "1", "2", "3")):
         labels = y if names is None else [names[k] for k in y]
@@ -105,7 +105,7 @@ def test_classes_by_number_and_by_name():
     shuffled = of_sets(numbered, p[:, [2, 0, 3, 1]], y, (2, 0, 3, 1))
     assert {part.name: part.covered for part in shuffled.classes} == {p.name: p.covered for p in found.classes}
     true = np.array(["abcd"[k] for k in y])
-    named = confide.calibrate_groups(scores, true, list("abcd"), 0.1, 1.0, by="class", score="lac")
+    named = confide.calibrate_groups(scores, true, list("abcd"), 0.1, 4.0, by="class", score="lac")
     with pytest.raises(InputError, match=r"classes must be the 4 that were calibrated \(a, b, c, d\)"):
         of_sets(named, p, y)
     by_score = of_scores(named, scores, groups=true)

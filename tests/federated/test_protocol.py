@@ -157,7 +157,7 @@ def test_silo_refuses_by_name(five, tmp_path):
 
 
 def test_coordinator_refuses_by_name(five):
-    plan, other = five.plan(closes=NOW), five.plan(closes=NOW)
+    plan, other = five.plan(epsilon=5.0, closes=NOW), five.plan(epsilon=5.0, closes=NOW)
     before = NOW - timedelta(hours=1)
     good = [five.answer(i, plan, now=before) for i in range(5)]
     federated.aggregate(plan, good)

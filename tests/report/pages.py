@@ -61,7 +61,7 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
     scores = confide.lac_score(p, y)
     levels = confide.calibrate_levels(scores, [0.2, 0.1, 0.05], epsilon=2.0, score="lac")
     groups = confide.calibrate_groups(scores, wards, WARDS, 0.1, 1.0, score="lac")
-    each = confide.calibrate_groups(scores, y, range(4), 0.1, 1.0, by="class", score="lac")
+    each = confide.calibrate_groups(scores, y, range(4), 0.1, 4.0, by="class", score="lac")
     width, targets = np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000)
     sides = confide.calibrate_sides(width, targets, 0.1, 1.0)
     residuals = np.abs(targets) * np.where(np.arange(4000) % 2, 1, 3)
@@ -80,7 +80,7 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
 def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, object]]:
     """Five silos, one of them absent; the answers, and three reports."""
     rng = np.random.default_rng(0)
-    silos = Federation(folder, [rng.beta(2, 5 + i, size=300) for i in range(5)])
+    silos = Federation(folder, [rng.beta(2, 5 + i, size=600) for i in range(5)])
     plan = silos.plan(epsilon=2.0, dropouts=1)
     answers = silos.answers(plan, range(4))
     released = federated.aggregate(plan, answers)

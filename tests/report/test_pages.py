@@ -73,7 +73,7 @@ def test_every_kind_of_calibration_has_a_page_extremes(name):
 
 
 METHODS = {
-    "pps": {"epsilon": 1.0, "neighbors": "replace_one"},
+    "pps": {"epsilon": 4.0, "neighbors": "replace_one"},
     "pps-laplace": {"epsilon": 1.0, "neighbors": "replace_one"},
     "noisy-histogram": {"epsilon": 1.0},
     "opendp-quantile": {"epsilon": 1.0},
@@ -295,7 +295,7 @@ def test_a_federated_calibration_shows_its_silos(tmp_path):
     text = joined.report(**more)
     words = words_of(text)
     assert "4 of 5 silos answered" in words
-    assert "silo 4 300" in words
+    assert "silo 4 600" in words
     assert "did not answer" in words
     assert [one["name"] for one in data_of(text)["silos"]["reports"]] == ["silo 0", "silo 1", "silo 3"]
     replies = sorted(one["value"] for one in data_of(text)["silos"]["replies"])
