@@ -1,5 +1,7 @@
 """Work in blocks: every row once, on however many threads, and errors come out."""
 
+import os
+import signal
 import threading
 
 import numpy as np
@@ -52,3 +54,38 @@ def test_an_error_ends_the_work_and_is_raised(threads):
     with pytest.raises(IndexError, match="in the work"):
         blocks.in_blocks(work, 10_000, 1, 1)
     assert len(done) < 10_000
+
+
+def test_work_that_waits_for_other_work_in_blocks(threads):
+    """More calls at once than there are threads: the ones inside do their blocks themselves."""
+    seen = np.zeros((100, 100), dtype=int)
+
+    def work(rows):
+        blocks.in_blocks(lambda columns: inside(rows, columns), 100, 1, 9)
+
+    def inside(rows, columns):
+        seen[rows, columns] += 1
+
+    blocks.in_blocks(work, 100, 1, 3)
+    assert (seen == 1).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(threads):
+    work = np.zeros(100, dtype=int)
+    blocks.in_blocks(lambda rows: work[rows].fill(1), 100, 1, 1)
+    child = os.fork()
+    if child == 0:
+        try:
+            blocks.in_blocks(lambda rows: work[rows].fill(2), 100, 1, 1)
+        finally:
+            os._exit(0 if (work == 2).all() else 1)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+    signal.alarm(20)
+    try:
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert (work == 1).all()

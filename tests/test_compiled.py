@@ -31,17 +31,6 @@ def test_loops_equal_numpy(compile_or_not, dtype, other):
     finite = np.isfinite(wide) & np.isfinite(y)
 
     with np.errstate(all="ignore"):
-        cells = np.empty(len(x), np.int32)
-        compile_or_not(loops.find_cells)(x, -0.5, 7.25, 9.0, cells)
-        place = np.nan_to_num(np.clip((wide + 0.5) * 7.25, 0, 9), nan=0)
-        assert cells.tolist() == place.astype(np.int32).tolist()
-
-        between = compile_or_not(loops.all_between)
-        for low, high in ((0.0, 1.0), (-np.inf, np.inf), (0.0, np.inf)):
-            for i in range(len(x)):
-                assert between(x[i : i + 1], low, high) is bool(low <= x[i] <= high)
-                assert between(x[:i], low, high) is bool(np.all((low <= x[:i]) & (x[:i] <= high)))
-
         table, labels, own = np.stack([x, x[::-1]], axis=1), np.arange(len(x)) % 2, np.empty(len(x))
         assert compile_or_not(loops.gather)(table, labels, own) is False
         assert np.array_equal(own, 1 - np.where(labels, wide[::-1], wide), equal_nan=True)
@@ -66,6 +55,27 @@ def test_loops_equal_numpy(compile_or_not, dtype, other):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("together", [1, 3, 100])
+def test_counting_equals_numpy(compile_or_not, dtype, together, monkeypatch):
+    """Special values, edges among them, in groups of any size: counted up to the first group with an invalid one."""
+    monkeypatch.setattr(confide.cells, "machine_code", compile_or_not)
+    monkeypatch.setattr(confide.cells, "_TOGETHER", together)
+    with np.errstate(all="ignore"):
+        x = np.random.default_rng(0).permutation(np.array(SPECIAL * 5, dtype))
+        edges = np.unique(np.array(SPECIAL)[np.isfinite(SPECIAL)])
+        for origin, scale in ((-0.5, 7.25), (0.0, 1e4), (-1e300, 1e300), (0.1, 5e-324)):
+            for low, high in ((0.0, 1.0), (-np.inf, np.inf), (0.0, np.inf)):
+                valid = (low <= x) & (x <= high)
+                for scores in (x, x[valid], x[::-1], x[:0]):
+                    cells = CompiledCells(edges, origin, scale)
+                    counted = cells.add(scores, low, high)
+                    stop = np.append(np.flatnonzero(~((low <= scores) & (scores <= high))), len(scores) + together)[0]
+                    assert counted == min(stop // together * together, len(scores))
+                    bins = np.searchsorted(edges, scores[:counted].astype(np.float64))
+                    assert cells.counts.tolist() == np.bincount(bins, minlength=len(edges) + 1).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "candidates", [Candidates.unit(1000), Candidates.unit(300, "logit"), Candidates.sinh(), Candidates.of([0.25])]
 )
@@ -77,10 +87,10 @@ def test_most_scores_are_counted_by_machine_code(dtype, candidates):
         cells = CompiledCells.suiting(block, candidates.edges)
         if cells is None:
             continue  # a Cauchy distribution over one cell: counted by sorting
-        assert cells.add(block, -np.inf, np.inf)
+        assert cells.add(block, -np.inf, np.inf) == len(block)
         at_or_below = np.searchsorted(np.sort(block.astype(np.float64)), candidates.edges, side="right")
         assert cells.counts.cumsum()[:-1].tolist() == at_or_below.tolist()
-        assert not cells.add(np.append(block, dtype(np.nan)), -np.inf, np.inf)
+        assert cells.add(np.append(dtype(np.nan), block), -np.inf, np.inf) == 0
         assert cells.counts.sum() == len(block)
     assert CompiledCells.suiting(rng.random(2**15).astype(dtype), candidates.edges) is not None
 

@@ -97,7 +97,9 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confide.counting, "BLOCK", block)
         patch.setattr(confide.counting, "_WORTH_CELLS", own)
-        patch.setattr(confide.histogram, "_BLOCK", 3 * block)
+        for module in (confide.counting, confide.histogram):
+            patch.setattr(module, "ENOUGH", block // 4)
+        patch.setattr(confide.histogram, "_BLOCKS", 3 * block)
         patch.setattr(confide.blocks, "_WORTH_THREADS", 1)
         patch.setattr(confide.blocks, "_processors", lambda: threads)
         assert_counts(scores, candidates)
@@ -106,6 +108,7 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
 @pytest.mark.parametrize("n", [1, 6, 7, 8, 14, 15])
 def test_blocks(monkeypatch, n):
     monkeypatch.setattr(confide.counting, "BLOCK", 7)
+    monkeypatch.setattr(confide.histogram, "ENOUGH", 7)
     scores = np.random.default_rng(n).random(2 * n)[::2]
     assert_counts(scores, FAMILIES["unit"])
     bad = scores.copy()

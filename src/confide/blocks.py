@@ -3,6 +3,11 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 ELEMENTS = 2**16
 """Entries per block: small enough for the cache and for a few percent of memory, large enough to amortise calls."""
@@ -41,16 +46,27 @@ def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elem
             waiting.clear()
             raise
 
-    if helpers < 1:
+    others = [_threads().submit(share) for _ in range(helpers)]
+    try:
         share()
-        return
+    finally:
+        begun = [other for other in others if not other.cancel()]  # all that wait behind other work are too late
+        for other in begun:
+            other.exception()
+    for other in begun:
+        other.result()
+
+
+@lru_cache(maxsize=1)
+def _threads() -> "ThreadPoolExecutor":
+    """Kept, because a thread takes as long to start as a hundred thousand numbers to count."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(helpers) as pool:
-        others = [pool.submit(share) for _ in range(helpers)]
-        share()
-        for other in others:
-            other.result()
+    return ThreadPoolExecutor(_MOST_THREADS - 1, "confide")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # only the thread that forks lives on in the child
 
 
 def _next(waiting: deque[slice]) -> slice | None:

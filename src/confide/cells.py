@@ -6,6 +6,7 @@ nor on where the cells lie: that is chosen from the first block, for speed alone
 """
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ _MOST_DOUBTFUL = 0.1
 _TAIL = 0.005
 
 _COMPILED_CELLS = 2**15
+_TOGETHER = 2**11
 _SAMPLE = 2**10
 _MOST_STEPS = 2.0
 
@@ -44,14 +46,23 @@ class Cells:
 
     def __init__(self, edges: NDArray[np.float64], low: float, high: float, scale: float) -> None:
         self._low, self._high, self._scale = low, high, scale
-        self._room = np.empty(BLOCK)
-        self._keys = np.empty(BLOCK, dtype=np.int64)
-        self._held = np.zeros(_CELLS, dtype=np.int64)
+        self._clear()
         pieces = [edges[i : i + BLOCK] for i in range(0, len(edges), BLOCK)]
         self._edge_cells = np.concatenate([np.empty(0, np.int64), *(self._find(piece).copy() for piece in pieces)])
         self._is_doubtful = np.zeros(_CELLS, dtype=np.bool_)
         self._is_doubtful[[0, _CELLS - 1]] = True
         self._is_doubtful[self._edge_cells] = True
+
+    def _clear(self) -> None:
+        self._room = np.empty(BLOCK)
+        self._keys = np.empty(BLOCK, dtype=np.int64)
+        self._held = np.zeros(_CELLS, dtype=np.int64)
+
+    def sibling(self) -> "Cells":
+        """The same cells, empty, for another thread."""
+        other = copy(self)
+        other._clear()
+        return other
 
     @classmethod
     def suiting(cls, block: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
@@ -91,19 +102,27 @@ class CompiledCells:
     """With machine code: from a score's cell to the first edge in it, and from there on edge by edge."""
 
     def __init__(self, edges: NDArray[np.float64], low: float, scale: float) -> None:
-        self._low, self._scale, self._last = low, scale, float(_COMPILED_CELLS - 1)
-        self._find, self._count = machine_code(loops.find_cells), machine_code(loops.count)
-        self._all_between = machine_code(loops.all_between)
+        self._low, self._scale = low, scale
+        self._count = machine_code(loops.count)
         self._edges = np.append(edges, np.inf)
-        self._cells = np.empty(max(BLOCK, len(edges)), dtype=np.int32)
-        in_cells = np.bincount(self._cells_of(edges), minlength=_COMPILED_CELLS)
-        self._starts = (np.cumsum(in_cells) - in_cells).astype(np.int32)
-        self.counts = np.zeros(len(edges) + 1, dtype=np.int64)
+        in_cells = np.diff(self._cells_of(edges), prepend=-1, append=_COMPILED_CELLS - 1)
+        self._starts = np.repeat(np.arange(len(edges) + 1, dtype=np.int32), in_cells)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._room = np.empty(_TOGETHER, dtype=np.int32)
+        self.counts = np.zeros(len(self._edges), dtype=np.int64)
+
+    def sibling(self) -> "CompiledCells":
+        """The same cells, empty, for another thread."""
+        other = copy(self)
+        other._clear()
+        return other
 
     @classmethod
-    def suiting(cls, block: NDArray[Any], edges: NDArray[np.float64]) -> "CompiledCells | None":
+    def suiting(cls, scores: NDArray[Any], edges: NDArray[np.float64]) -> "CompiledCells | None":
         """Cells for scores like these; None if too many edges would share a cell with a score."""
-        sample = np.sort(block[:: max(1, len(block) // _SAMPLE)].astype(np.float64))
+        sample = np.sort(scores[:: max(1, len(scores) // _SAMPLE)].astype(np.float64))
         bins = np.searchsorted(edges, sample)
         for low, _, scale in _spans(sample, int(_TAIL * len(sample)), _COMPILED_CELLS):
             cells = cls(edges, low, scale)
@@ -111,14 +130,14 @@ class CompiledCells:
                 return cells
         return None
 
-    def add(self, block: NDArray[Any], low: float, high: float) -> bool:
-        """Count float32 or float64 scores, if all lie in [low, high]; otherwise count none and return False."""
-        if not self._all_between(block, low, high):
-            return False
-        self._count(block, self._cells_of(block), self._starts, self._edges, self.counts)
-        return True
+    def add(self, scores: NDArray[Any], low: float, high: float) -> int:
+        """Count float32 or float64 scores up to one that is not in [low, high]; returns how many were counted."""
+        cells = self._low, self._scale, self._starts, self._edges
+        counted: int = self._count(scores, low, high, *cells, self._room, self.counts)
+        return counted
 
-    def _cells_of(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
-        cells = self._cells[: len(numbers)]
-        self._find(numbers, self._low, self._scale, self._last, cells)
-        return cells
+    def _cells_of(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+        """The cell of each number, step by step as in `loops.count`."""
+        with np.errstate(all="ignore"):
+            place = np.fmax((numbers - self._low) * self._scale, 0.0)
+        return np.fmin(place, _COMPILED_CELLS - 1).astype(np.int32)

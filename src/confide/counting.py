@@ -1,5 +1,6 @@
 """Counting doubles per bin, exactly and in a nanosecond or a few each: the only loop that sees every score."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,9 @@ from numpy.typing import NDArray
 
 from confide.cells import BLOCK, Cells, CompiledCells
 from confide.compiled import FLOATS, worth_compiling
+
+ENOUGH = 2**14
+"""Scores that show how to count others like them."""
 
 _WORTH_CELLS = 2**19
 _INFINITE = np.float64(np.inf).view(np.uint64)
@@ -34,17 +38,28 @@ class BinCounter:
     """
 
     def __init__(self, edges: NDArray[np.float64], low: float, high: float, expected: int | None = None) -> None:
-        self.missing = self.outside = self.seen = 0
-        self.first: int | None = None
         self._edges, self._low, self._high = edges, low, high
         self._cells: Cells | None = None
         self._compiled: CompiledCells | None = None
         self._choose_cells = self._choose_compiled = expected is None or expected >= _WORTH_CELLS
         self._expected = expected or 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self.missing = self.outside = self.seen = 0
+        self.first: int | None = None
         self._total = 0
-        self._at_or_below = np.zeros(len(edges), dtype=np.int64)
+        self._at_or_below = np.zeros(len(self._edges), dtype=np.int64)
         self._doubtful: list[NDArray[np.float64]] = []
         self._waiting = 0
+
+    def sibling(self) -> "BinCounter":
+        """A counter for another thread, which has seen nothing and counts in the way that suited this one."""
+        other = copy(self)
+        other._cells = None if self._cells is None else self._cells.sibling()
+        other._compiled = None if self._compiled is None else self._compiled.sibling()
+        other._clear()
+        return other
 
     def add(self, scores: NDArray[Any], position: int | None = None) -> None:
         """Count real numbers of any type. Those that cannot be used raise `missing` or `outside`; see `first`.
@@ -53,10 +68,13 @@ class BinCounter:
         """
         if position is not None:
             self.seen = position
-        for start in range(0, len(scores), BLOCK):
-            block = scores[start : start + BLOCK]
-            if not self._add_quickly(block):
+        while len(scores):
+            counted = self._add_quickly(scores)
+            if not counted:
+                block = scores[:BLOCK]
+                counted = len(block)
                 self._add(block.astype(np.float64, copy=False))
+            scores = scores[counted:]
 
     def counts(self) -> NDArray[np.int64]:
         """Counts per bin so far, int64, shape (m,)."""
@@ -65,14 +83,15 @@ class BinCounter:
         counts: NDArray[np.int64] = np.diff(np.concatenate([[0], at_or_below, [self._total]]))
         return counts if self._compiled is None else counts + self._compiled.counts
 
-    def _add_quickly(self, block: NDArray[Any]) -> bool:
-        """Count a block by machine code, where there is some and all of its scores are valid."""
-        if self._choose_compiled and len(block) >= BLOCK // 4 and worth_compiling(max(self.seen, self._expected)):
-            self._choose_compiled, self._compiled = False, CompiledCells.suiting(block, self._edges)
-        if self._compiled is None or block.dtype not in FLOATS or not self._compiled.add(block, self._low, self._high):
-            return False
-        self.seen += len(block)
-        return True
+    def _add_quickly(self, scores: NDArray[Any]) -> int:
+        """Count valid scores by machine code, where there is some; returns how many were counted."""
+        if self._choose_compiled and len(scores) >= ENOUGH and worth_compiling(max(self.seen, self._expected)):
+            self._choose_compiled, self._compiled = False, CompiledCells.suiting(scores, self._edges)
+        if self._compiled is None or scores.dtype not in FLOATS:
+            return 0
+        counted = self._compiled.add(scores, self._low, self._high)
+        self.seen += counted
+        return counted
 
     def _add(self, block: NDArray[np.float64]) -> None:
         least, most = self._extent(block)  # NaN fails both comparisons
@@ -81,7 +100,7 @@ class BinCounter:
             least, most = -np.inf, np.inf
         self.seen += len(block)
         self._total += len(block)
-        if self._choose_cells and len(block) >= BLOCK // 4:
+        if self._choose_cells and len(block) >= ENOUGH:
             self._choose_cells, self._cells = False, Cells.suiting(block, self._edges)
         if self._cells is None:
             self._compare(block)

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.blocks import in_blocks
 from confide.candidates import Candidates
-from confide.counting import BinCounter
+from confide.counting import ENOUGH, BinCounter
 from confide.errors import InputError, InputTypeError
 from confide.request import MOST_RECORDS
 from confide.scores.kinds import ScoreKind, score_kind
 
-_BLOCK = 2**16
+_BLOCKS = 2**17
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,17 +113,18 @@ def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
-    """One counter for each thread that takes blocks of the scores."""
-    counters: list[BinCounter] = []
-    own = threading.local()
+    """The first scores show how to count; then one counter for each thread that takes blocks of the rest."""
+    first = BinCounter(edges, kind.low, kind.high, len(scores))
+    first.add(scores[:ENOUGH])
+    counters, own, rest = [first], threading.local(), scores[ENOUGH:]
 
     def work(rows: slice) -> None:
         if not hasattr(own, "counter"):
-            own.counter = BinCounter(edges, kind.low, kind.high, len(scores))
+            own.counter = first.sibling()
             counters.append(own.counter)
-        own.counter.add(scores[rows], rows.start)
+        own.counter.add(rest[rows], ENOUGH + rows.start)
 
-    in_blocks(work, len(scores), elements=_BLOCK)
+    in_blocks(work, len(rest), elements=_BLOCKS)
     refused = [counter.first for counter in counters if counter.first is not None]
     if refused:
         missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)

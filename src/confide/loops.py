@@ -10,43 +10,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def find_cells(scores: NDArray[Any], origin: float, scale: float, last: float, cells: NDArray[np.int32]) -> None:
-    """The cell of each score: moved, scaled, clipped to [0, last], cut off. Every step is monotone, also when rounded.
-
-    A NaN goes to cell 0.
-    """
-    for i in range(len(scores)):
-        place: Any = (np.float64(scores[i]) - origin) * scale
-        place = place if place > 0.0 else 0.0
-        place = place if place < last else last
-        cells[i] = np.int32(place)
-
-
 def count(
     scores: NDArray[Any],
-    cells: NDArray[np.int32],
+    low: float,
+    high: float,
+    origin: float,
+    scale: float,
     starts: NDArray[np.int32],
     edges: NDArray[np.float64],
+    cells: NDArray[np.int32],
     counts: NDArray[np.int64],
-) -> None:
-    """Add scores to the counts of bins (edges[j-1], edges[j]]; the last edge is +inf.
+) -> int:
+    """Add scores in [low, high] to the counts of bins (edges[j-1], edges[j]]; the last edge is +inf.
 
-    `starts[cell]` is how many edges lie in lower cells, hence below every score of this one.
+    `starts[cell]` is how many edges lie in lower cells, hence below every score of this one; see `confide.cells`. As
+    many scores as `cells` has room for are looked at together. Where one of them is not valid none of them counts, and
+    counting ends; returns how many scores were counted.
     """
-    for i in range(len(scores)):
-        score = np.float64(scores[i])
-        j = np.uint64(starts[np.uint64(cells[i])])
-        while score > edges[j]:
-            j += np.uint64(1)
-        counts[j] += 1
-
-
-def all_between(scores: NDArray[Any], low: float, high: float) -> bool:
-    """Whether all scores lie in [low, high]; NaN does not."""
-    fine: Any = True
-    for i in range(len(scores)):
-        fine &= (scores[i] >= low) & (scores[i] <= high)
-    return bool(fine)
+    last = np.float64(len(starts) - 1)
+    for first in range(0, len(scores), len(cells)):
+        some = scores[first : first + len(cells)]
+        fine: Any = True
+        for i in range(len(some)):
+            fine &= (some[i] >= low) & (some[i] <= high)
+            place: Any = (np.float64(some[i]) - origin) * scale
+            place = place if place > 0.0 else 0.0
+            cells[i] = np.int32(place if place < last else last)
+        if not fine:
+            return first
+        for i in range(len(some)):
+            score = np.float64(some[i])
+            j = np.uint64(starts[np.uint64(cells[i])])
+            while score > edges[j]:
+                j += np.uint64(1)
+            counts[j] += 1
+    return len(scores)
 
 
 def gather(probabilities: NDArray[Any], labels: NDArray[np.int64], out: NDArray[np.float64]) -> bool:
