@@ -8,7 +8,7 @@ import pytest
 
 import confide.compiled
 from confide import Candidates, loops
-from confide.cells import CompiledCells
+from confide.cells import Cells, CompiledCells
 from confide.compiled import machine_code, worth_compiling
 
 SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 0.1, 0.5, 1.0, np.nextafter(1.0, 2.0), 1e300, -1e300, np.inf, -np.inf, np.nan]
@@ -84,7 +84,7 @@ def test_most_scores_are_counted_by_machine_code(dtype, candidates):
     rng = np.random.default_rng(0)
     for scores in (rng.random(2**15), np.abs(rng.normal(size=2**15)), rng.standard_cauchy(2**15)):
         block = scores.astype(dtype)
-        cells = CompiledCells.suiting(block, candidates.edges)
+        cells = CompiledCells.suiting(np.sort(scores), candidates.edges)
         if cells is None:
             continue  # a Cauchy distribution over one cell: counted by sorting
         assert cells.add(block, -np.inf, np.inf) == len(block)
@@ -92,17 +92,45 @@ def test_most_scores_are_counted_by_machine_code(dtype, candidates):
         assert cells.counts.cumsum()[:-1].tolist() == at_or_below.tolist()
         assert cells.add(np.append(dtype(np.nan), block), -np.inf, np.inf) == 0
         assert cells.counts.sum() == len(block)
-    assert CompiledCells.suiting(rng.random(2**15).astype(dtype), candidates.edges) is not None
+    assert CompiledCells.suiting(np.sort(rng.random(2**15)), candidates.edges) is not None
 
 
 def test_cells_that_do_not_suit():
     """Scores that differ in their last digits only, or by many orders of magnitude, are not worth cells."""
     pytest.importorskip("numba", reason="the extra `speed` is not installed")
     edges = Candidates.geometric().edges
-    assert CompiledCells.suiting(np.ones(2**15), edges) is None
-    assert CompiledCells.suiting(np.full(2**15, np.nan), edges) is None
-    assert CompiledCells.suiting(np.full(2**15, np.inf), edges) is None
-    assert CompiledCells.suiting(np.exp(np.random.default_rng(0).normal(size=2**15) * 50), edges) is None
+    for sample in (
+        np.ones(2**10),
+        np.full(2**10, np.inf),
+        np.exp(np.random.default_rng(0).normal(size=2**10) * 50),
+        [],
+    ):
+        for kind in (Cells, CompiledCells):
+            assert kind.suiting(np.sort(sample), edges) is None
+
+
+def test_cells_follow_the_scores():
+    """Scores from elsewhere than those for which cells were laid: far from their edges at first, and not any longer."""
+    pytest.importorskip("numba", reason="the extra `speed` is not installed")
+    rng, edges = np.random.default_rng(0), Candidates.unit(1000).edges
+    early, late = rng.random(2**15) / 10, rng.random(2**15) / 10 + 0.8
+
+    def share_far(cells, scores):
+        laid = cells._low, cells._scale, cells._starts, cells._edges
+        counted, far = cells._count(scores, 0.0, 1.0, *laid, cells._room, np.zeros_like(cells.counts))
+        return far / counted
+
+    cells = CompiledCells.suiting(np.sort(early), edges)
+    assert share_far(cells, early) < 0.1
+    assert share_far(cells, late) > 0.9
+    cells.add(early, 0.0, 1.0)
+    cells.add(late, 0.0, 1.0)
+    assert share_far(cells, late) < 0.1
+    assert share_far(cells.sibling(), late) < 0.1
+    cells.add(early[:1000], 0.0, 1.0)  # so few are not worth another change
+    assert share_far(cells, late) < 0.1
+    bins = np.searchsorted(edges, np.concatenate([early, late, early[:1000]]))
+    assert cells.counts.tolist() == np.bincount(bins, minlength=len(edges) + 1).tolist()
 
 
 def test_when_machine_code_is_used(monkeypatch):

@@ -97,8 +97,7 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confide.counting, "BLOCK", block)
         patch.setattr(confide.counting, "_WORTH_CELLS", own)
-        for module in (confide.counting, confide.histogram):
-            patch.setattr(module, "ENOUGH", block // 4)
+        patch.setattr(confide.counting, "_ENOUGH", block // 4)
         patch.setattr(confide.histogram, "_BLOCKS", 3 * block)
         patch.setattr(confide.blocks, "_WORTH_THREADS", 1)
         patch.setattr(confide.blocks, "_processors", lambda: threads)
@@ -108,7 +107,6 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
 @pytest.mark.parametrize("n", [1, 6, 7, 8, 14, 15])
 def test_blocks(monkeypatch, n):
     monkeypatch.setattr(confide.counting, "BLOCK", 7)
-    monkeypatch.setattr(confide.histogram, "ENOUGH", 7)
     scores = np.random.default_rng(n).random(2 * n)[::2]
     assert_counts(scores, FAMILIES["unit"])
     bad = scores.copy()
@@ -122,6 +120,20 @@ def test_large_inputs_in_default_blocks():
     scores = np.random.default_rng(0).random(700_003)
     assert_counts(scores, Candidates.unit(50))
     assert_counts(scores.astype(np.float32)[::-1], Candidates.unit(50))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scores_that_come_in_order(dtype):
+    """The first of them tell nothing about the rest; neither do those of one thread about another's."""
+    scores = np.sort(np.random.default_rng(0).exponential(size=600_000)).astype(dtype)
+    candidates = Candidates.geometric()
+    expected = np.searchsorted(scores.astype(np.float64), candidates.edges, side="right")
+    for values in (scores, scores[::-1], np.append(scores[400_000:], scores[:400_000])):
+        assert ScoreHistogram.from_scores(values, candidates).counts.cumsum()[:-1].tolist() == expected.tolist()
+        counter = confide.counting.BinCounter(candidates.edges, 0.0, np.inf)
+        for start in range(0, len(values), 20_000):
+            counter.add(values[start : start + 20_000])
+        assert counter.counts().cumsum()[:-1].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])

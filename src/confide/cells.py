@@ -2,7 +2,7 @@
 
 A monotone function sends scores to cells. Rounding keeps it monotone, so a score whose cell differs from an edge's lies
 on the same side of it as its cell does; only edges in its own cell have to be compared. No count depends on rounding,
-nor on where the cells lie: that is chosen from the first block, for speed alone.
+nor on where the cells lie: that is chosen from a sample, for speed alone.
 """
 
 from collections.abc import Iterator
@@ -18,20 +18,25 @@ from confide.compiled import machine_code
 BLOCK = 2**16
 """Scores that are counted at a time; few enough for the cache."""
 
+_SAMPLE = 2**10
 _CELLS = 2**14
 _MOST_DOUBTFUL = 0.1
 _TAIL = 0.005
 
 _COMPILED_CELLS = 2**15
 _TOGETHER = 2**11
-_SAMPLE = 2**10
 _MOST_STEPS = 2.0
 
 
-def _spans(ordered: NDArray[np.float64], tail: int, cells: int) -> Iterator[tuple[float, float, float]]:
+def in_order(scores: NDArray[Any]) -> NDArray[np.float64]:
+    """A thousand or two of the scores, from everywhere among them."""
+    return np.sort(scores[:: max(1, len(scores) // _SAMPLE)].astype(np.float64))
+
+
+def _spans(sample: NDArray[np.float64], cells: int) -> Iterator[tuple[float, float, float]]:
     """Where cells may lie, (low, high, cells per unit): over all of some numbers in order, or without the tails."""
-    for cut in (0, tail):
-        low, high = float(ordered[cut]), float(ordered[len(ordered) - 1 - cut])
+    for cut in sorted({0, int(_TAIL * len(sample))}) if len(sample) else ():
+        low, high = float(sample[cut]), float(sample[len(sample) - 1 - cut])
         margin = (high - low) / 64
         low, high = 0.0 if 0 <= low <= margin else low - margin, high + margin
         if high > low and np.isfinite(high - low) and np.isfinite(scale := (cells - 1) / (high - low)):
@@ -65,13 +70,11 @@ class Cells:
         return other
 
     @classmethod
-    def suiting(cls, block: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
-        """Cells for scores like these; None if too many would share a cell with an edge."""
-        tail = int(_TAIL * len(block))
-        ordered = np.partition(block, [0, tail, len(block) - 1 - tail, len(block) - 1])
-        for span in _spans(ordered, tail, _CELLS):
+    def suiting(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
+        """Cells for scores like these, given in order; None if too many would share a cell with an edge."""
+        for span in _spans(sample, _CELLS):
             cells = cls(edges, *span)
-            if np.mean(cells._is_doubtful[cells._find(block)]) <= _MOST_DOUBTFUL:
+            if np.mean(cells._is_doubtful[cells._find(sample)]) <= _MOST_DOUBTFUL:
                 return cells
         return None
 
@@ -99,19 +102,26 @@ class Cells:
 
 
 class CompiledCells:
-    """With machine code: from a score's cell to the first edge in it, and from there on edge by edge."""
+    """With machine code: from a score's cell to the first edge in it, and from there on to its own.
+
+    Where many scores turn out to share their cell with many edges, cells are laid anew, over these scores.
+    """
 
     def __init__(self, edges: NDArray[np.float64], low: float, scale: float) -> None:
-        self._low, self._scale = low, scale
         self._count = machine_code(loops.count)
         self._edges = np.append(edges, np.inf)
-        in_cells = np.diff(self._cells_of(edges), prepend=-1, append=_COMPILED_CELLS - 1)
-        self._starts = np.repeat(np.arange(len(edges) + 1, dtype=np.int32), in_cells)
         self._clear()
+        self._lay(low, scale)
 
     def _clear(self) -> None:
+        self._laid_at = 0
         self._room = np.empty(_TOGETHER, dtype=np.int32)
         self.counts = np.zeros(len(self._edges), dtype=np.int64)
+
+    def _lay(self, low: float, scale: float) -> None:
+        self._low, self._scale = low, scale
+        steps = np.diff(self._cells_of(self._edges[:-1]), prepend=-1, append=_COMPILED_CELLS)
+        self._starts = np.repeat(np.arange(len(self._edges), dtype=np.int32), steps)
 
     def sibling(self) -> "CompiledCells":
         """The same cells, empty, for another thread."""
@@ -120,11 +130,10 @@ class CompiledCells:
         return other
 
     @classmethod
-    def suiting(cls, scores: NDArray[Any], edges: NDArray[np.float64]) -> "CompiledCells | None":
-        """Cells for scores like these; None if too many edges would share a cell with a score."""
-        sample = np.sort(scores[:: max(1, len(scores) // _SAMPLE)].astype(np.float64))
+    def suiting(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "CompiledCells | None":
+        """Cells for scores like these, given in order; None if too many edges would share a cell with a score."""
         bins = np.searchsorted(edges, sample)
-        for low, _, scale in _spans(sample, int(_TAIL * len(sample)), _COMPILED_CELLS):
+        for low, _, scale in _spans(sample, _COMPILED_CELLS):
             cells = cls(edges, low, scale)
             if np.mean(bins - cells._starts[cells._cells_of(sample)]) <= _MOST_STEPS:
                 return cells
@@ -133,8 +142,13 @@ class CompiledCells:
     def add(self, scores: NDArray[Any], low: float, high: float) -> int:
         """Count float32 or float64 scores up to one that is not in [low, high]; returns how many were counted."""
         cells = self._low, self._scale, self._starts, self._edges
-        counted: int = self._count(scores, low, high, *cells, self._room, self.counts)
-        return counted
+        counted, far = self._count(scores, low, high, *cells, self._room, self.counts)
+        if far > _MOST_DOUBTFUL * counted and (total := int(self.counts.sum())) >= 2 * self._laid_at:
+            self._laid_at = total
+            better = self.suiting(in_order(scores[:counted]), self._edges[:-1])
+            if better is not None:
+                self._lay(better._low, better._scale)
+        return int(counted)
 
     def _cells_of(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         """The cell of each number, step by step as in `loops.count`."""

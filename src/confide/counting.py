@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.cells import BLOCK, Cells, CompiledCells
+from confide.cells import BLOCK, Cells, CompiledCells, in_order
 from confide.compiled import FLOATS, worth_compiling
 
-ENOUGH = 2**14
-"""Scores that show how to count others like them."""
-
+_ENOUGH = 2**14
 _WORTH_CELLS = 2**19
 _INFINITE = np.float64(np.inf).view(np.uint64)
 
@@ -68,6 +66,8 @@ class BinCounter:
         """
         if position is not None:
             self.seen = position
+        if len(scores) >= _ENOUGH:
+            self.choose(scores)
         while len(scores):
             counted = self._add_quickly(scores)
             if not counted:
@@ -75,6 +75,19 @@ class BinCounter:
                 counted = len(block)
                 self._add(block.astype(np.float64, copy=False))
             scores = scores[counted:]
+
+    def choose(self, scores: NDArray[Any]) -> None:
+        """Choose how to count scores like these, once; `add` calls it with the first that are enough."""
+        compiled = self._choose_compiled and scores.dtype in FLOATS and worth_compiling(max(self.seen, self._expected))
+        plain = self._choose_cells and self._compiled is None
+        if not (compiled or plain):
+            return
+        sample = in_order(scores)
+        sample = sample[(sample >= self._low) & (sample <= self._high)]
+        if compiled:
+            self._choose_compiled, self._compiled = False, CompiledCells.suiting(sample, self._edges)
+        if plain and self._compiled is None:
+            self._choose_cells, self._cells = False, Cells.suiting(sample, self._edges)
 
     def counts(self) -> NDArray[np.int64]:
         """Counts per bin so far, int64, shape (m,)."""
@@ -85,8 +98,6 @@ class BinCounter:
 
     def _add_quickly(self, scores: NDArray[Any]) -> int:
         """Count valid scores by machine code, where there is some; returns how many were counted."""
-        if self._choose_compiled and len(scores) >= ENOUGH and worth_compiling(max(self.seen, self._expected)):
-            self._choose_compiled, self._compiled = False, CompiledCells.suiting(scores, self._edges)
         if self._compiled is None or scores.dtype not in FLOATS:
             return 0
         counted = self._compiled.add(scores, self._low, self._high)
@@ -100,8 +111,6 @@ class BinCounter:
             least, most = -np.inf, np.inf
         self.seen += len(block)
         self._total += len(block)
-        if self._choose_cells and len(block) >= ENOUGH:
-            self._choose_cells, self._cells = False, Cells.suiting(block, self._edges)
         if self._cells is None:
             self._compare(block)
             return

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.blocks import in_blocks
 from confide.candidates import Candidates
-from confide.counting import ENOUGH, BinCounter
+from confide.counting import BinCounter
 from confide.errors import InputError, InputTypeError
 from confide.request import MOST_RECORDS
 from confide.scores.kinds import ScoreKind, score_kind
@@ -113,18 +113,18 @@ def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
-    """The first scores show how to count; then one counter for each thread that takes blocks of the rest."""
-    first = BinCounter(edges, kind.low, kind.high, len(scores))
-    first.add(scores[:ENOUGH])
-    counters, own, rest = [first], threading.local(), scores[ENOUGH:]
+    """One counter for each thread that takes blocks of the scores; all of them count in one way."""
+    model = BinCounter(edges, kind.low, kind.high, len(scores))
+    model.choose(scores)
+    counters, own = [model], threading.local()
 
     def work(rows: slice) -> None:
         if not hasattr(own, "counter"):
-            own.counter = first.sibling()
+            own.counter = model.sibling()
             counters.append(own.counter)
-        own.counter.add(rest[rows], ENOUGH + rows.start)
+        own.counter.add(scores[rows], rows.start)
 
-    in_blocks(work, len(rest), elements=_BLOCKS)
+    in_blocks(work, len(scores), elements=_BLOCKS)
     refused = [counter.first for counter in counters if counter.first is not None]
     if refused:
         missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)

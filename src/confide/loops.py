@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+FEW = np.uint64(4)
+"""Edges that are compared one after the other."""
+
 
 def count(
     scores: NDArray[Any],
@@ -20,14 +23,17 @@ def count(
     edges: NDArray[np.float64],
     cells: NDArray[np.int32],
     counts: NDArray[np.int64],
-) -> int:
+) -> tuple[int, int]:
     """Add scores in [low, high] to the counts of bins (edges[j-1], edges[j]]; the last edge is +inf.
 
-    `starts[cell]` is how many edges lie in lower cells, hence below every score of this one; see `confide.cells`. As
-    many scores as `cells` has room for are looked at together. Where one of them is not valid none of them counts, and
-    counting ends; returns how many scores were counted.
+    `starts[cell]` is how many edges lie in lower cells, hence below every score of this one, and `starts[cell + 1]` how
+    many are not above all of them; see `confide.cells`. As many scores as `cells` has room for are looked at together.
+    Where one of them is not valid none of them counts, and counting ends.
+
+    Returns how many scores were counted, and how many of these were far: in a cell with many edges.
     """
-    last = np.float64(len(starts) - 1)
+    far = 0
+    last = np.float64(len(starts) - 2)
     for first in range(0, len(scores), len(cells)):
         some = scores[first : first + len(cells)]
         fine: Any = True
@@ -37,14 +43,23 @@ def count(
             place = place if place > 0.0 else 0.0
             cells[i] = np.int32(place if place < last else last)
         if not fine:
-            return first
+            return first, far
         for i in range(len(some)):
             score = np.float64(some[i])
-            j = np.uint64(starts[np.uint64(cells[i])])
+            cell = np.uint64(cells[i])
+            j, end = np.uint64(starts[cell]), np.uint64(starts[cell + np.uint64(1)])
+            if end > j + FEW:
+                far += 1
+                while end > j + FEW:
+                    middle = (j + end) // np.uint64(2)
+                    if score > edges[middle]:
+                        j = middle + np.uint64(1)
+                    else:
+                        end = middle
             while score > edges[j]:
                 j += np.uint64(1)
             counts[j] += 1
-    return len(scores)
+    return len(scores), far
 
 
 def gather(probabilities: NDArray[Any], labels: NDArray[np.int64], out: NDArray[np.float64]) -> bool:
