@@ -2,7 +2,10 @@
 
 import gc
 import pickle
+import time
 import warnings
+import weakref
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -159,3 +162,19 @@ def test_histograms_show_no_counts():
     assert_no_private_value(text)
     assert "54321" not in text
     assert "18107" not in text  # the count of each planted value
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_threads_that_counted_scores_keep_none(monkeypatch, spoilt):
+    """Threads outlive the call; what they worked on does not."""
+    monkeypatch.setattr(confide.blocks, "_processors", lambda: 4)
+    scores = np.random.default_rng(0).random(2**20)
+    scores[-1] = np.nan if spoilt else 0.5
+    watched = weakref.ref(scores)
+    with pytest.raises(confide.InputError) if spoilt else nullcontext():
+        confide.ScoreHistogram.from_scores(scores, confide.Candidates.unit(10))
+    del scores
+    deadline = time.monotonic() + 20
+    while watched() is not None and time.monotonic() < deadline:  # a thread may still be about to let go
+        gc.collect()
+    assert watched() is None
