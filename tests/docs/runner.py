@@ -7,6 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,23 @@ def run_page(blocks: list[Block], folder: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.syspath_prepend(folder)  # as for `python` started in this folder
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("NO_COLOR", "1")
+    with own_modules(folder):
+        run_blocks(blocks, folder, monkeypatch, capsys)
+
+
+@contextmanager
+def own_modules(folder: Path) -> Iterator[None]:
+    """Modules that a page wrote and imported are gone after it: another page may have some of the same name."""
+    try:
+        yield
+    finally:
+        for name, module in list(sys.modules.items()):
+            if folder in Path(getattr(module, "__file__", None) or "/").parents:
+                del sys.modules[name]
+
+
+def run_blocks(blocks: list[Block], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Run the blocks one after the other."""
     scope: dict[str, Any] = {"__name__": "__main__"}
     printed = ""
     for block in blocks:
