@@ -126,6 +126,51 @@ def test_regression(confide_run, folder):
     assert "width of intervals" in confide_run("evaluate", records, "--calibration", "cal.json", *pair).out
 
 
+@pytest.mark.parametrize("score", [None, "cqr_high"])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_quantile_regression(confide_run, folder, score, ending):
+    rng = np.random.default_rng(0)
+    width = rng.exponential(size=4000)
+    quantiles, y = np.stack([-width, width / 2], axis=1), width * rng.normal(size=4000)
+    columns = {"id": np.arange(4000), "low": quantiles[:, 0], "high": quantiles[:, 1], "y": y}
+    records, chosen = write(folder / f"records.{ending}", columns), () if score is None else ("--score", score)
+    pair, truth = ("--prediction", "low,high"), ("--target", "y")
+    assert confide_run("calibrate", records, *pair, *truth, *chosen, *LEVELS, "--out", "cal.json").code == 0
+    released = confide.Calibration.load("cal.json")
+    assert released.score == (score or "cqr")
+    share = np.mean(confide.interval_score(quantiles, y, released.score) <= released.threshold)
+    assert share == pytest.approx(0.91, abs=0.02)
+    done = confide_run("predict", records, "--calibration", "cal.json", *pair, "--out", "i.arrow", "--keep", "id")
+    assert done.out.startswith("4,000 intervals\n")
+    found, expected = read(folder / "i.arrow"), confide.predict_interval(quantiles, released)
+    assert found.column_names == ["id", "lower", "upper"]
+    assert (found["lower"].to_pylist(), found["upper"].to_pylist()) == tuple(end.tolist() for end in expected)
+    seen = confide_run("evaluate", records, "--calibration", "cal.json", *pair, *truth, "--json").json
+    assert seen["coverage"]["value"] == share
+    one = confide_run("predict", records, "--calibration", "cal.json", "--prediction", "low", "--out", "j.arrow")
+    assert "and --prediction gives the score 'absolute_residual'; name the columns with" in one.error
+    assert one.error.endswith("--prediction LOWER,UPPER")
+
+
+def test_quantiles_by_group(confide_run, folder):
+    rng = np.random.default_rng(1)
+    ward = rng.choice(["north", "south"], 6000)
+    y = rng.normal(size=6000) * np.where(ward == "south", 3, 1)
+    pairs = np.tile([-1.0, 1.0], (6000, 1))
+    records = write(folder / "r.parquet", {"ward": ward, "low": pairs[:, 0], "high": pairs[:, 1], "y": y})
+    asked = ("--prediction", "low, high", "--by", "ward")
+    done = confide_run(
+        "calibrate", records, *asked, "--target", "y", "--groups", "north,south", *LEVELS, "--out", "cal.json"
+    )
+    assert done.code == 0, done.err
+    released = confide.GroupCalibration.load("cal.json")
+    assert released["south"].threshold > released["north"].threshold + 1
+    assert confide_run("predict", records, *asked, "--calibration", "cal.json", "--out", "i.parquet").code == 0
+    lower, upper = confide.predict_interval(pairs, released, groups=ward)
+    found = read(folder / "i.parquet")
+    assert (found["lower"].to_pylist(), found["upper"].to_pylist()) == (lower.tolist(), upper.tolist())
+
+
 def test_ready_made_scores(confide_run, folder):
     scores = np.random.default_rng(0).gumbel(size=4000)
     records = write(folder / "records.parquet", {"s": scores})

@@ -134,7 +134,8 @@ def test_sides_and_other_quantiles(confide_run, folder):
     kept(confide_run, one, path, *columns)
     assert Evaluation.load("ev.json") == of_intervals(one, quantiles, y)
     asked = ("evaluate", path, "--calibration", "release.json")
-    assert "needs two columns" in confide_run(*asked, "--prediction", "low", "--target", "y").error
+    said = confide_run(*asked, "--prediction", "low", "--target", "y").error
+    assert said.endswith("name the columns with --prediction LOWER,UPPER")
     sides.save("release.json", overwrite=True)
     assert "a calibration of two sides needs" in confide_run(*asked, "--score-column", "y").error
 

@@ -95,6 +95,14 @@ def test_columns_have_to_be_named(confide_run, records, released):
     assert error.startswith("--probabilities needs --label")
     error = confide_run("calibrate", records, "--prediction", "id", *LEVELS, *OUT).error
     assert error.startswith("--prediction needs --target")
+    pair = ("--target", "id", *LEVELS, *OUT)
+    error = confide_run("calibrate", records, "--prediction", "id,id,id", *pair).error
+    assert error.startswith("--prediction names one column, or two, LOWER,UPPER; found 3")
+    error = confide_run("calibrate", records, "--prediction", "id,id", "--score", "aps", *pair).error
+    assert "--score must be left out, or be one of cqr, cqr_low, cqr_high, with --prediction LOWER,UPPER" in error
+    error = confide_run("calibrate", records, "--prediction", "id,none", *pair).error
+    assert "'none'" in error
+    assert "its columns are" in error
     error = confide_run("predict", records, "--calibration", released, "--out", "s.parquet").error
     assert "by --probabilities or --prediction; its columns are" in error
     error = confide_run("evaluate", records, "--calibration", released).error
@@ -178,7 +186,13 @@ def test_a_calibration_for_another_score(confide_run, records, released):
     assert "was made for the score 'lac', and --prediction gives the score 'absolute_residual'" in ran.error
     assert ran.error.endswith("name the columns with --probabilities")
     assert ran.code == REFUSED
-    confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="mine").save("other.json")
+    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0).save("unnamed.json")
+    ran = confide_run("predict", records, "--calibration", "unnamed.json", "--prediction", "id,id", "--out", "s.csv")
+    assert (
+        ran.error
+        == "calibration 'unnamed.json' does not name its score, which --prediction LOWER,UPPER needs to be cqr"
+    )
+    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0, score="mine").save("other.json")
     for command in (("predict", records, "--out", "s.parquet"), ("evaluate", records, "--label", "label")):
         ran = confide_run(*command, "--calibration", "other.json", "--probabilities", "p_*")
         assert "was made for the score 'mine'" in ran.error

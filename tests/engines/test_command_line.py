@@ -195,6 +195,23 @@ def test_regression(source, tmp_path):
         assert intervals.column("upper").to_pylist() == upper.tolist()
 
 
+def test_quantile_regression(source, tmp_path):
+    released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
+    columns = ["--prediction", "p_0,p_1", "--target", "t"]
+    assert main(["calibrate", *source, *columns, "--alpha", "0.1", "--epsilon", "1", "--out", str(released)]) == 0
+    calibration = confide.Calibration.load(released)
+    assert calibration.score == "cqr"
+    covered = np.mean(confide.cqr_score(P[:, :2], P[:, 1]) <= calibration.threshold)
+    assert 0.88 < covered <= 1
+    options = ["--prediction", "p_0,p_1", "--calibration", str(released), "--out", str(out)]
+    assert main(["predict", *source, *options]) == 0
+    with pa.memory_map(str(out)) as mapped:
+        intervals = pa.ipc.open_file(mapped).read_all().sort_by("id")
+        lower, upper = confide.predict_interval(P[:, :2], calibration)
+        assert intervals.column("lower").to_pylist() == lower.tolist()
+        assert intervals.column("upper").to_pylist() == upper.tolist()
+
+
 def test_predictions_are_written_where_the_data_is(tmp_path, request):
     import duckdb
 

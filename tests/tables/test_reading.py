@@ -103,7 +103,7 @@ def test_regression_in_every_format(tmp_path, suffix):
     candidates = confide.Candidates.geometric()
     with open_table(path) as table:
         found = histogram.count(
-            histogram.of_predictions(choose.number(table, "f"), choose.number(table, "y")), candidates
+            histogram.of_predictions([choose.number(table, "f")], choose.number(table, "y")), candidates
         )
     scores = confide.absolute_residual_score(f, y)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores, candidates).counts.tolist()

@@ -208,7 +208,7 @@ def test_predictions_that_are_not_finite(tmp_path):
     def act():
         with open_table(path) as table:
             f, y = choose.number(table, "f"), choose.number(table, "y")
-            histogram.count(histogram.of_predictions(f, y), confide.Candidates.geometric())
+            histogram.count(histogram.of_predictions([f], y), confide.Candidates.geometric())
 
     assert "column 'f' must hold a number that is finite" in (message := refusal(act))
     assert "2 do not, the first is row 1 " in message

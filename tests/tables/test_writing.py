@@ -117,7 +117,7 @@ def test_intervals(tmp_path, target):
     calibration = confide.calibrate(np.abs(rng.normal(size=5000)), 0.1, 5.0, score="absolute_residual")
     records = write(tmp_path / "in.parquet", {"id": np.arange(5000), "f": f})
     with open_table(records) as table:
-        write_intervals(choose.number(table, "f"), calibration, Output(tmp_path / f"out.{target}"))
+        write_intervals([choose.number(table, "f")], calibration, Output(tmp_path / f"out.{target}"))
     back = read(tmp_path / f"out.{target}")
     assert back.column_names == ["id", "f", "lower", "upper"]
     lower, upper = confide.predict_interval(f, calibration)
@@ -131,7 +131,7 @@ def test_an_infinite_threshold_gives_every_class_and_the_whole_line(tmp_path, ca
     assert set(read(tmp_path / "out.csv")["set_size"].to_pylist()) == {3}
     unnamed = replace(calibration, threshold=math.inf, score=None)
     with open_table(write(tmp_path / "f.parquet", {"f": [1.0, 2.0]})) as table:
-        write_intervals(choose.number(table, "f"), unnamed, Output(tmp_path / "i.csv"))
+        write_intervals([choose.number(table, "f")], unnamed, Output(tmp_path / "i.csv"))
     assert (tmp_path / "i.csv").read_text().splitlines()[1:] == ["1,-inf,inf", "2,-inf,inf"]
 
 

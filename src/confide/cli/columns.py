@@ -16,11 +16,13 @@ from confide.tables.source import Table
 
 Task: TypeAlias = Literal["score", "classification", "regression"]
 
-_SCORES: dict[Task, str] = {"classification": "lac", "regression": "absolute_residual"}
-_COMPUTED: dict[Task, list[str]] = {
-    "classification": [name for name, family in FAMILIES.items() if family.task == "classification"],
-    "regression": ["absolute_residual"],
+_COMPUTED = {
+    "--probabilities": [name for name, family in FAMILIES.items() if family.task == "classification"],
+    "--prediction": ["absolute_residual"],
+    "--prediction LOWER,UPPER": ["cqr", "cqr_low", "cqr_high"],
 }
+"""The scores that the command line computes, by the columns that they need; the first is the default."""
+
 _OPTIONS: dict[Task, str] = {
     "score": "--score-column",
     "classification": "--probabilities",
@@ -45,9 +47,9 @@ class Classified:
 
 @dataclass(frozen=True)
 class Regressed:
-    """Predicted numbers, with the target column if it was asked for."""
+    """Predicted numbers, or lower and upper predicted quantiles, with the target column if it was asked for."""
 
-    prediction: Number
+    predictions: tuple[Number, ...]
     target: Number | None
 
 
@@ -102,19 +104,36 @@ class Columns:
             raise click.UsageError("--prediction needs --target, the column of the true values")
 
     def _check_score(self, task: Task) -> None:
-        """Any name for a column of scores, a classification score of the library's own for probabilities."""
-        if task == "regression" and self.score not in _COMPUTED[task]:
-            raise click.UsageError(f"--score must be left out, or be absolute_residual, with {_OPTIONS[task]}")
-        if task == "classification" and score_kind(self.score).task != task:
-            raise click.UsageError(
-                f"--score must be one of {', '.join(_COMPUTED[task])} with {_OPTIONS[task]}, with its parameters; "
-                "another score belongs to --score-column"
-            )
+        """Any name for a column of scores, else one that these columns give."""
+        if task == "score" or _computes(self._way, self.score):
+            return
+        names = ", ".join(_COMPUTED[self._way])
+        if task == "regression":
+            one_of = "one of " if "," in names else ""
+            raise click.UsageError(f"--score must be left out, or be {one_of}{names}, with {self._way}")
+        raise click.UsageError(
+            f"--score must be one of {names} with {self._way}, with its parameters; "
+            "another score belongs to --score-column"
+        )
+
+    @property
+    def predictions(self) -> tuple[str, ...]:
+        """The column of predicted numbers, or those of the lower and the upper quantile."""
+        names = tuple(split(self.prediction or ""))
+        if len(names) > 2:
+            raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
+        return names
+
+    @property
+    def _way(self) -> str:
+        if self.probabilities is not None:
+            return "--probabilities"
+        return "--prediction" if len(self.predictions) == 1 else "--prediction LOWER,UPPER"
 
     @property
     def score_name(self) -> str | None:
         """The name of the score that these columns give."""
-        return self.score or (_SCORES.get(self.task) if self.task else None)
+        return self.score or (None if self.task in (None, "score") else _COMPUTED[self._way][0])
 
     @property
     def class_names(self) -> Sequence[str] | None:
@@ -132,29 +151,31 @@ class Columns:
             return Classified(p, None if self.label is None else choose.label(table, self.label, p.names))
         if self.prediction is not None:
             target = None if self.target is None else choose.number(table, self.target)
-            return Regressed(choose.number(table, self.prediction), target)
+            return Regressed(tuple(choose.number(table, name) for name in self.predictions), target)
         raise InputError(f"say which columns to read, by {self.ways}; {table.existing()}")
 
     def check_fits(self, calibration: Calibration | GroupCalibration, path: object) -> None:
         """Refuse a calibration that was made for another score."""
         made_for, task = calibration.score, self.task
-        if task is None or task == "score" or made_for is None or _computes(task, made_for):
+        if made_for is None and task == "regression" and len(self.predictions) > 1:
+            raise InputError(f"calibration {str(path)!r} does not name its score, which {self._way} needs to be cqr")
+        if task is None or task == "score" or made_for is None or _computes(self._way, made_for):
             return
-        right = next((_OPTIONS[other] for other in _SCORES if _computes(other, made_for)), None)
+        right = next((way for way in _COMPUTED if _computes(way, made_for)), None)
         remedy = (
             f"name the columns with {right}"
             if right
             else "only its own program computes that score; use threshold from `confide show` there"
         )
         raise InputError(
-            f"calibration {str(path)!r} was made for the score {made_for!r}, and {_OPTIONS[task]} gives the score "
-            f"{_SCORES[task]!r}; {remedy}"
+            f"calibration {str(path)!r} was made for the score {made_for!r}, and {self._way} gives the score "
+            f"{_COMPUTED[self._way][0]!r}; {remedy}"
         )
 
 
-def _computes(task: Task, score: str) -> bool:
-    """Whether the command line computes this score from the columns of this task."""
-    return score in _COMPUTED[task] or (task == "classification" and score_kind(score).task == task)
+def _computes(way: str, score: str | None) -> bool:
+    """Whether the command line computes this score from these columns."""
+    return score in _COMPUTED[way] or (way == "--probabilities" and score_kind(score).task == "classification")
 
 
 def split(text: str) -> list[str]:

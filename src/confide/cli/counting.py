@@ -113,8 +113,8 @@ def scores_of(table: Table, columns: Columns) -> histogram.Scores:
             return histogram.of_column(column, columns.score)
         case Classified(probabilities, Label() as label):
             return histogram.of_probabilities(probabilities, label, columns.score_name or "lac")
-        case Regressed(prediction, Number() as target):
-            return histogram.of_predictions(prediction, target)
+        case Regressed(predictions, Number() as target):
+            return histogram.of_predictions(predictions, target, columns.score_name or "absolute_residual")
     raise AssertionError  # check_truth has refused the rest
 
 

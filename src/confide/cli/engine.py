@@ -18,8 +18,14 @@ def source_of(table: Any, columns: Columns) -> Source:
     if columns.probabilities is not None and columns.label is not None:
         return classified_of(table, columns)[0]
     if columns.prediction is not None and columns.target is not None:
-        return Regressed(columns.prediction, columns.target)
+        return Regressed(pair_or_one(columns), columns.target, columns.score_name or "absolute_residual")
     raise InputError(f"say which columns to read, by {columns.ways}; {existing(table)}")
+
+
+def pair_or_one(columns: Columns) -> str | tuple[str, str]:
+    """The column of predictions, or the pair of columns of quantiles."""
+    first, *others = columns.predictions
+    return (first, others[0]) if others else first
 
 
 def classified_of(table: Any, columns: Columns) -> tuple[Classified, tuple[str, ...]]:

@@ -7,7 +7,7 @@ import click
 import typer
 
 from confide.cli import options as o
-from confide.cli.columns import Classified, Columns, Regressed, Scored, split
+from confide.cli.columns import Classified, Columns, Regressed, Scored
 from confide.cli.evaluated import evaluated
 from confide.cli.output import check_output, emit, say
 from confide.cli.progress import progress_bar
@@ -15,8 +15,6 @@ from confide.evaluation import MOST_EXAMPLES, Evaluation, LevelEvaluation
 from confide.files import write_text
 from confide.multiple import GroupCalibration, SidesCalibration
 from confide.release import Release, load_release, parts_of
-from confide.scores.kinds import score_kind
-from confide.tables import choose
 from confide.tables.evaluate import GroupColumn, of_intervals, of_scores, of_sets
 from confide.tables.parts import Label, Number
 from confide.tables.scan import Progress
@@ -74,10 +72,9 @@ def evaluate(
 
     TABLE is a Parquet, CSV, Arrow or Feather file of records that were not
     used for calibration. The calibration may also be a release of several
-    thresholds: of each level, group or side coverage is measured. For
-    quantiles, --prediction names two columns, LOWER,UPPER. The numbers are
-    computed from the file without noise: they are not private. Share them only
-    if you may speak of these records.
+    thresholds: of each level, group or side coverage is measured. The numbers
+    are computed from the file without noise: they are not private. Share them
+    only if you may speak of these records.
 
     Example:
 
@@ -91,9 +88,9 @@ def evaluate(
     if out is not None:
         check_output(out, force=force)
     released = load_release(calibration)
-    quantiles = _check(columns, released, calibration, group_column)
+    _check(columns, released, calibration, group_column)
     with open_table(file) as source, progress_bar("evaluating", source.row_count) as progress:
-        found = _evaluate(source, columns, quantiles, released, group_column, progress, examples)
+        found = _evaluate(source, columns, released, group_column, progress, examples)
     if out is not None:
         write_text(out, found.to_json(), overwrite=force)
     if as_json:
@@ -105,31 +102,23 @@ def evaluate(
     say("These numbers come straight from the file: they are not private.")
 
 
-def _check(columns: Columns, released: Release, path: Path, group_column: str | None) -> bool:
-    """Refuse options that do not fit the release; whether it needs two quantiles for every record."""
-    parts = parts_of(released).values()
-    families = {score_kind(part.score).family for part in parts}
-    quantiles = columns.task == "regression" and families <= {"cqr", "cqr_low", "cqr_high"}
-    if quantiles and len(split(columns.prediction or "")) != 2:
-        raise click.UsageError("--prediction needs two columns, LOWER,UPPER: the calibration was made for quantiles")
+def _check(columns: Columns, released: Release, path: Path, group_column: str | None) -> None:
+    """Refuse options that do not fit the release."""
     if columns.task == "score" and isinstance(released, SidesCalibration):
         raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
-    if not quantiles:
-        for part in parts:
-            columns.check_fits(part, path)
+    for part in parts_of(released).values():
+        columns.check_fits(part, path)
     own = isinstance(released, GroupCalibration) and (released.by == "group" or columns.task == "score")
     if own and group_column is None and columns.task is not None:
         what = "true class" if isinstance(released, GroupCalibration) and released.by == "class" else "group"
         raise click.UsageError(f"--by is missing, the column of each record's {what}")
     if group_column is not None and not own:
         raise click.UsageError("--by belongs to calibrations with one threshold per group")
-    return quantiles
 
 
 def _evaluate(
     source: Table,
     columns: Columns,
-    quantiles: bool,
     released: Release,
     group_column: str | None,
     progress: Progress,
@@ -139,15 +128,11 @@ def _evaluate(
     if group_column is not None:
         assert isinstance(released, GroupCalibration)
         groups = GroupColumn.of(source, group_column, released)
-    if quantiles:
-        lower, upper = (choose.number(source, name) for name in split(columns.prediction or ""))
-        truth = choose.number(source, columns.target or "")
-        return of_intervals((lower, upper), truth, released, progress, groups=groups)
     match columns.open(source):
         case Scored(column):
             return of_scores(column, released, progress, groups=groups)
         case Classified(probabilities, Label() as label):
             return of_sets(probabilities, label, released, progress, groups=groups, examples=examples)
-        case Regressed(prediction, Number() as target):
-            return of_intervals((prediction,), target, released, progress, groups=groups)
+        case Regressed(predictions, Number() as target):
+            return of_intervals(predictions, target, released, progress, groups=groups)
     raise AssertionError  # check_truth has refused the rest

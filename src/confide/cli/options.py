@@ -91,7 +91,11 @@ Classes: TypeAlias = Annotated[
 ]
 Prediction: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", rich_help_panel=_COLUMNS, help="Predicted numbers, for regression."),
+    typer.Option(
+        metavar="COLUMN[,COLUMN]",
+        rich_help_panel=_COLUMNS,
+        help="Predicted numbers, for regression; or LOWER,UPPER, the columns of two predicted quantiles, for CQR.",
+    ),
 ]
 Target: TypeAlias = Annotated[
     str | None, typer.Option(metavar="COLUMN", rich_help_panel=_COLUMNS, help="True numbers, for regression.")
@@ -110,7 +114,8 @@ Score: TypeAlias = Annotated[
         metavar="NAME",
         rich_help_panel=_COLUMNS,
         help="With --probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin or "
-        "top_k; aps_randomised etc. With --score-column: the name of that score. It is recorded in the calibration.",
+        "top_k; aps_randomised etc. With --prediction LOWER,UPPER: cqr (default), cqr_low or cqr_high. With "
+        "--score-column: the name of that score. It is recorded in the calibration.",
     ),
 ]
 Alpha: TypeAlias = Annotated[

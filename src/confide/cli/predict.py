@@ -10,7 +10,7 @@ from confide.calibration import Calibration
 from confide.cli import groups as g
 from confide.cli import options as o
 from confide.cli.columns import Classified, Columns, Regressed, split
-from confide.cli.engine import probabilities_of
+from confide.cli.engine import pair_or_one, probabilities_of
 from confide.cli.output import check_output, emit, number, say
 from confide.cli.progress import progress_bar
 from confide.engines.columns import existing, existing_column
@@ -154,7 +154,7 @@ def _by_file(
         if isinstance(opened, Classified):
             return write_sets(opened.probabilities, released, output, progress, group)
         assert isinstance(opened, Regressed)
-        return write_intervals(opened.prediction, released, output, progress, group)
+        return write_intervals(opened.predictions, released, output, progress, group)
 
 
 def _by_engine(
@@ -175,7 +175,7 @@ def _by_engine(
             predicted, added = with_sets(opened, read, released, names, group=by), SET_COLUMNS
             left_out: tuple[str, ...] = (read,) if isinstance(read, str) else read
         elif columns.prediction is not None:
-            predicted, added = with_intervals(opened, columns.prediction, released, group=by), INTERVAL_COLUMNS
+            predicted, added = with_intervals(opened, pair_or_one(columns), released, group=by), INTERVAL_COLUMNS
             left_out = ()
         else:
             raise InputError(f"say which columns to read, by {columns.ways}; {existing(opened)}")

@@ -14,7 +14,7 @@ from confide.evaluation.sets import SetTally
 from confide.multiple import GroupCalibration
 from confide.release import Release
 from confide.tables.choose import label as label_column
-from confide.tables.parts import Label, Number, Part, Probabilities
+from confide.tables.parts import Label, Number, Part, Probabilities, one_or_pairs
 from confide.tables.scan import Progress, scan, silent
 from confide.tables.source import Table
 
@@ -73,7 +73,7 @@ def of_intervals(
     """Evaluate prediction intervals, from predictions or from lower and upper quantiles."""
     tally = IntervalTally(release)
     for (*f, y), where in _batches(target.table, [*predictions, target], groups, progress):
-        tally.add(f[0] if len(f) == 1 else np.column_stack(f), y, where)
+        tally.add(one_or_pairs(f), y, where)
     return tally.evaluation()
 
 

@@ -13,8 +13,8 @@ from confide.engines.streamed import Counters
 from confide.histogram import ScoreHistogram
 from confide.scores.classification import class_score
 from confide.scores.kinds import score_kind
-from confide.scores.regression import absolute_residual_score
-from confide.tables.parts import Label, Number, Part, Probabilities
+from confide.scores.regression import interval_score
+from confide.tables.parts import Label, Number, Part, Probabilities, one_or_pairs
 from confide.tables.scan import Progress, scan, silent
 from confide.tables.source import Table
 
@@ -42,13 +42,13 @@ def of_probabilities(probabilities: Probabilities, label: Label, name: str = "la
     )
 
 
-def of_predictions(prediction: Number, target: Number) -> Scores:
-    """Absolute residuals."""
+def of_predictions(predictions: Sequence[Number], target: Number, name: str = "absolute_residual") -> Scores:
+    """Absolute residuals of one column, or CQR scores of lower and upper quantiles."""
     return Scores(
-        prediction.table,
-        [prediction, target],
-        "absolute_residual",
-        lambda arrays: absolute_residual_score(arrays[0], arrays[1]),
+        target.table,
+        [*predictions, target],
+        name,
+        lambda arrays: interval_score(one_or_pairs(arrays[: len(predictions)]), arrays[len(predictions)], name),
     )
 
 

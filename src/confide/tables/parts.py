@@ -76,6 +76,11 @@ class Number:
         return None
 
 
+def one_or_pairs(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Predictions of shape (n,), or pairs of quantiles of shape (n, 2)."""
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+
 @dataclass(frozen=True)
 class Probabilities:
     """The probabilities of K classes, from K columns or from one list column.

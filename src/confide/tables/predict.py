@@ -15,7 +15,7 @@ from confide.multiple import GroupCalibration
 from confide.scores.kinds import score_kind
 from confide.sets import predict_interval, predict_set
 from confide.tables.formats import Format, file_format
-from confide.tables.parts import Label, Number, Part, Probabilities
+from confide.tables.parts import Label, Number, Part, Probabilities, one_or_pairs
 from confide.tables.scan import Progress, scan, silent
 from confide.tables.set_columns import INTERVAL_COLUMNS, SET_COLUMNS, interval_columns, set_columns
 from confide.tables.sinks import open_sink
@@ -70,29 +70,34 @@ def write_sets(
 
     table = probabilities.table
     kept = _kept(table, output, probabilities.columns, SET_COLUMNS)
-    rows = _write(table, _both(probabilities, group), columns, kept, SET_COLUMNS, output, progress)
+    rows = _write(table, _with([probabilities], group), columns, kept, SET_COLUMNS, output, progress)
     return {"rows": rows, "mean_set_size": members / rows}
 
 
 def write_intervals(
-    prediction: Number,
+    predictions: Sequence[Number],
     calibration: Calibration | GroupCalibration,
     output: Output,
     progress: Progress = silent,
     group: Label | None = None,
 ) -> dict[str, float]:
-    """Write the kept columns with `lower` and `upper`; returns the number of rows."""
+    """Write the kept columns with `lower` and `upper`; returns the number of rows.
 
-    def columns(f: NDArray[Any], *place: NDArray[Any]) -> list[Any]:
-        return interval_columns(*predict_interval(f, calibration, groups=_named(group, place)))
+    Predictions are one column, or lower and upper quantiles.
+    """
+    many = len(predictions)
 
-    table = prediction.table
+    def columns(*arrays: NDArray[Any]) -> list[Any]:
+        f = one_or_pairs(arrays[:many])
+        return interval_columns(*predict_interval(f, calibration, groups=_named(group, arrays[many:])))
+
+    table = predictions[0].table
     kept = _kept(table, output, (), INTERVAL_COLUMNS)
-    return {"rows": _write(table, _both(prediction, group), columns, kept, INTERVAL_COLUMNS, output, progress)}
+    return {"rows": _write(table, _with(predictions, group), columns, kept, INTERVAL_COLUMNS, output, progress)}
 
 
-def _both(part: Part, group: Label | None) -> list[Part]:
-    return [part] if group is None else [part, group]
+def _with(parts: Sequence[Part], group: Label | None) -> list[Part]:
+    return [*parts] if group is None else [*parts, group]
 
 
 def _named(group: Label | None, place: tuple[NDArray[Any], ...]) -> NDArray[Any] | None:
