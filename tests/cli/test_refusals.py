@@ -186,13 +186,10 @@ def test_a_calibration_for_another_score(confide_run, records, released):
     assert "was made for the score 'lac', and --prediction gives the score 'absolute_residual'" in ran.error
     assert ran.error.endswith("name the columns with --probabilities")
     assert ran.code == REFUSED
-    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0).save("unnamed.json")
-    ran = confide_run("predict", records, "--calibration", "unnamed.json", "--prediction", "id,id", "--out", "s.csv")
-    assert (
-        ran.error
-        == "calibration 'unnamed.json' does not name its score, which --prediction LOWER,UPPER needs to be cqr"
-    )
-    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0, score="mine").save("other.json")
+    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0).save("other.json")
+    ran = confide_run("predict", records, "--calibration", "other.json", "--prediction", "id,id", "--out", "s.csv")
+    assert ran.error.endswith("does not name its score, which --prediction LOWER,UPPER needs to be cqr")
+    confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0, score="mine").save("other.json", overwrite=True)
     for command in (("predict", records, "--out", "s.parquet"), ("evaluate", records, "--label", "label")):
         ran = confide_run(*command, "--calibration", "other.json", "--probabilities", "p_*")
         assert "was made for the score 'mine'" in ran.error
