@@ -119,7 +119,8 @@ class Columns:
     @property
     def predictions(self) -> tuple[str, ...]:
         """The column of predicted numbers, or those of the lower and the upper quantile."""
-        names = tuple(split(self.prediction or ""))
+        text = self.prediction or ""
+        names = tuple(split(text)) if "," in text else (text,)
         if len(names) > 2:
             raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
         return names
