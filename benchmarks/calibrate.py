@@ -50,6 +50,7 @@ def families() -> dict[str, tuple[confide.Candidates, str, float]]:
     own = np.sort(np.random.default_rng(1).random(1000))
     return {
         "unit uniform": (confide.Candidates.unit(1000), "uniform", UNIFORM_LIMIT),
+        "unit, in order": (confide.Candidates.unit(1000), "uniform, in order", OTHER_LIMIT),
         "unit logit": (confide.Candidates.unit(1000, "logit"), "uniform", OTHER_LIMIT),
         "geometric": (confide.Candidates.geometric(), "exponential", OTHER_LIMIT),
         "sinh": (confide.Candidates.sinh(), "normal", OTHER_LIMIT),
@@ -61,7 +62,9 @@ def families() -> dict[str, tuple[confide.Candidates, str, float]]:
 def draw(law: str, n: int, dtype: type) -> NDArray[np.floating]:
     """Scores of a law."""
     rng = np.random.default_rng(0)
-    scores = {"uniform": rng.random, "exponential": rng.standard_exponential, "normal": rng.standard_normal}[law](n)
+    laws = {"uniform": rng.random, "exponential": rng.standard_exponential, "normal": rng.standard_normal}
+    name, *ordered = law.split(", ")
+    scores = np.sort(laws[name](n)) if ordered else laws[name](n)
     converted: NDArray[np.floating] = scores.astype(dtype)
     return converted
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW = np.uint64(4)
-"""Edges that are compared one after the other."""
+"""Edges that are compared one after the other; the rest of a cell is halved."""
 
 
 def count(
@@ -30,7 +30,7 @@ def count(
     many are not above all of them; see `confide.cells`. As many scores as `cells` has room for are looked at together.
     Where one of them is not valid none of them counts, and counting ends.
 
-    Returns how many scores were counted, and how many of these were far: in a cell with many edges.
+    Returns how many scores were counted, and how many of these were far from the first edge of their cell.
     """
     far = 0
     last = np.float64(len(starts) - 2)
@@ -47,17 +47,18 @@ def count(
         for i in range(len(some)):
             score = np.float64(some[i])
             cell = np.uint64(cells[i])
-            j, end = np.uint64(starts[cell]), np.uint64(starts[cell + np.uint64(1)])
-            if end > j + FEW:
-                far += 1
-                while end > j + FEW:
-                    middle = (j + end) // np.uint64(2)
-                    if score > edges[middle]:
-                        j = middle + np.uint64(1)
-                    else:
-                        end = middle
+            j = begin = np.uint64(starts[cell])
             while score > edges[j]:
                 j += np.uint64(1)
+                if j > begin + FEW:
+                    far += 1
+                    end = np.uint64(starts[cell + np.uint64(1)])
+                    while j < end:
+                        middle = (j + end) // np.uint64(2)
+                        if score > edges[middle]:
+                            j = middle + np.uint64(1)
+                        else:
+                            end = middle
             counts[j] += 1
     return len(scores), far
 
