@@ -108,20 +108,17 @@ class CompiledCells:
     """
 
     def __init__(self, edges: NDArray[np.float64], low: float, scale: float) -> None:
+        self._low, self._scale = low, scale
         self._count = machine_code(loops.count)
         self._edges = np.append(edges, np.inf)
+        steps = np.diff(self._cells_of(edges), prepend=-1, append=_COMPILED_CELLS)
+        self._starts = np.repeat(np.arange(len(self._edges), dtype=np.int32), steps)
         self._clear()
-        self._lay(low, scale)
 
     def _clear(self) -> None:
         self._laid_at = 0
         self._room = np.empty(_TOGETHER, dtype=np.int32)
         self.counts = np.zeros(len(self._edges), dtype=np.int64)
-
-    def _lay(self, low: float, scale: float) -> None:
-        self._low, self._scale = low, scale
-        steps = np.diff(self._cells_of(self._edges[:-1]), prepend=-1, append=_COMPILED_CELLS)
-        self._starts = np.repeat(np.arange(len(self._edges), dtype=np.int32), steps)
 
     def sibling(self) -> "CompiledCells":
         """The same cells, empty, for another thread."""
@@ -147,7 +144,7 @@ class CompiledCells:
             self._laid_at = total
             better = self.suiting(in_order(scores[:counted]), self._edges[:-1])
             if better is not None:
-                self._lay(better._low, better._scale)
+                self._low, self._scale, self._starts = better._low, better._scale, better._starts
         return int(counted)
 
     def _cells_of(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
