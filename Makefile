@@ -58,7 +58,7 @@ peers: .venv-peers/.ready  ## the other conformal libraries, in an environment o
 	touch $@
 
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
-	$(BIN)/python -m tests.report.screenshots
+	$(BIN)/python -m tests.reports.screenshots
 
 extras: $(VENV)/.extras  ## every optional package: PyTorch, Flower, matplotlib, ...
 

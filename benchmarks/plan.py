@@ -4,8 +4,8 @@ import time
 
 import confide
 from confide.guarantee import certificate, conditional, statement
-from confide.planning import mechanism_for
-from confide.slope_choice import best_slopes
+from confide.planning.plan import mechanism_for
+from confide.planning.slope_choice import best_slopes
 
 CACHES = (certificate.sharp_loss, conditional.line_holds, statement.certify, best_slopes, mechanism_for)
 

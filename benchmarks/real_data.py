@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 import confide
-from confide.mechanisms.selector import selection_law
+from confide.selection.selector import selection_law
 from tests.exact_tests import coverage_p_value
-from tests.test_pitfalls import DETERMINISTIC, RANDOMISED
+from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 from tests.test_real_data import IMAGES, TABLES, image_table, intervals_of, sets_of
 
 

@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from confide.engines import Classified, Scored, score_histogram
-from confide.engines.spark import open_session, spark_table
-from tests.engines.spark_cluster import standalone_cluster
+from confide.tables import Classified, Scored, score_histogram
+from confide.tables.spark import open_session, spark_table
+from tests.tables.spark_cluster import standalone_cluster
 
 CLASSES, FILES, REPEATS = 10, 40, 3
 _EVENTS = """

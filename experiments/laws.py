@@ -14,9 +14,9 @@ from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
-from confide.mechanisms.selector import Selector, selection_law
 from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
+from confide.selection.selector import Selector, selection_law
 
 NOISY = (NoisyHistogram, LaplaceHistogram)
 _NEGLIGIBLE = 1e-16

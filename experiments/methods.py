@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 import confide
-from confide.mechanism_choice import chosen_mechanism
 from confide.mechanisms import pps, pps_laplace
-from confide.request import check_request
+from confide.planning.mechanism_choice import chosen_mechanism
+from confide.planning.request import check_request
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ import numpy as np
 import confide
 from confide.errors import ConfideError
 from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, read_evaluation
+from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.report import SiloReport
-from confide.metrics import coverage_from_counts
-from confide.release import Release, parts_of, read_release
-from confide.report.measured import charts, measured
-from confide.report.promise import headline
-from confide.report.reading import example
-from confide.report.silos import report_row
+from confide.releases.reading import Release, parts_of, read_release
+from confide.reports.measured import charts, measured
+from confide.reports.promise import headline
+from confide.reports.reading import example
+from confide.reports.silos import report_row
 from fuzz.source import Source, change, one_line
 
 

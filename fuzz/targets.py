@@ -33,7 +33,7 @@ from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
 from confide.ledger.state import replay
 from confide.ledger.store import Store
-from confide.rationals import exact_level
+from confide.support.rationals import exact_level
 from fuzz.release_targets import (
     evaluated,
     evaluation_fields,

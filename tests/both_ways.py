@@ -2,7 +2,7 @@
 
 import pytest
 
-import confide.compiled
+import confide.arrays.compiled
 
 
 @pytest.fixture(scope="module", autouse=True, params=["numpy", "numba"])
@@ -10,7 +10,7 @@ def both_ways(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "numba":
             pytest.importorskip("numba", reason="the extra `speed` is not installed")
-            patch.setattr(confide.compiled, "_WORTH_LOADING", 0)
+            patch.setattr(confide.arrays.compiled, "_WORTH_LOADING", 0)
         else:
-            patch.setattr(confide.compiled, "_loads", lambda: False)
+            patch.setattr(confide.arrays.compiled, "_loads", lambda: False)
         yield request.param

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.mechanisms.selector import selection_law
+from confide.selection.selector import selection_law
 from tests.data import shared_data
 
 

@@ -8,7 +8,7 @@ import pytest
 import confide
 from tests.data import shared_data
 from tests.exact_tests import assert_covers, assert_threshold_below
-from tests.test_pitfalls import DETERMINISTIC, RANDOMISED, quantile
+from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED, quantile
 
 IMAGES = ["cifar100_resnet14.npz", "bloodmnist_resnet14.npz", "dermamnist_resnet14.npz"]
 TABLES = {"CASP.csv": "RMSD", "bike_train.csv": "count", "Concrete_Data.csv": None}

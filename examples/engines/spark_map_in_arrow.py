@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import confide
-from confide.engines.batches import COUNT_SCHEMA, count_batches, merge_counts
+from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts
 
 
 def histogram(session: SparkSession, records: str) -> confide.ScoreHistogram:

@@ -16,10 +16,17 @@ Examples
 
 from typing import TYPE_CHECKING, Any
 
-from confide.calibrate import calibrate, calibrate_histogram
-from confide.calibrate_several import calibrate_groups, calibrate_levels, calibrate_sides
-from confide.calibration import Calibration
+from confide.calibration.calibrate import calibrate, calibrate_histogram
+from confide.calibration.risk import (
+    RiskCalibration,
+    calibrate_false_negatives,
+    calibrate_losses,
+    false_negative_rate,
+    predict_labels,
+)
+from confide.calibration.several import calibrate_groups, calibrate_levels, calibrate_sides
 from confide.candidates import Candidates
+from confide.counting.histogram import ScoreHistogram
 from confide.errors import (
     BudgetError,
     ConfideError,
@@ -29,19 +36,19 @@ from confide.errors import (
     InputTypeError,
     LedgerError,
 )
-from confide.guarantee.statement import Guarantee
-from confide.histogram import ScoreHistogram
-from confide.metrics import CoverageEstimate, CoverageTable, class_coverage, coverage, group_coverage, size_coverage
-from confide.multiple import GroupCalibration, LevelCalibration, SidesCalibration
-from confide.planning import Plan, plan
-from confide.privacy import PrivacyStatement
-from confide.risk import (
-    RiskCalibration,
-    calibrate_false_negatives,
-    calibrate_losses,
-    false_negative_rate,
-    predict_labels,
+from confide.evaluation.metrics import (
+    CoverageEstimate,
+    CoverageTable,
+    class_coverage,
+    coverage,
+    group_coverage,
+    size_coverage,
 )
+from confide.guarantee.statement import Guarantee
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.planning.plan import Plan, plan
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores import (
     absolute_residual_score,
     all_scores,
@@ -59,7 +66,7 @@ from confide.scores import (
     top_k_score,
     tune_raps,
 )
-from confide.sets import PredictionSets, predict_interval, predict_set
+from confide.sets.predict import PredictionSets, predict_interval, predict_set
 
 if TYPE_CHECKING:
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor

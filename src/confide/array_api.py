@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from confide.calibration import Calibration
 from confide.errors import InputError, InputTypeError
-from confide.extras import needs_extra
+from confide.releases.calibration import Calibration
 from confide.scores.classification import smallest_probability
 from confide.scores.kinds import ScoreKind, score_kind
 from confide.scores.ranked import magic
+from confide.support.extras import needs_extra
 
 _ELEMENTS = 2**22
 

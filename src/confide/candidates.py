@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector
-from confide.checks import one_of, positive_integer, positive_number
+from confide.arrays.checked import as_vector
 from confide.errors import InputError
+from confide.support.checks import one_of, positive_integer, positive_number
 
 MOST_CANDIDATES = 2**20
 BUILDERS = ("unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
 from confide.array_api import predict_mask, true_scores
-from confide.calibrate import calibrate_histogram
-from confide.calibration import Calibration
+from confide.calibration.calibrate import calibrate_histogram
 from confide.candidates import Candidates
+from confide.counting.histogram import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.extras import needs_extra
-from confide.histogram import ScoreHistogram
-from confide.rationals import Level
+from confide.releases.calibration import Calibration
 from confide.scores.kinds import score_kind
-from confide.sets import PredictionSets
+from confide.sets.predict import PredictionSets
+from confide.support.extras import needs_extra
+from confide.support.rationals import Level
 
 with needs_extra("confide.torch", "torch"):
     import torch

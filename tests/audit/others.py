@@ -3,7 +3,7 @@
 import numpy as np
 
 from confide.audit.laws import exact_law
-from confide.mechanisms.selector import select
+from confide.selection.selector import select
 
 EDGES = np.array([0.2, 0.5, 0.8])
 THRESHOLDS = [0.2, 0.5, 0.8, float("inf")]
@@ -95,7 +95,7 @@ def opendp_quantile(scores):
     """OpenDP's private quantile at the level that is asked for, as it is used off the shelf."""
     import opendp.prelude as dp
 
-    from confide.mechanisms.selector import with_contrib
+    from confide.selection.selector import with_contrib
 
     grid = np.round(np.linspace(0.0, 1.0, 101), 6)
     measurement = with_contrib(

@@ -9,7 +9,7 @@ import pytest
 from confide.audit.timing import measure
 from confide.errors import ConfideError
 from confide.mechanisms.slopes import slopes_for
-from confide.padding import padded
+from confide.selection.padding import padded
 
 
 def cases(m=2000, n=100_000):

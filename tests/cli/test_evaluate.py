@@ -5,7 +5,7 @@ import pytest
 
 import confide
 from confide.evaluation import Evaluation, LevelEvaluation, of_intervals, of_scores, of_sets
-from confide.report import grid
+from confide.reports import grid
 from tests.files import NAMES, classified, write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
@@ -145,7 +145,7 @@ def test_losses_by_critical_thresholds(confide_run, folder):
     p = rng.random((4000, 6))
     truth = rng.random(p.shape) < p
     released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0, u=rng)
-    scores = confide.risk.false_negative_thresholds(p, truth, u=rng)
+    scores = confide.calibration.risk.false_negative_thresholds(p, truth, u=rng)
     path = write(folder / "records.parquet", {"s": scores, "p_a": p[:, 0], "p_b": p[:, 1], "y": truth[:, 0] + 0})
     out = kept(confide_run, released, path, "--score-column", "s")
     found = Evaluation.load("ev.json")

@@ -9,9 +9,9 @@ import pytest
 import confide
 from confide.evaluation import Evaluation
 from confide.federated.report import SiloReport, coverage_in_silo
-from confide.report import grid
+from confide.reports import grid
 from tests.files import write
-from tests.report.pages import federation
+from tests.reports.pages import federation
 
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
 

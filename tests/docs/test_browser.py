@@ -3,7 +3,7 @@
 import pytest
 
 from tests.docs.blocks import ROOT
-from tests.report.browser import chromium, needs_chromium
+from tests.reports.browser import chromium, needs_chromium
 
 SITE = ROOT / "docs" / "_build" / "html"
 PAGES = ("index", "tutorial", "howto/groups", "theory", "reference/engines", "migrating", "benchmarks", "federated")

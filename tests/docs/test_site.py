@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import confide
-import confide.engines
+import confide.tables
 from tests.docs.blocks import ROOT
 
 pytest.importorskip("sphinx", reason="needs the documentation's tools: make docs")
@@ -60,7 +60,11 @@ def test_every_test_named_in_a_document_exists():
 
 
 def test_names_that_do_not_exist_are_refused():
-    for name in ("test_nothing_of_this_name", "tests/test_nothing.py", "tests/test_privacy_exact.py::test_nothing"):
+    for name in (
+        "test_nothing_of_this_name",
+        "tests/test_nothing.py",
+        "tests/mechanisms/test_privacy_exact.py::test_nothing",
+    ):
         with pytest.raises(LookupError):
             source_pages.target(name, [])
     assert source_pages.target("alpha", []) is None
@@ -70,7 +74,7 @@ def test_every_public_name_is_in_the_reference():
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
     listed = set(re.findall(r"auto\w+:: confide\.([\w.]+)$", pages, flags=re.MULTILINE))
     assert set(confide.__all__) <= listed
-    assert {f"engines.{name}" for name in confide.engines.__all__} <= listed
+    assert {f"engines.{name}" for name in confide.tables.__all__} <= listed
 
 
 def test_site_check_finds_what_is_wrong(tmp_path):

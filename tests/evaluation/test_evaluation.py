@@ -18,7 +18,7 @@ from confide.evaluation import (
     of_sets,
     read_evaluation,
 )
-from tests.report.pages import CLASSES, invented, several
+from tests.reports.pages import CLASSES, invented, several
 
 CLASSES_BY_NUMBER = (0, 1, 2, 3)
 KINDS = ("levels", "groups", "classes", "sides", "lengths")
@@ -161,9 +161,11 @@ def test_risk_by_critical_thresholds():
     p = rng.random((4000, 6))
     truth = rng.random(p.shape) < p
     released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0, u=rng)
-    scores = confide.risk.false_negative_thresholds(p, truth, u=rng)
+    scores = confide.calibration.risk.false_negative_thresholds(p, truth, u=rng)
     found = of_scores(released, scores)
-    loss = confide.risk.false_negative_rate(confide.risk.predict_labels(p, released), truth).mean()
+    loss = confide.calibration.risk.false_negative_rate(
+        confide.calibration.risk.predict_labels(p, released), truth
+    ).mean()
     wide = confide.coverage(scores <= released.threshold, 1 - 1e-6)  # another draw of u, at a level for tests
     assert wide.value == found.coverage.value
     assert 1 - wide.high <= loss <= 1 - wide.low

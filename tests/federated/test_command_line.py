@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.calibration import Calibration
 from confide.cli import main
+from confide.releases.calibration import Calibration
 
 
 def run(*arguments):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.cli import main
 from confide.federated.report import coverage_in_silo, own_calibration, shrunk_threshold
+from confide.releases.calibration import Calibration
 from experiments.federated.heart import NAMES, split
 from tests.data import shared_data
 from tests.federated.helpers import Federation

@@ -11,7 +11,7 @@ from scipy import stats
 from confide.errors import InputError, InputTypeError
 from confide.ledger import Cost, Group, compose
 from confide.ledger.composition import epsilon_of_zcdp, worst
-from confide.privacy import PrivacyStatement
+from confide.mechanisms.privacy import PrivacyStatement
 from tests.exact import law
 
 ADD = "add_remove"

@@ -17,11 +17,11 @@ from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_f
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
 from confide.mechanisms.pps import PrivatePredictionSets, pps_for
 from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
-from confide.mechanisms.selector import SELECTORS, Selector
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors
 from confide.mechanisms.slopes import Slopes
-from confide.planning import make_plan
-from confide.privacy import NEIGHBORS, Neighbors
-from confide.request import Request, check_request
+from confide.planning.plan import make_plan
+from confide.planning.request import Request, check_request
+from confide.selection.selector import SELECTORS, Selector
 
 EDGES = (0.25, 0.5, 0.75)
 ATOMS = (0.2, 0.4, 0.6, 0.8)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from confide.audit.subject import Claims, Scores, Subject
-from confide.checks import one_of, privacy_loss
 from confide.errors import InputError, InputTypeError
-from confide.privacy import NEIGHBORS, Neighbors
-from confide.rationals import Level, exact_level
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors
+from confide.support.checks import one_of, privacy_loss
+from confide.support.rationals import Level, exact_level
 
 ATOMS = (0.05, 0.35, 0.65, 0.95)
 

@@ -18,7 +18,7 @@ import numpy as np
 from confide.audit.builtin import small_request, threshold
 from confide.audit.subject import Scores
 from confide.candidates import Candidates
-from confide.planning import mechanism_for
+from confide.planning.plan import mechanism_for
 
 Release = Callable[[Scores], float]
 

@@ -1,4 +1,4 @@
-"""How much the running time of the sampler tells about the data; `confide.padding` hides it.
+"""How much the running time of the sampler tells about the data; `confide.selection.padding` hides it.
 
 Permute-and-flip rejects candidates until one is accepted: counts that leave one good candidate take longer than counts
 that leave many. Whoever can time a release learns something that the privacy guarantee does not cover.

@@ -9,8 +9,8 @@ import typer
 from confide.cli import options as o
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.output import check_output, say
-from confide.files import write_text
-from confide.privacy import NEIGHBORS
+from confide.mechanisms.privacy import NEIGHBORS
+from confide.support.files import write_text
 
 
 def audit(

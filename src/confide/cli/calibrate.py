@@ -5,7 +5,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from confide.calibration import Calibration
 from confide.cli import budget as b
 from confide.cli import groups as g
 from confide.cli import options as o
@@ -14,13 +13,14 @@ from confide.cli.columns import Columns
 from confide.cli.counting import Asked, from_engine, from_file
 from confide.cli.engine import people_of
 from confide.cli.output import check_output, emit, say, warn
-from confide.engines.connect import names_an_engine
 from confide.errors import CoverageWarning, InputError
-from confide.files import new_file
-from confide.multiple import GroupCalibration
-from confide.planning import Plan, make_plan
-from confide.request import check_request
+from confide.planning.plan import Plan, make_plan
+from confide.planning.request import check_request
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration
 from confide.scores.kinds import score_kind
+from confide.support.files import new_file
+from confide.tables.connect import names_an_engine
 
 
 def calibrate(

@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 
 import click
 
-from confide.calibration import Calibration
 from confide.errors import InputError
-from confide.multiple import GroupCalibration
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration
 from confide.scores.kinds import FAMILIES, score_kind
 from confide.tables import choose
 from confide.tables.parts import Label, Number, Probabilities

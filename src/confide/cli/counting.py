@@ -4,24 +4,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.calibrate import calibrate_histogram
-from confide.calibration import Calibration
+from confide.calibration.calibrate import calibrate_histogram
+from confide.calibration.offers import check_number, group_offer, make_offer
 from confide.candidates import Candidates
 from confide.cli.columns import Classified, Columns, Regressed, Scored
 from confide.cli.engine import classified_of, source_of
 from confide.cli.groups import Grouping, as_values, class_keys
 from confide.cli.progress import progress_bar
-from confide.engines.calibrate import calibrate_table, calibrate_table_groups
-from confide.engines.columns import existing_column
-from confide.engines.connect import open_source
-from confide.engines.people import People
-from confide.engines.progress import expected_rows
-from confide.engines.scores import Source
-from confide.multiple import GroupCalibration
-from confide.offers import check_number, group_offer, make_offer
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration
 from confide.tables import choose, histogram
+from confide.tables.calibrate import calibrate_table, calibrate_table_groups
+from confide.tables.connect import open_source
+from confide.tables.expressions import existing_column
 from confide.tables.parts import Label, Number
+from confide.tables.people import People
+from confide.tables.progress import expected_rows
 from confide.tables.source import Table, open_table
+from confide.tables.what import Source
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 from confide.cli.columns import Columns
-from confide.engines.columns import existing, existing_column
-from confide.engines.failures import fixed_words
-from confide.engines.people import People
-from confide.engines.scores import Classified, Regressed, Scored, Source
 from confide.errors import InputError
+from confide.tables.engine_failures import fixed_words
+from confide.tables.expressions import existing, existing_column
+from confide.tables.people import People
+from confide.tables.what import Classified, Regressed, Scored, Source
 
 
 def source_of(table: Any, columns: Columns) -> Source:

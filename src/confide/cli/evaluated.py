@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from confide.calibration import Calibration
+from confide.calibration.risk import RiskCalibration
 from confide.cli.output import number, table
 from confide.evaluation import Evaluation, LevelEvaluation, Part
-from confide.multiple import GroupCalibration, LevelCalibration
-from confide.release import Release, parts_of
-from confide.risk import RiskCalibration
+from confide.releases.calibration import Calibration
+from confide.releases.reading import Release, parts_of
+from confide.releases.several import GroupCalibration, LevelCalibration
 
 _SHOWN = {
     "mean_size": "classes per set, on average",

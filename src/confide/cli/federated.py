@@ -8,7 +8,6 @@ import click
 import typer
 
 from confide.candidates import Candidates
-from confide.checks import privacy_loss
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.cli.columns import Columns
@@ -18,7 +17,8 @@ from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.federated.methods import METHODS, Method
 from confide.federated.silo_state import RECORDS
-from confide.files import read_text, write_text
+from confide.support.checks import privacy_loss
+from confide.support.files import read_text, write_text
 from confide.tables import histogram
 from confide.tables.source import open_table
 
@@ -282,7 +282,7 @@ def report(
     from confide.federated.calibration import FederatedCalibration
     from confide.federated.report import coverage_in_silo
     from confide.federated.silo_state import SiloState
-    from confide.release import load_release
+    from confide.releases.reading import load_release
 
     columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
     columns.check_truth()

@@ -7,10 +7,10 @@ from typing import Annotated, Literal, TypeAlias
 import click
 import typer
 
-from confide.calibration import Calibration
 from confide.cli.columns import Columns, split
 from confide.errors import InputError
-from confide.multiple import GroupCalibration
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration
 
 _GROUPS = "Groups"
 

@@ -7,8 +7,8 @@ import click
 import typer
 
 from confide.mechanisms.interface import MECHANISMS
-from confide.mechanisms.selector import SELECTORS
-from confide.privacy import NEIGHBORS
+from confide.mechanisms.privacy import NEIGHBORS
+from confide.selection.selector import SELECTORS
 
 _COLUMNS, _PROMISE, _PRIVACY, _OUTPUT = "Columns", "Coverage promise", "Privacy", "Output"
 

@@ -9,11 +9,11 @@ import typer
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.cli.output import check_output, emit, say, table
-from confide.files import write_text
 from confide.guarantee.statement import Guarantee
-from confide.planning import Plan
-from confide.planning import plan as make_plan
-from confide.privacy import PrivacyStatement
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.planning.plan import Plan
+from confide.planning.plan import plan as make_plan
+from confide.support.files import write_text
 
 Records = Annotated[
     int,
@@ -82,7 +82,7 @@ def plan(
         selector=selector,  # type: ignore[arg-type]  # checked by plan
     )
     if out is not None:
-        from confide.report.plan_page import plan_page
+        from confide.reports.plan_page import plan_page
 
         write_text(out, plan_page(made), overwrite=force)
     promise, privacy = made.guarantee, made.privacy

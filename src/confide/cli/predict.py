@@ -6,27 +6,27 @@ from typing import Annotated
 import click
 import typer
 
-from confide.calibration import Calibration
 from confide.cli import groups as g
 from confide.cli import options as o
 from confide.cli.columns import Classified, Columns, Regressed, split
 from confide.cli.engine import pair_or_one, probabilities_of
 from confide.cli.output import check_output, emit, number, say
 from confide.cli.progress import progress_bar
-from confide.engines.columns import existing, existing_column
-from confide.engines.connect import names_an_engine, names_spark, open_source
-from confide.engines.progress import expected_rows
-from confide.engines.sets import with_intervals, with_sets
-from confide.engines.streamed_sets import StreamedSets
-from confide.engines.writing import write_file, write_table
 from confide.errors import InputError
-from confide.multiple import GroupCalibration
-from confide.release import load_release
+from confide.releases.calibration import Calibration
+from confide.releases.reading import load_release
+from confide.releases.several import GroupCalibration
 from confide.tables import choose
+from confide.tables.connect import names_an_engine, names_spark, open_source
+from confide.tables.expressions import existing, existing_column
 from confide.tables.formats import file_format
 from confide.tables.predict import Output, write_intervals, write_sets
+from confide.tables.progress import expected_rows
 from confide.tables.set_columns import INTERVAL_COLUMNS, SET_COLUMNS
+from confide.tables.sets import with_intervals, with_sets
 from confide.tables.source import open_table
+from confide.tables.streamed_sets import StreamedSets
+from confide.tables.writing import write_file, write_table
 
 Keep = Annotated[
     list[str] | None,
@@ -189,7 +189,7 @@ def _by_engine(
                 return write_table(chosen, out_table, progress=progress)
             assert out is not None
             if _is_folder(source, out):
-                from confide.engines.spark import write_parquet
+                from confide.tables.spark import write_parquet
 
                 return write_parquet(chosen, out, progress)
             return write_file(chosen, Path(out), overwrite=force, progress=progress)

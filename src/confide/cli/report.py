@@ -7,8 +7,8 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.output import check_output, say
-from confide.files import read_text
-from confide.release import load_release
+from confide.releases.reading import load_release
+from confide.support.files import read_text
 
 Released = Annotated[
     Path,
@@ -63,7 +63,7 @@ def report(
       confide report cal.json --out report.html
     """
     from confide.federated.report import SiloReport
-    from confide.report.write import write_report
+    from confide.reports.write import write_report
 
     check_output(out, force=force)
     write_report(

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from confide.calibration import Calibration
-from confide.checks import positive_integer
 from confide.cli import options as o
 from confide.cli.output import emit, say, table
-from confide.mechanism_fields import mechanism_fields
+from confide.mechanisms.fields import mechanism_fields
+from confide.mechanisms.privacy import PrivacyStatement
 from confide.mechanisms.slopes import Slopes
-from confide.privacy import PrivacyStatement
-from confide.release import load_release
+from confide.releases.calibration import Calibration
+from confide.releases.reading import load_release
+from confide.support.checks import positive_integer
 
 CalibrationArgument = Annotated[
     Path, typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` wrote.")

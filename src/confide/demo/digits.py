@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.metrics import CoverageEstimate, coverage
+from confide.evaluation.metrics import CoverageEstimate, coverage
 from confide.scores.classification import lac_mask
 
 TRAINING, CALIBRATION = 60, 700

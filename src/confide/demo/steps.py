@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from confide.calibrate import calibrate
-from confide.calibration import Calibration
+from confide.calibration.calibrate import calibrate
 from confide.demo.digits import CALIBRATION, Digits, outcome, train
 from confide.demo.story import tell
 from confide.errors import InputError
 from confide.evaluation import Evaluation
-from confide.files import new_file, refuse_existing
-from confide.planning import plan
+from confide.planning.plan import plan
+from confide.releases.calibration import Calibration
 from confide.scores.classification import lac_score
+from confide.support.files import new_file, refuse_existing
 from confide.tables import choose
 from confide.tables.evaluate import of_sets
 from confide.tables.predict import Output, write_sets

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from confide.calibration import Calibration
 from confide.demo.digits import CALIBRATION, TRAINING, Digits, Outcome
-from confide.planning import Plan
+from confide.planning.plan import Plan
+from confide.releases.calibration import Calibration
 
 
 def tell(

@@ -5,7 +5,9 @@ it is read.
 """
 
 from confide.evaluation.counts import fingerprint, of_counts
-from confide.evaluation.found import (
+from confide.evaluation.intervals import of_intervals, of_scores
+from confide.evaluation.reading import load_evaluation, read_evaluation
+from confide.evaluation.result import (
     CONFIDENCE,
     MOST_EXAMPLES,
     Evaluation,
@@ -13,8 +15,6 @@ from confide.evaluation.found import (
     Part,
     Shown,
 )
-from confide.evaluation.intervals import of_intervals, of_scores
-from confide.evaluation.reading import load_evaluation, read_evaluation
 from confide.evaluation.sets import of_sets
 
 __all__ = [

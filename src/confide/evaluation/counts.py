@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.evaluation.found import CONFIDENCE, By, Evaluation, Part, Shown, shares
-from confide.metrics import coverage_from_counts
-from confide.multiple import GroupCalibration, SidesCalibration
-from confide.release import Release, parts_of
+from confide.evaluation.metrics import coverage_from_counts
+from confide.evaluation.result import CONFIDENCE, By, Evaluation, Part, Shown, shares
+from confide.releases.reading import Release, parts_of
+from confide.releases.several import GroupCalibration, SidesCalibration
 
 
 def fingerprint(release: Release) -> str:

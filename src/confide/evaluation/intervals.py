@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector
-from confide.calibration import Calibration
+from confide.arrays.checked import as_vector
+from confide.calibration.risk import RiskCalibration
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import fingerprint, kind_of, promised
-from confide.evaluation.found import CONFIDENCE, SIDES, Evaluation, LevelEvaluation, Part
-from confide.metrics import coverage_from_counts
-from confide.multiple import GroupCalibration, LevelCalibration, SidesCalibration, positions_of
-from confide.release import Release
-from confide.risk import RiskCalibration
+from confide.evaluation.metrics import coverage_from_counts
+from confide.evaluation.result import CONFIDENCE, SIDES, Evaluation, LevelEvaluation, Part
+from confide.releases.calibration import Calibration
+from confide.releases.reading import Release
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, positions_of
 from confide.scores.regression import refuse_infinite
-from confide.sets import predict_interval
+from confide.sets.predict import predict_interval
 
 
 def of_intervals(

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confide.errors import ConfideError, FormatError
-from confide.evaluation.found import (
+from confide.evaluation.metrics import coverage_from_counts
+from confide.evaluation.result import (
     CONFIDENCE,
     KIND,
     MOST_EXAMPLES,
@@ -20,10 +21,9 @@ from confide.evaluation.found import (
     Shown,
     shares,
 )
-from confide.files import read_as
-from confide.json_fields import Fields, parse_object
-from confide.metrics import coverage_from_counts
-from confide.rationals import exact_level
+from confide.support.files import read_as
+from confide.support.rationals import exact_level
+from confide.support.strict_json import Fields, parse_object
 
 MOST_PARTS = 100_000
 MOST_LEVELS = 1000

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels, as_probabilities, as_uniforms, class_names
-from confide.calibration import Calibration
+from confide.arrays.checked import as_labels, as_probabilities, as_uniforms, class_names
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import class_keys, fingerprint, of_counts
-from confide.evaluation.found import MOST_EXAMPLES, Evaluation, LevelEvaluation, Part, Shown
-from confide.multiple import GroupCalibration, LevelCalibration, positions_of
-from confide.release import Release, parts_of
+from confide.evaluation.result import MOST_EXAMPLES, Evaluation, LevelEvaluation, Part, Shown
+from confide.releases.calibration import Calibration
+from confide.releases.reading import Release, parts_of
+from confide.releases.several import GroupCalibration, LevelCalibration, positions_of
 from confide.scores.classification import Uniforms
 from confide.scores.kinds import score_kind
-from confide.sets import predict_set
+from confide.sets.predict import predict_set
 
 
 def of_sets(

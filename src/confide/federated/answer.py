@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.counting.histogram import ScoreHistogram
 from confide.errors import InputTypeError
 from confide.federated.clock import write_time
 from confide.federated.envelope import seal
@@ -16,7 +17,6 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
 from confide.federated.silo_state import SiloState
-from confide.histogram import ScoreHistogram
 
 
 def answer(

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from confide.calibration import Calibration
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import MOST_CHARACTERS, digest, parse, take
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import CODES, Refusal
 from confide.guarantee.statement import Guarantee
+from confide.releases.calibration import Calibration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,7 +132,7 @@ class FederatedCalibration(Calibration):
         silo_reports
             Private estimates of coverage that silos made (`confide.federated.report.coverage_in_silo`).
         """
-        from confide.report.write import write_report
+        from confide.reports.write import write_report
 
         return write_report(
             self,

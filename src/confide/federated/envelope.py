@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from confide.federated.refusals import Refusal
-from confide.json_fields import parse_object
+from confide.support.strict_json import parse_object
 
 SCHEMA = 1
 MOST_CHARACTERS = 4_000_000

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from confide.counting.histogram import ScoreHistogram
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.calibration import FederatedCalibration
@@ -19,7 +20,6 @@ from confide.federated.keys import SiloKeys
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.silo_state import SiloState
-from confide.histogram import ScoreHistogram
 
 if TYPE_CHECKING:
     from flwr.app import Context

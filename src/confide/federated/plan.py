@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from confide.candidates import Candidates
-from confide.checks import one_of
 from confide.errors import InputError, InputTypeError
 from confide.federated.clock import read_time
 from confide.federated.envelope import Envelope, digest, seal, unseal
@@ -25,9 +24,10 @@ from confide.federated.promises import Promise, certify, promises
 from confide.federated.published_private import PublishedQuantile
 from confide.federated.refusals import Refusal
 from confide.guarantee.statement import Guarantee
-from confide.mechanisms.selector import Selector
+from confide.mechanisms.privacy import Neighbors, PrivacyStatement
 from confide.mechanisms.slopes import Slopes
-from confide.privacy import Neighbors, PrivacyStatement
+from confide.selection.selector import Selector
+from confide.support.checks import one_of
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]
 """`independent`: whether a silo answers does not depend on its scores. `arbitrary`: it may, in any way."""

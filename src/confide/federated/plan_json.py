@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 from confide.candidates import Candidates
-from confide.checks import one_of, positive_integer, privacy_loss
 from confide.errors import ConfideError
 from confide.federated import secure_sum
 from confide.federated.clock import read_time, write_time
@@ -23,10 +22,11 @@ from confide.federated.plan import (
     check_silos,
 )
 from confide.federated.refusals import Refusal
-from confide.mechanisms.selector import SELECTORS
-from confide.rationals import exact_level
-from confide.request import MOST_RECORDS
+from confide.planning.request import MOST_RECORDS
 from confide.scores.kinds import score_kind
+from confide.selection.selector import SELECTORS
+from confide.support.checks import one_of, positive_integer, privacy_loss
+from confide.support.rationals import exact_level
 
 
 def plan_fields(plan: FederatedPlan) -> dict[str, Any]:

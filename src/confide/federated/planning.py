@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 from confide.candidates import Candidates
-from confide.checks import one_of, positive_integer, privacy_loss
 from confide.errors import InputError, InputTypeError
 from confide.federated import secure_sum
 from confide.federated.clock import write_time
@@ -28,10 +27,11 @@ from confide.federated.plan import (
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.published_private import best_published
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks
-from confide.mechanisms.selector import SELECTORS, Selector
-from confide.rationals import Level, exact_level
-from confide.request import MOST_RECORDS
+from confide.planning.request import MOST_RECORDS
 from confide.scores.kinds import score_kind
+from confide.selection.selector import SELECTORS, Selector
+from confide.support.checks import one_of, positive_integer, privacy_loss
+from confide.support.rationals import Level, exact_level
 
 
 def plan(

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confide.checks import positive_integer, privacy_loss
 from confide.errors import InputError
 from confide.federated.envelope import parse, take
 from confide.federated.methods import METHODS, NOT_PRIVATE, Method
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
-from confide.files import read_text
+from confide.support.checks import positive_integer, privacy_loss
+from confide.support.files import read_text
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from confide.federated.order_statistics import ReplyLaw, conditional_coverage_fa
 from confide.federated.private_replies import slopes_reply
 from confide.federated.typical_reply import expected_coverage
 from confide.guarantee.conditional import private_offset, tangent_rate
-from confide.mechanisms.selector import Selector
 from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
-from confide.slope_choice import PARTS
+from confide.planning.slope_choice import PARTS
+from confide.selection.selector import Selector
 
 _SPLITS = (12, 13, 14, 15, 16, 17)
 _MANY = 2000

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.checks import positive_integer, privacy_loss
 from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
-from confide.mechanisms.selector import scale_for, select
-from confide.rationals import Level, exact_level
+from confide.selection.selector import scale_for, select
+from confide.support.checks import positive_integer, privacy_loss
+from confide.support.rationals import Level, exact_level
 
 GAMMAS = np.logspace(-4, -0.01, 40)
 """The grid of the publication's experiments."""

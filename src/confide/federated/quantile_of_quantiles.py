@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.checks import positive_integer
 from confide.federated.certified_k import certified_k
 from confide.federated.order_statistics import RandomRankReply, gauss_legendre, order_statistic_coverage
-from confide.rationals import Level, exact_level
+from confide.support.checks import positive_integer
+from confide.support.rationals import Level, exact_level
 
 _NODES = 64
 _NEGLIGIBLE = 1e-17

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.arrays import as_vector
-from confide.calibrate import calibrate
-from confide.calibration import Calibration
+from confide.arrays.checked import as_vector
+from confide.calibration.calibrate import calibrate
 from confide.candidates import Candidates
-from confide.checks import positive_integer, privacy_loss
+from confide.counting.histogram import ScoreHistogram
 from confide.errors import ConfideError, FormatError, InputError
+from confide.evaluation.metrics import CoverageEstimate
 from confide.federated.envelope import MOST_CHARACTERS, digest, parse, take
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_state import SiloState
-from confide.histogram import ScoreHistogram
-from confide.metrics import CoverageEstimate
-from confide.rationals import Level, exact_level
-from confide.request import MOST_RECORDS
+from confide.planning.request import MOST_RECORDS
+from confide.releases.calibration import Calibration
+from confide.support.checks import positive_integer, privacy_loss
+from confide.support.rationals import Level, exact_level
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ class SiloReport:
         """Write `to_json()` to a file, atomically."""
         from pathlib import Path
 
-        from confide.files import write_text
+        from confide.support.files import write_text
 
         write_text(Path(path), self.to_json(), overwrite=overwrite)
 
@@ -92,7 +92,7 @@ class SiloReport:
         """Read a file written by `save`."""
         from pathlib import Path
 
-        from confide.files import read_as
+        from confide.support.files import read_as
 
         return read_as(Path(path), cls.from_json)
 

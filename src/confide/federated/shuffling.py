@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from confide.checks import positive_integer, privacy_loss
 from confide.errors import InputError
-from confide.rationals import Level, exact_level
+from confide.support.checks import positive_integer, privacy_loss
+from confide.support.rationals import Level, exact_level
 
 _TAIL = 1e-14
 

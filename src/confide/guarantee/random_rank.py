@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanisms.interface import RankLaw
-from confide.mechanisms.selector import Selector
+from confide.selection.selector import Selector
 
 _NEGLIGIBLE = 1e-18
 

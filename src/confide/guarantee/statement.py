@@ -12,7 +12,7 @@ from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.slopes import Slopes
-from confide.rationals import float_below
+from confide.support.rationals import float_below
 
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from confide.checks import one_of, positive_number
 from confide.errors import BudgetError, InputError, InputTypeError
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, check_name
@@ -23,7 +22,8 @@ from confide.ledger.events import Charged, Limited, Opened, Released, check_rele
 from confide.ledger.identity import Dataset, check_token, new_token
 from confide.ledger.state import Account, Limit, replay
 from confide.ledger.store import Store
-from confide.privacy import NEIGHBORS, Neighbors
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors
+from confide.support.checks import one_of, positive_number
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.ledger.cost import Cost
-from confide.mechanisms.selector import with_contrib
-from confide.rationals import float_above
+from confide.selection.selector import with_contrib
+from confide.support.rationals import float_above
 
 _LARGE_RHO = 50.0
 

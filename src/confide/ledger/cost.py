@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from confide.checks import one_of
 from confide.errors import InputError, InputTypeError
-from confide.privacy import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.support.checks import one_of
 
 MOST_NAME = 200
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from confide.checks import one_of
 from confide.errors import FormatError
-from confide.json_fields import parse_object
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, Group, check_name
-from confide.privacy import NEIGHBORS, Neighbors
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors
+from confide.support.checks import one_of
+from confide.support.strict_json import parse_object
 
 MOST_RELEASE = 1_000_000
 """Characters of a kept release."""

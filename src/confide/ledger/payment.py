@@ -8,15 +8,15 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from confide.calibration import Calibration
 from confide.candidates import Candidates
 from confide.errors import BudgetError, InputError, InputTypeError
 from confide.ledger.book import Ledger, as_dataset, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
-from confide.mechanism_choice import chosen_mechanism
-from confide.privacy import nothing_spent, privacy_statement
-from confide.request import Request
+from confide.mechanisms.privacy import nothing_spent, privacy_statement
+from confide.planning.mechanism_choice import chosen_mechanism
+from confide.planning.request import Request
+from confide.releases.calibration import Calibration
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from confide.errors import FormatError
 from confide.ledger.composition import Loss, compose, worst
 from confide.ledger.cost import Cost, Group, decimal
 from confide.ledger.events import Charged, Event, Limited, Opened, Released
-from confide.privacy import Neighbors
+from confide.mechanisms.privacy import Neighbors
 
 
 class Limit(NamedTuple):

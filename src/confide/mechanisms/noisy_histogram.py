@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.guarantee.noise_walk import maximum, total_above
 from confide.mechanisms.interface import RankLaw
-from confide.mechanisms.lattice_noise import noisy_counts
-from confide.mechanisms.selector import scale_for
-from confide.rationals import float_above
+from confide.selection.lattice_noise import noisy_counts
+from confide.selection.selector import scale_for
+from confide.support.rationals import float_above
 
 _INT64_ROOM = 2**62
 _ROUNDING = 1e-7

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanisms.interface import RankLaw
-from confide.mechanisms.selector import with_contrib
-from confide.rationals import float_above
+from confide.selection.selector import with_contrib
+from confide.support.rationals import float_above
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.guarantee.random_rank import marginal_coverage, mean_overshoot, rank_law
 from confide.mechanisms.interface import RankLaw
-from confide.mechanisms.selector import scale_for, select
-from confide.rationals import ceil_to, float_above
+from confide.selection.selector import scale_for, select
+from confide.support.rationals import ceil_to, float_above
 
 GRID = 2**24
 """Adjusted levels are multiples of 1/GRID."""

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.mechanisms.interface import RankLaw
-from confide.mechanisms.lattice_noise import noisy_counts
-from confide.mechanisms.selector import scale_for
-from confide.rationals import ceil_to, float_above
+from confide.selection.lattice_noise import noisy_counts
+from confide.selection.selector import scale_for
+from confide.support.rationals import ceil_to, float_above
 
 STEPS = 2**20
 """Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID."""

@@ -22,8 +22,8 @@ from confide.errors import InputError
 from confide.guarantee.certificate import private_shortfall, public_coverage
 from confide.guarantee.random_rank import mean_overshoot, rank_law
 from confide.mechanisms.interface import RankLaw
-from confide.mechanisms.selector import Selector, scale_for, select
-from confide.rationals import float_above
+from confide.selection.selector import Selector, scale_for, select
+from confide.support.rationals import float_above
 
 UNIT = 16
 """Target ranks are searched in steps of 1/16 rank, or of the level's own denominator if that is finer."""

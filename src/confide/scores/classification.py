@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide import loops
-from confide.arrays import (
+from confide.arrays import loops
+from confide.arrays.blocks import in_blocks
+from confide.arrays.checked import (
     Sound,
     as_float_rows,
     as_labels,
@@ -21,8 +22,7 @@ from confide.arrays import (
     refuse_outside_unit,
     unit_check,
 )
-from confide.blocks import in_blocks
-from confide.compiled import FLOATS, machine_code, worth_compiling
+from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind, score_name
 from confide.scores.margin import all_class_margins, true_class_margin

@@ -1,6 +1,24 @@
-"""Files to counts, and prediction sets to files, in a stream: memory does not grow with the file.
+"""Calibration where the data is: scores, counts, sets and intervals computed by a database or a cluster.
 
-Parquet and CSV are read by an embedded DuckDB, Arrow and Feather files through DuckDB over memory-mapped Arrow batches.
-DuckDB and pyarrow are imported when a file is opened, not before. Texts of their errors may quote records and are
-never passed on.
+A table is an Ibis expression. What is asked of its engine is one GROUP BY over the bins of public candidates; what
+comes back are m counts per group and the number of rows that had to be refused. Ibis and the engines' drivers are
+imported when a table is connected, not before.
 """
+
+from confide.tables.calibrate import calibrate_table, calibrate_table_groups
+from confide.tables.counts import group_histograms, score_histogram
+from confide.tables.engine_failures import EngineError
+from confide.tables.people import People
+from confide.tables.what import Classified, Regressed, Scored
+
+__all__ = [
+    "Classified",
+    "EngineError",
+    "People",
+    "Regressed",
+    "Scored",
+    "calibrate_table",
+    "calibrate_table_groups",
+    "group_histograms",
+    "score_histogram",
+]

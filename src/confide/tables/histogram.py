@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates
-from confide.engines.findings import refuse
-from confide.engines.streamed import Counters
-from confide.histogram import ScoreHistogram
+from confide.counting.histogram import ScoreHistogram
 from confide.scores.classification import class_score
 from confide.scores.kinds import score_kind
 from confide.scores.regression import interval_score
+from confide.tables.engine_findings import refuse
 from confide.tables.parts import Label, Number, Part, Probabilities, one_or_pairs
 from confide.tables.scan import Progress, scan, silent
 from confide.tables.source import Table
+from confide.tables.streamed import Counters
 
 
 @dataclass(frozen=True)

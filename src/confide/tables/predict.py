@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.calibration import Calibration
 from confide.errors import InputError
-from confide.files import new_file
-from confide.multiple import GroupCalibration
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration
 from confide.scores.kinds import score_kind
-from confide.sets import predict_interval, predict_set
+from confide.sets.predict import predict_interval, predict_set
+from confide.support.files import new_file
 from confide.tables.formats import Format, file_format
 from confide.tables.parts import Label, Number, Part, Probabilities, one_or_pairs
 from confide.tables.scan import Progress, scan, silent

@@ -1,0 +1,255 @@
+"""The door for arrays: numpy in, clear refusals out. Inputs are never modified, and no value appears in a message.
+
+Anything that offers numpy's array protocol is accepted: numpy arrays of any layout, lists, pandas, polars and Arrow
+columns.
+"""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays.blocks import blocks
+from confide.errors import InputError, InputTypeError
+
+
+def as_numeric(name: str, data: Any) -> NDArray[Any]:
+    """A numeric numpy array (float16, float32, float64 or integer, native byte order), missing values as NaN."""
+    if isinstance(data, np.ma.MaskedArray):
+        values, mask = as_numeric(name, np.asarray(data.data)), np.ma.getmaskarray(data)
+        return np.where(mask, np.nan, values) if mask.any() else values
+    array = as_array(name, data)
+    if array.dtype == object:
+        array = _from_objects(name, array)
+    if array.dtype.kind not in "fiu":
+        raise InputTypeError(f"{name} must hold real numbers; found dtype {array.dtype}; convert them to floats")
+    if array.dtype.itemsize > 8:
+        with np.errstate(over="ignore", under="ignore"):
+            return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def as_array(name: str, data: Any) -> NDArray[Any]:
+    """Anything that numpy can read; masked entries are refused."""
+    if np.ma.is_masked(data):
+        wrong = np.flatnonzero(np.ma.getmaskarray(data))
+        raise InputError(
+            f"{name} must not be masked; found {wrong.size} masked entries, the first at position {wrong[0]}; "
+            "drop those records"
+        )
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError, OverflowError):
+        raise InputTypeError(f"{name} must be an array; found {type(data).__name__} that numpy cannot read") from None
+
+
+def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers in an object array, one by one: None and pandas.NA are missing, all else that is no number is refused."""
+    values = array.ravel().tolist()
+    wrong = [i for i, value in enumerate(values) if not (_is_number(value) or _is_missing(value))]
+    if wrong or array.ndim == 0:
+        found = type(values[wrong[0]] if wrong else values[0]).__name__
+        where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
+        raise InputTypeError(f"{name} must hold real numbers; found {found}{where}; convert or drop them")
+    return np.array([np.nan if _is_missing(value) else _to_float(value) for value in values]).reshape(array.shape)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _to_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+    except ValueError:  # a signalling NaN of the decimal module
+        return np.nan
+
+
+def as_vector(name: str, data: ArrayLike) -> NDArray[Any]:
+    """A non-empty one-dimensional numeric array."""
+    array = as_numeric(name, data)
+    if array.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional; found shape {array.shape}")
+    if array.size == 0:
+        raise InputError(f"{name} must not be empty; found no values")
+    return array
+
+
+def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArray[Any]:
+    """A non-empty array of shape (n, K) with values in [0, 1]. Rows need not sum to one.
+
+    With `check=False` the range is left to the caller, who looks at the entries in passing (see `unit_check`).
+    """
+    array = as_numeric(name, data)
+    if array.ndim != 2 or array.size == 0:
+        raise InputError(f"{name} must have shape (n, classes), neither of them 0; found shape {array.shape}")
+    if check and not all(map(unit_check(array), blocks(0, *array.shape))):
+        refuse_outside_unit(name, array)
+    return array
+
+
+class Sound:
+    """Whether every block was fine; only when one was not is there anything to count and to refuse."""
+
+    def __init__(self) -> None:
+        self.all = True
+
+    def see(self, fine: bool) -> bool:
+        """Take note of one block, and pass it on."""
+        if not fine:
+            self.all = False
+        return fine
+
+
+def finite(block: NDArray[np.float64]) -> bool:
+    """Whether every entry is finite, in one pass without a temporary: False for a sum that overflows, too."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(block.sum()))
+
+
+def unit_check(array: NDArray[Any]) -> Callable[[slice], bool]:
+    """A function that tells whether some rows lie in [0, 1] and hold no NaN, in one pass for floats.
+
+    The bits of a float, read as an unsigned integer, are at most those of 1.0 exactly for the numbers from 0 to 1;
+    NaN, negative and larger numbers lie above, and so does -0.0, which a second look lets pass.
+
+    Examples
+    --------
+    >>> look = unit_check(np.array([[0.0, 1.0], [0.5, np.nan]]))
+    >>> look(slice(0, 1)), look(slice(0, 2))
+    (True, False)
+    """
+
+    def compared(rows: slice) -> bool:
+        return bool(array[rows].min() >= 0 and array[rows].max() <= 1)
+
+    if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8) or not array.dtype.isnative:
+        return compared
+    bits, one = _bits_of_one(array.dtype)
+    codes = array.view(bits)
+    return lambda rows: bool(np.maximum.reduce(codes[rows], axis=None) <= one) or compared(rows)
+
+
+@lru_cache(maxsize=8)
+def _bits_of_one(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], np.unsignedinteger]:
+    """The unsigned integers of a float's size, and the one with the bits of 1.0."""
+    bits = np.dtype(f"u{dtype.itemsize}")
+    one: np.unsignedinteger = np.ones(1, dtype).view(bits)[0]
+    return bits, one
+
+
+def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
+    """Refuse entries outside [0, 1], with the number of rows and the first of them."""
+    bad, first = 0, -1
+    for rows in blocks(0, *array.shape):
+        wrong = np.flatnonzero(~((array[rows] >= 0) & (array[rows] <= 1)).all(axis=1))
+        if wrong.size:
+            first = rows.start + int(wrong[0]) if first < 0 else first
+            bad += wrong.size
+    if bad:
+        raise InputError(
+            f"{name} must lie in [0, 1]; found {bad} row(s) with NaN or values outside, the first at row {first}; "
+            "apply softmax to logits and drop incomplete rows"
+        )
+
+
+def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
+    """A block as contiguous float32 (from float16 and float32, without loss) or float64 (from everything else)."""
+    small = block.dtype.kind == "f" and block.dtype.itemsize <= 4
+    return np.ascontiguousarray(block, dtype=np.float32 if small else np.float64)
+
+
+def as_uniforms(name: str, u: "ArrayLike | np.random.Generator | None", n: int, needed: bool) -> NDArray[np.float64]:
+    """Public random numbers in [0, 1], one per record, shape (n,); ones where the score uses none.
+
+    A Generator draws them here, in the order of the records.
+    """
+    if not needed:
+        if u is not None:
+            raise InputError(f"{name} must be left out: the score is not randomised; name the randomised one to use it")
+        return np.ones(n)
+    if u is None:
+        raise InputError(f"{name} must be given: the score is randomised; pass one public random number per record")
+    if isinstance(u, np.random.Generator):
+        return u.random(n)
+    values = as_vector(name, u).astype(np.float64)
+    if len(values) != n:
+        raise InputError(f"{name} must have one entry per record; found {len(values)} for {n} records")
+    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if wrong.size:
+        raise InputError(f"{name} must lie in [0, 1]; found {wrong.size} outside, the first at position {wrong[0]}")
+    return values
+
+
+def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None) -> NDArray[np.int64]:
+    """Labels as class indices: integers in [0, k), or members of `classes`; shape (n,).
+
+    With `classes`, labels are looked up by value, so that [10, 20] or ["cat", "dog"] work.
+    """
+    array = as_array(name, data)
+    if array.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional; found shape {array.shape}")
+    if len(array) != n:
+        raise InputError(f"{name} must have as many entries as there are rows; found {len(array)} for {n} rows")
+    if classes is not None:
+        return _look_up(name, _as_list(data, array), class_names(classes, k))
+    if array.dtype.kind not in "iu":
+        raise InputTypeError(
+            f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; fill or drop missing labels, and "
+            "for class names pass classes=[...]"
+        )
+    if array.size and (array.min() < 0 or array.max() >= k):
+        wrong = np.flatnonzero((array < 0) | (array >= k))
+        raise InputError(
+            f"{name} must lie between 0 and {k - 1}; found {wrong.size} outside, the first at position {wrong[0]}; "
+            "check the order and the number of the classes"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
+    """The names of the k classes, all different."""
+    array = as_array("classes", classes)
+    if array.ndim != 1:
+        raise InputTypeError(f"classes must be a sequence of names; found {type(classes).__name__}")
+    names = tuple(_as_list(classes, array))
+    if len(names) != k:
+        raise InputError(f"classes must name every column; found {len(names)} names for {k} columns")
+    try:
+        different = len(set(names))
+    except TypeError:
+        raise InputTypeError("classes must be texts or numbers; found names that cannot be compared") from None
+    if different != k:
+        raise InputError(f"classes must differ from one another; found {k - different} repeated")
+    return names
+
+
+def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
+    """Plain Python values; a list is not read by numpy, which would turn [1, "a"] into texts."""
+    values = list(data) if isinstance(data, list | tuple) else array.tolist()
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _look_up(name: str, labels: list[Any], names: tuple[object, ...]) -> NDArray[np.int64]:
+    position = {label: i for i, label in enumerate(names)}
+    try:
+        index = np.fromiter((position.get(label, -1) for label in labels), dtype=np.int64, count=len(labels))
+    except TypeError:
+        raise InputTypeError(f"{name} must be class names; found values that cannot be compared") from None
+    wrong = np.flatnonzero(index < 0)
+    if wrong.size:
+        raise InputError(
+            f"{name} must be among the {len(names)} classes; found {wrong.size} that are not, the first at position "
+            f"{wrong[0]}; add the class or drop those records"
+        )
+    return index

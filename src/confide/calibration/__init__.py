@@ -1,0 +1,1 @@
+"""Scores or counts -> releases: the calls that join candidates, counts, plan, ledger and mechanism."""

@@ -1,0 +1,245 @@
+"""Conformal risk control with privacy: the expectation of a monotone bounded loss stays below a level.
+
+A loss L(t) that does not increase with the threshold t and ends at 0 is turned into one number per record, the critical
+threshold S = inf{t : L(t) <= bound * u} with u uniform and independent of everything. Then P(S > t | record) =
+L(t)/bound, so the loss of a released threshold is at most `risk` on average exactly if it covers S with probability
+1 - risk/bound: calibration, privacy and all promises carry over without a change (docs/theory-risk.md, Theorem 1).
+The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays.checked import as_numeric, as_probabilities, as_uniforms
+from confide.calibration.calibrate import calibrate, check_candidates
+from confide.candidates import Candidates
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.releases.calibration import Calibration
+from confide.releases.several import _Several
+from confide.scores.classification import Uniforms, set_mask
+from confide.sets.predict import PredictionSets
+from confide.support.checks import positive_number
+from confide.support.rationals import Level, exact_level
+
+FALSE_NEGATIVES = "false_negative_rate"
+
+
+@dataclass(frozen=True)
+class RiskCalibration(_Several):
+    """A threshold at which a loss is small on average, and the calibration of critical thresholds behind it.
+
+    Parameters
+    ----------
+    loss
+        Name of the loss.
+    bound
+        Its largest possible value.
+    calibration
+        The release: coverage of critical thresholds, and the privacy statement.
+    """
+
+    loss: str
+    bound: float
+    calibration: Calibration
+
+    def __post_init__(self) -> None:
+        positive_number("bound", self.bound)
+        if not isinstance(self.loss, str) or self.calibration.score != _score(self.loss):
+            raise InputError("calibration must be one of critical thresholds of this loss")
+
+    @property
+    def threshold(self) -> float:
+        """The released threshold."""
+        return self.calibration.threshold
+
+    @property
+    def risk(self) -> float:
+        """The guaranteed bound on the expected loss, in the sense of `calibration.guarantee`."""
+        return self.bound * (1 - self.calibration.coverage)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy loss."""
+        return self.calibration.privacy
+
+    def __str__(self) -> str:
+        return (
+            f"threshold {self.threshold:.12g} for the loss {self.loss!r}\n"
+            f"promise: expected loss at most {self.risk:.6g}, that is, for critical thresholds: "
+            f"{self.calibration.guarantee}\nprivacy: {self.privacy}"
+        )
+
+
+def calibrate_false_negatives(
+    probabilities: ArrayLike,
+    truth: ArrayLike,
+    risk: Level,
+    epsilon: float | None = None,
+    *,
+    u: Uniforms,
+    candidates: Candidates | None = None,
+    **options: Any,
+) -> RiskCalibration:
+    """A threshold for multilabel sets {k : 1 - p_k <= threshold} whose expected false-negative rate is at most `risk`.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (n, K), values in [0, 1]: one probability per label.
+    truth
+        bool, shape (n, K): the labels that are true. A record without any has no loss.
+    risk
+        Bound on the expected share of true labels that a set misses, in (0, 1).
+    u
+        Numbers in [0, 1), shape (n,), or a Generator: uniform, independent of the data, each bound to its record.
+    epsilon, candidates, **options
+        As in `calibrate`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random((4000, 6))
+    >>> released = calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng)
+    >>> released.risk <= 0.1 + 1e-12, 0.6 < released.threshold < 0.9
+    (True, True)
+    """
+    scores = false_negative_thresholds(probabilities, truth, u=u)
+    chosen = Candidates.unit(1000, "logit") if candidates is None else candidates
+    released = calibrate(scores, risk, epsilon, score=_score(FALSE_NEGATIVES), candidates=chosen, **options)
+    return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
+
+
+def calibrate_losses(
+    losses: ArrayLike,
+    candidates: Candidates,
+    risk: float,
+    epsilon: float | None = None,
+    *,
+    u: Uniforms,
+    loss: str,
+    bound: float = 1.0,
+    **options: Any,
+) -> RiskCalibration:
+    """A threshold at which any monotone bounded loss is at most `risk` in expectation.
+
+    Parameters
+    ----------
+    losses
+        Shape (n, m-1): the loss of every record at every finite candidate, in [0, bound], not increasing along rows.
+        At the candidate +inf the loss is 0.
+    candidates
+        The m public candidates.
+    risk
+        Bound on the expected loss, in (0, bound).
+    u
+        As in `calibrate_false_negatives`.
+    loss
+        Its name, recorded in the release.
+    epsilon, **options
+        As in `calibrate`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> candidates = Candidates.unit(101)
+    >>> losses = np.clip(rng.random((3000, 1)) - candidates.edges, 0, 1)
+    >>> released = calibrate_losses(losses, candidates, 0.1, 1.0, u=rng, loss="shortfall")
+    >>> 0.5 < released.threshold < 0.65
+    True
+    """
+    bound = positive_number("bound", bound)
+    level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
+    scores = critical_thresholds(losses, candidates, u=u, bound=bound)
+    released = calibrate(scores, level, epsilon, score=_score(loss), candidates=candidates, **options)
+    return RiskCalibration(loss, bound, released)
+
+
+def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> PredictionSets:
+    """Multilabel sets {k : 1 - p_k <= threshold} for new records.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random((4000, 3))
+    >>> released = calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng)
+    >>> predict_labels([[0.9, 0.5, 0.01]], released).labels()
+    [[0, 1]]
+    """
+    if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
+        raise InputTypeError("calibration must come from calibrate_false_negatives")
+    return PredictionSets(set_mask(probabilities, "lac", calibration.threshold))
+
+
+def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms) -> NDArray[np.float64]:
+    """The critical threshold of the false-negative rate: the score 1 - p of one true label, picked by u.
+
+    With T true labels it is the ceil(T (1-u))-th smallest of their scores; 0 without true labels. float64, shape (n,).
+
+    Examples
+    --------
+    >>> false_negative_thresholds([[0.75, 0.5, 0.25]], [[True, True, False]], u=[0.6])
+    array([0.25])
+    """
+    p = as_probabilities("probabilities", probabilities)
+    true = _truth(truth, p.shape)
+    shares = as_uniforms("u", u, len(p), True)
+    scores = np.where(true, 1.0 - p.astype(np.float64), np.inf)
+    scores.sort(axis=1)
+    count = true.sum(axis=1)
+    picked = np.maximum(np.ceil(count * (1 - shares)).astype(np.int64), 1) - 1
+    return np.where(count > 0, scores[np.arange(len(p)), picked], 0.0)
+
+
+def critical_thresholds(
+    losses: ArrayLike, candidates: Candidates, *, u: Uniforms, bound: float = 1.0
+) -> NDArray[np.float64]:
+    """The first candidate at which the loss is at most bound * u, float64, shape (n,); +inf if there is none.
+
+    Examples
+    --------
+    >>> critical_thresholds([[0.75, 0.5, 0.25]], Candidates.of([1, 2, 3]), u=[0.5])
+    array([2.])
+    """
+    check_candidates(candidates)
+    array = as_numeric("losses", losses)
+    if array.ndim != 2 or array.shape[1] != candidates.size - 1 or not len(array):
+        raise InputError(f"losses must have shape (n, {candidates.size - 1}); found shape {array.shape}")
+    wrong = np.flatnonzero(~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1))
+    if wrong.size:
+        raise InputError(
+            f"losses must lie in [0, {bound:g}] and not increase along rows; found {wrong.size} rows that do not, the "
+            f"first at row {wrong[0]}"
+        )
+    shares = as_uniforms("u", u, len(array), True)
+    small = array <= bound * shares[:, None]
+    first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
+    return candidates.values[first]
+
+
+def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
+    """The share of its true labels that each set misses, float64, shape (n,); 0 for a record without true labels.
+
+    Examples
+    --------
+    >>> false_negative_rate(PredictionSets(np.array([[True, False]])), [[True, True]])
+    array([0.5])
+    """
+    true = _truth(truth, sets.mask.shape)
+    rate: NDArray[np.float64] = (true & ~sets.mask).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
+    return rate
+
+
+def _truth(truth: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    true = np.asarray(truth)
+    if true.dtype != np.bool_ or true.shape != shape:
+        raise InputError(f"truth must be boolean of shape {shape}; found dtype {true.dtype}, shape {true.shape}")
+    return true
+
+
+def _score(loss: str) -> str:
+    return f"critical threshold of {loss}"

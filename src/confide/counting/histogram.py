@@ -1,0 +1,136 @@
+"""The one door for private data: counts of scores over public candidates. Mechanisms see nothing else.
+
+Histograms over the same candidates add, so shards, machines and silos merge by summing.
+"""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays.blocks import in_blocks
+from confide.arrays.checked import as_vector
+from confide.candidates import Candidates
+from confide.counting.bin_counter import BinCounter
+from confide.errors import InputError, InputTypeError
+from confide.planning.request import MOST_RECORDS
+from confide.scores.kinds import ScoreKind, score_kind
+
+_BLOCKS = 2**17
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreHistogram:
+    """Counts of conformity scores per bin (e_(j-1), e_j]. **Private**: never publish a histogram.
+
+    Parameters
+    ----------
+    candidates
+        The public candidates.
+    counts
+        int64, shape (m,): `counts[j]` scores are above candidate j-1 and at most candidate j.
+
+    Examples
+    --------
+    >>> histogram = ScoreHistogram.from_scores([0.1, 0.5, 0.6], Candidates.of([0.5, 1.0]))
+    >>> (histogram + histogram).counts
+    array([4, 2, 0])
+    """
+
+    candidates: Candidates
+    counts: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        counts = np.asarray(self.counts)
+        if counts.dtype.kind not in "iu":
+            raise InputTypeError(f"counts must be integers; found dtype {counts.dtype}")
+        if counts.shape != (self.candidates.size,):
+            raise InputError(f"counts must have shape ({self.candidates.size},); found {counts.shape}")
+        if (counts < 0).any():
+            raise InputError(f"counts must not be negative; the first that is stands at {int(np.argmax(counts < 0))}")
+        if counts.sum(dtype=np.float64) > MOST_RECORDS:
+            raise InputError(f"counts must not exceed {MOST_RECORDS} records in total")
+        counts = counts.astype(np.int64)
+        counts.flags.writeable = False
+        object.__setattr__(self, "counts", counts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScoreHistogram, (self.candidates, self.counts)
+
+    @classmethod
+    def from_scores(cls, scores: ArrayLike, candidates: Candidates, score: str | None = None) -> "ScoreHistogram":
+        """Count scores in one pass over blocks, without sorting or copying the whole input.
+
+        Parameters
+        ----------
+        scores
+            Shape (n,), float16/32/64 or integers; compared with the candidates in float64, so exactly.
+        score
+            The score's name; a known name has its range checked.
+
+        Raises
+        ------
+        InputError
+            If a score is NaN or outside the score's range (count and first position are named, never a value).
+        """
+        array = as_vector("scores", scores)
+        return cls(candidates, _count(array, candidates.edges, score_kind(score)))
+
+    @classmethod
+    def empty(cls, candidates: Candidates) -> "ScoreHistogram":
+        """No scores yet: the neutral element of addition."""
+        return cls(candidates, np.zeros(candidates.size, dtype=np.int64))
+
+    @property
+    def total(self) -> int:
+        """The number of scores counted. Private under `add_remove`."""
+        return int(self.counts.sum())
+
+    def __add__(self, other: "ScoreHistogram") -> "ScoreHistogram":
+        if not isinstance(other, ScoreHistogram):
+            return NotImplemented
+        if self.candidates != other.candidates:
+            raise InputError("histograms add only over the same candidates; found different ones")
+        return ScoreHistogram(self.candidates, self.counts + other.counts)
+
+    def __repr__(self) -> str:
+        return f"ScoreHistogram({self.candidates!r}, counts are private)"
+
+
+def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
+    """The sum of one or more histograms over the same candidates."""
+    parts = iter(histograms)
+    try:
+        total = next(parts)
+    except StopIteration:
+        raise InputError("histograms must not be empty; found none to merge") from None
+    for part in parts:
+        total = total + part
+    return total
+
+
+def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
+    """One counter for each thread that takes blocks of the scores; all of them count in one way."""
+    model = BinCounter(edges, kind.low, kind.high, len(scores))
+    model.choose(scores)
+    counters, own = [model], threading.local()
+
+    def work(rows: slice) -> None:
+        if not hasattr(own, "counter"):
+            own.counter = model.sibling()
+            counters.append(own.counter)
+        own.counter.add(scores[rows], rows.start)
+
+    in_blocks(work, len(scores), elements=_BLOCKS)
+    refused = [counter.first for counter in counters if counter.first is not None]
+    if refused:
+        missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)
+        raise InputError(
+            f"scores must be numbers {kind.range_text}; found {missing} NaN and {outside} outside, the first at "
+            f"position {min(refused)}; every record needs a valid score: correct them where they are computed"
+        )
+    counts: NDArray[np.int64] = np.sum([counter.counts() for counter in counters], axis=0)
+    return counts

@@ -1,0 +1,217 @@
+"""Coverage with its exact confidence interval, as a whole, by class, by set size. Not private: it uses labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays.checked import as_array, as_labels
+from confide.errors import InputError, InputTypeError
+from confide.support.checks import positive_integer
+from confide.support.rationals import Level, exact_level
+
+if TYPE_CHECKING:
+    from confide.sets.predict import PredictionSets
+
+
+@dataclass(frozen=True)
+class CoverageEstimate:
+    """Share of records covered, and its Clopper-Pearson interval.
+
+    Examples
+    --------
+    >>> print(coverage(np.array([True] * 90 + [False] * 10)))
+    0.900 (95 % interval 0.824 to 0.951, n=100)
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({100 * self.confidence:g} % interval {self.low:.3f} to {self.high:.3f}, n={self.n})"
+
+
+def coverage(covered: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
+    """Coverage with an exact (Clopper and Pearson 1934) two-sided confidence interval.
+
+    Parameters
+    ----------
+    covered
+        bool, shape (n,): whether each true label is in its set, for example `sets.contains(labels)`.
+    confidence
+        Confidence of the interval, in (0, 1).
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If `covered` is empty, not one-dimensional or not boolean.
+    """
+    inside = as_array("covered", covered)
+    if inside.dtype != np.bool_:
+        raise InputTypeError(f"covered must be boolean; found dtype {inside.dtype}")
+    if inside.ndim != 1 or inside.size == 0:
+        raise InputError(f"covered must be one-dimensional and not empty; found shape {inside.shape}")
+    return coverage_from_counts(int(inside.sum()), inside.size, confidence)
+
+
+def coverage_from_counts(hits: int, n: int, confidence: Level = 0.95) -> CoverageEstimate:
+    """Coverage from the number of covered records and the number of records.
+
+    Examples
+    --------
+    >>> coverage_from_counts(9, 10).value
+    0.9
+    """
+    n = positive_integer("n", n)
+    if not 0 <= hits <= n:
+        raise InputError(f"hits must lie between 0 and n={n}; found {hits}")
+    level = float(exact_level("confidence", confidence))
+    low, high = exact_interval(np.array([hits]), np.array([n]), level)
+    return CoverageEstimate(hits / n, float(low[0]), float(high[0]), level, n)
+
+
+def exact_interval(
+    hits: NDArray[np.int64], n: NDArray[np.int64], confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Clopper-Pearson limits for many counts at once; [0, 1] where n is 0.
+
+    Examples
+    --------
+    >>> low, high = exact_interval(np.array([9, 0]), np.array([10, 0]), 0.95)
+    >>> low.round(3), high.round(3)
+    (array([0.555, 0.   ]), array([0.997, 1.   ]))
+    """
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    missed = n - hits
+    low = np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), missed + 1, tail))
+    high = np.where(missed == 0, 1.0, betaincinv(hits + 1, np.maximum(missed, 1), 1 - tail))
+    return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageTable:
+    """Coverage and mean set size of parts of the records.
+
+    Parameters
+    ----------
+    names
+        What each part is: a class, a group or a range of set sizes.
+    n, hits
+        Records and covered records per part, int64.
+    coverage, low, high
+        Share covered (NaN for an empty part) and its exact interval, float64.
+    size
+        Mean set size (NaN for an empty part), float64.
+    confidence
+        Confidence of each interval.
+    """
+
+    names: tuple[object, ...]
+    n: NDArray[np.int64]
+    hits: NDArray[np.int64]
+    coverage: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    size: NDArray[np.float64]
+    confidence: float
+
+    @property
+    def worst(self) -> float:
+        """The smallest coverage of a part that has records."""
+        return float(np.nanmin(self.coverage))
+
+    def __str__(self) -> str:
+        rows = zip(self.names, self.n, self.coverage, self.low, self.high, self.size, strict=True)
+        lines = [f"{name!s:>12} {n:7d} {c:8.3f} [{low:.3f}, {high:.3f}] {s:8.2f}" for name, n, c, low, high, s in rows]
+        return "\n".join([f"{'part':>12} {'n':>7} {'coverage':>8} {'interval':>14} {'size':>8}", *lines])
+
+
+def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 0.95) -> CoverageTable:
+    """Coverage and mean set size of the records of each class.
+
+    Examples
+    --------
+    >>> from confide.sets.predict import PredictionSets
+    >>> table = class_coverage(PredictionSets(np.array([[True, False], [True, False]])), [0, 1])
+    >>> table.coverage, table.size
+    (array([1., 0.]), array([1., 1.]))
+    """
+    k = sets.mask.shape[1]
+    y = as_labels("labels", labels, len(sets), k, sets.classes)
+    return _table(tuple(sets.classes or range(k)), y, sets, y, confidence)
+
+
+def group_coverage(
+    sets: PredictionSets, labels: ArrayLike, groups: ArrayLike, confidence: Level = 0.95
+) -> CoverageTable:
+    """Coverage and mean set size of the records of each group that occurs; `groups` of shape (n,).
+
+    Examples
+    --------
+    >>> from confide.sets.predict import PredictionSets
+    >>> table = group_coverage(PredictionSets(np.array([[True, False], [True, False]])), [0, 1], ["a", "b"])
+    >>> table.names, table.worst
+    (('a', 'b'), 0.0)
+    """
+    y = as_labels("labels", labels, len(sets), sets.mask.shape[1], sets.classes)
+    array = np.asarray(groups)
+    if array.shape != (len(sets),):
+        raise InputError(f"groups must have shape ({len(sets)},); found shape {array.shape}")
+    names, parts = np.unique(array, return_inverse=True)
+    return _table(tuple(names.tolist()), parts, sets, y, confidence)
+
+
+def size_coverage(
+    sets: PredictionSets, labels: ArrayLike, bins: Sequence[int] = (0, 1, 2, 4, 11, 101), confidence: Level = 0.95
+) -> CoverageTable:
+    """Coverage by set size (size-stratified coverage, Angelopoulos et al., ICLR 2021).
+
+    Parameters
+    ----------
+    bins
+        Increasing integers: parts are the sizes from one up to before the next, the last part is open.
+
+    Examples
+    --------
+    >>> from confide.sets.predict import PredictionSets
+    >>> table = size_coverage(PredictionSets(np.array([[True, False], [True, True]])), [1, 1], bins=(0, 1, 2))
+    >>> table.names, table.coverage
+    (('0', '1', '2+'), array([nan,  0.,  1.]))
+    """
+    edges = np.asarray(bins)
+    if (
+        edges.ndim != 1
+        or not edges.size
+        or edges.dtype.kind not in "iu"
+        or (np.diff(edges) <= 0).any()
+        or edges[0] != 0
+    ):
+        raise InputError("bins must be increasing integers that begin with 0")
+    y = as_labels("labels", labels, len(sets), sets.mask.shape[1], sets.classes)
+    ends = [*(edges[1:] - 1).tolist(), None]
+    names = tuple(
+        f"{a}+" if b is None else f"{a}" if a == b else f"{a}-{b}" for a, b in zip(edges.tolist(), ends, strict=True)
+    )
+    return _table(names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets, y, confidence)
+
+
+def _table(
+    names: tuple[object, ...], parts: NDArray[np.int64], sets: PredictionSets, y: NDArray[np.int64], confidence: Level
+) -> CoverageTable:
+    level = float(exact_level("confidence", confidence))
+    inside = sets.mask[np.arange(len(y)), y]
+    n = np.bincount(parts, minlength=len(names)).astype(np.int64)
+    hits = np.bincount(parts[inside], minlength=len(names)).astype(np.int64)
+    sizes = np.bincount(parts, weights=sets.sizes, minlength=len(names))
+    some = np.where(n > 0, n, np.nan)
+    low, high = exact_interval(hits, n, level)
+    return CoverageTable(names, n, hits, hits / some, low, high, sizes / some, level)

@@ -1,0 +1,267 @@
+"""An evaluation as a value: what it holds, and the JSON that it becomes."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from confide.errors import InputError
+from confide.evaluation.metrics import CoverageEstimate, coverage_from_counts
+from confide.support.rationals import Level, exact_level
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KIND = "confide.evaluation"
+SCHEMA = 1
+MOST_EXAMPLES = 1000
+CONFIDENCE = 0.95
+SIDES = ("lower end", "upper end")
+
+By: TypeAlias = Literal["group", "class", "side"]
+"""What has a threshold of its own."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The records of one class or group, those whose sets have one size, or all of them at one end of the intervals.
+
+    Parameters
+    ----------
+    name
+        Of the class, the group or the end, or the size.
+    n
+        Number of records, at least 1.
+    covered
+        How many of them are covered.
+    members
+        Labels in all their sets together; None without sets.
+    promised
+        The coverage that is promised for this part; None if the promise is about the average.
+    mean_width
+        Mean width of the intervals; None without intervals.
+    """
+
+    name: str
+    n: int
+    covered: int
+    members: int | None = None
+    promised: float | None = None
+    mean_width: float | None = None
+
+    @property
+    def coverage(self) -> CoverageEstimate:
+        """Share covered, with its exact interval."""
+        return coverage_from_counts(self.covered, self.n, CONFIDENCE)
+
+    @property
+    def mean_size(self) -> float | None:
+        """Labels per set; None without sets."""
+        return None if self.members is None else self.members / self.n
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One record, shown because the user asked for examples: its set, its true label, and its group if that matters."""
+
+    members: tuple[str, ...]
+    truth: str
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was found on labelled records. Every number here is a function of them, without noise.
+
+    Parameters
+    ----------
+    calibration
+        SHA-256 of the release's JSON.
+    promised
+        The coverage that it guarantees.
+    coverage
+        Share of records whose truth is covered, with its exact interval.
+    mean_size, singletons, empty
+        Mean number of classes per set, share of sets with one class, share without any; None without sets.
+    mean_width
+        Mean width of the intervals; None without intervals.
+    classes, sizes
+        The classes that occur, and the set sizes that occur; empty without sets.
+    groups
+        The groups that occur, or the two ends of intervals, if each has a threshold of its own.
+    by
+        What has a threshold of its own; None if the release has one threshold.
+    examples
+        Records that the user chose to show; usually none.
+    """
+
+    calibration: str
+    promised: float
+    coverage: CoverageEstimate
+    mean_size: float | None = None
+    singletons: float | None = None
+    empty: float | None = None
+    mean_width: float | None = None
+    classes: tuple[Part, ...] = ()
+    sizes: tuple[Part, ...] = ()
+    groups: tuple[Part, ...] = ()
+    by: By | None = None
+    examples: tuple[Shown, ...] = ()
+
+    def to_json(self) -> str:
+        """The evaluation as a JSON document with a schema version."""
+        return _json(self.fields())
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values; what does not apply is left out."""
+        return {**_HEAD, **self.found_fields()}
+
+    def found_fields(self) -> dict[str, Any]:
+        """The same without what every evaluation begins with."""
+        c = self.coverage
+        found: dict[str, Any] = {
+            "calibration": self.calibration,
+            "promised": self.promised,
+            "coverage": {
+                "value": c.value,
+                "low": c.low,
+                "high": c.high,
+                "confidence": c.confidence,
+                "n": c.n,
+                "covered": round(c.value * c.n),
+            },
+        }
+        for name in ("mean_size", "singletons", "empty", "mean_width"):
+            value = getattr(self, name)
+            if value is not None:
+                found[name] = _number(value)
+        for name in ("classes", "sizes", "groups"):
+            parts: tuple[Part, ...] = getattr(self, name)
+            if parts:
+                found[name] = [_part_fields(part) for part in parts]
+        if self.by is not None:
+            found["by"] = self.by
+        if self.examples:
+            found["examples"] = [_shown_fields(one) for one in self.examples]
+        return found
+
+    @classmethod
+    def from_json(cls, text: str) -> "Evaluation":
+        """Read an evaluation; intervals and shares are computed again from its counts.
+
+        Raises
+        ------
+        FormatError
+            If the text is not an evaluation of one threshold per record, or contradicts itself.
+        """
+        from confide.evaluation.reading import read_kind
+
+        return read_kind(text, cls)
+
+    @classmethod
+    def load(cls, path: "str | Path") -> "Evaluation":
+        """Read a file that `confide evaluate --out` wrote."""
+        from confide.evaluation.reading import load_kind
+
+        return load_kind(path, cls)
+
+
+@dataclass(frozen=True)
+class LevelEvaluation:
+    """What was found at each of several levels, on the same records.
+
+    Parameters
+    ----------
+    calibration
+        SHA-256 of the release's JSON.
+    levels
+        Miscoverage level to `Evaluation`, levels decreasing; each names the calibration of its level.
+    """
+
+    calibration: str
+    levels: Mapping[Fraction, Evaluation] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        ordered = dict(sorted(self.levels.items(), reverse=True))
+        found = list(ordered.values())
+        if not found or len({(one.coverage.n, len(one.examples)) for one in found}) != 1:
+            raise InputError("levels must be one or more evaluations of the same records")
+        shares = [one.coverage.value for one in found]
+        if shares != sorted(shares):
+            raise InputError("levels must cover more, the smaller alpha is; found a smaller set that covers more")
+        object.__setattr__(self, "levels", MappingProxyType(ordered))
+
+    def __getitem__(self, alpha: Level) -> Evaluation:
+        level = exact_level("alpha", alpha)
+        if level not in self.levels:
+            known = ", ".join(f"{float(a):g}" for a in self.levels)
+            raise InputError(f"alpha must be one of the levels {known}; found {float(level):g}")
+        return self.levels[level]
+
+    def __iter__(self) -> Iterator[Fraction]:
+        return iter(self.levels)
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def to_json(self) -> str:
+        """The evaluation as a JSON document with a schema version."""
+        return _json(self.fields())
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        levels = [{"alpha": str(alpha), **one.found_fields()} for alpha, one in self.levels.items()]
+        return {**_HEAD, "calibration": self.calibration, "levels": levels}
+
+    @classmethod
+    def from_json(cls, text: str) -> "LevelEvaluation":
+        """Read an evaluation of several levels; see `Evaluation.from_json`."""
+        from confide.evaluation.reading import read_kind
+
+        return read_kind(text, cls)
+
+    @classmethod
+    def load(cls, path: "str | Path") -> "LevelEvaluation":
+        """Read a file that `confide evaluate --out` wrote."""
+        from confide.evaluation.reading import load_kind
+
+        return load_kind(path, cls)
+
+
+_HEAD = {"kind": KIND, "schema": SCHEMA, "private": False}
+
+
+def shares(classes: Sequence[Part], sizes: Sequence[Part], n: int) -> dict[str, float]:
+    """Mean size, singletons and empty sets, from the parts."""
+    having = {part.name: part.n for part in sizes}
+    return {
+        "mean_size": sum(part.members or 0 for part in classes) / n,
+        "singletons": having.get("1", 0) / n,
+        "empty": having.get("0", 0) / n,
+    }
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _number(value: float) -> float | str:
+    return "+inf" if value == math.inf else value
+
+
+def _part_fields(part: Part) -> dict[str, Any]:
+    c = part.coverage
+    found: dict[str, Any] = {"name": part.name, "n": part.n, "covered": part.covered}
+    for name in ("members", "promised", "mean_width"):
+        value = getattr(part, name)
+        if value is not None:
+            found[name] = _number(value)
+    return {**found, "coverage": c.value, "low": c.low, "high": c.high}
+
+
+def _shown_fields(one: Shown) -> dict[str, Any]:
+    found: dict[str, Any] = {"set": list(one.members), "truth": one.truth}
+    return found if one.group is None else {**found, "group": one.group}

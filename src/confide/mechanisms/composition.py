@@ -1,0 +1,102 @@
+"""What several releases cost together: one after the other on the same records, or side by side on disjoint groups."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from confide.errors import InputError
+from confide.mechanisms.privacy import Neighbors, PrivacyStatement
+
+
+def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
+    """The loss of releases on the same records: everything adds up (basic composition; for rho, that of zCDP).
+
+    Examples
+    --------
+    >>> one = PrivacyStatement("replace_one", 0.5, 1, None, 0.5, None)
+    >>> in_sequence([one, one]).epsilon
+    1.0
+    """
+    first = _alike(parts)
+    rhos, added = [p.rho for p in parts], [p.add_remove for p in parts]
+    return replace(
+        first,
+        epsilon=sum_up([p.epsilon for p in parts]),
+        add_remove=None if None in added else sum_up([a for a in added if a is not None]),
+        replace_one=sum_up([p.replace_one for p in parts]),
+        rho=None if None in rhos else sum_up([r for r in rhos if r is not None]),
+    )
+
+
+def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> PrivacyStatement:
+    """The loss of releases on disjoint groups whose sizes are secret (docs/theory-groups.md, Proposition 1).
+
+    Adding or removing a record touches one group: the largest loss counts. Replacing a record can take it out of one
+    group and put it into another: the two largest add up, or the record stays and the group's own `replace_one` counts.
+
+    Parameters
+    ----------
+    parts
+        One statement per group, each under `add_remove`.
+    neighbors
+        The relation to state the total under.
+
+    Examples
+    --------
+    >>> one = PrivacyStatement("add_remove", 0.5, 1, 0.5, 0.75, None)
+    >>> side_by_side([one, one], "replace_one").epsilon
+    1.0
+    """
+    first = _alike(parts)
+    records = first.records_per_person
+    losses = sorted((math.inf if p.add_remove is None else p.add_remove for p in parts), reverse=True)
+    moved = sum_up(losses[:2])
+    replaced = max(moved, *(p.replace_one for p in parts))
+    one = losses[0] if neighbors == "add_remove" else replaced
+    epsilon = sum_up([one] * records)
+    rho = None
+    if all(p.rho is not None for p in parts):
+        alone = max(p.replace_one for p in parts)
+        squares = losses[0] ** 2 if neighbors == "add_remove" else max(sum(x**2 for x in losses[:2]), alone**2)
+        rho = records**2 * squares / 8
+    return replace(first, neighbors=neighbors, epsilon=epsilon, add_remove=losses[0], replace_one=replaced, rho=rho)
+
+
+def shares_of(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
+    """Floats that are in proportion to `shares`, which sum to one, and whose exact sum is at most epsilon.
+
+    Examples
+    --------
+    >>> shares_of(1.0, [Fraction(1, 4), Fraction(3, 4)])
+    [0.25, 0.75]
+    """
+    found = []
+    for share in shares:
+        exact = Fraction(epsilon) * share
+        value = float(exact)
+        found.append(value if Fraction(value) <= exact else math.nextafter(value, 0.0))
+    return found
+
+
+def sum_up(values: Sequence[float]) -> float:
+    """The sum, never below the exact one.
+
+    Examples
+    --------
+    >>> sum_up([0.25, 0.5])
+    0.75
+    """
+    if any(math.isinf(value) for value in values):
+        return math.inf
+    exact = sum(map(Fraction, values), Fraction(0))
+    value = float(exact)
+    return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
+
+
+def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
+    if not parts:
+        raise InputError("parts must not be empty; found no release to compose")
+    if len({(p.neighbors, p.records_per_person) for p in parts}) != 1:
+        raise InputError("parts must state the same neighbours and records_per_person; found different ones")
+    return parts[0]

@@ -1,0 +1,97 @@
+"""What a release costs: neighbouring relations, the loss in every unit, and the statement that goes with a release."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from confide.errors import InputError
+from confide.mechanisms.interface import Mechanism
+from confide.selection.selector import Selector
+from confide.support.rationals import float_above
+
+Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
+"""`add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public."""
+
+NEIGHBORS: tuple[Neighbors, ...] = ("add_remove", "replace_one")
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """The privacy loss of one release, in all units.
+
+    Parameters
+    ----------
+    neighbors
+        The relation under which `epsilon` is stated.
+    epsilon
+        Loss for one person who owns up to `records_per_person` records; 0 if the data were not touched, infinite if
+        the release is not private at all.
+    records_per_person
+        Public bound on the number of records that one person owns.
+    add_remove
+        Loss when one record is added or removed; None if n is public, for then n itself tells.
+    replace_one
+        Loss when one record is replaced by another.
+    rho
+        zCDP loss per person under `neighbors` (exponential mechanism only), else None.
+    claimed
+        Loss per person that a published analysis states, where it differs from the proven `epsilon`; else None.
+
+    Examples
+    --------
+    >>> PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None).loss("replace_one", records=3)
+    3.0
+    """
+
+    neighbors: Neighbors
+    epsilon: float
+    records_per_person: int
+    add_remove: float | None
+    replace_one: float
+    rho: float | None
+    claimed: float | None = None
+
+    def loss(self, neighbors: Neighbors | None = None, records: int = 1) -> float:
+        """Loss when up to `records` records change at once (group privacy: `records` times the loss of one).
+
+        Returns infinity for `add_remove` when n is public.
+        """
+        one = self.add_remove if (neighbors or self.neighbors) == "add_remove" else self.replace_one
+        return float("inf") if one is None else records * one
+
+    def __str__(self) -> str:
+        if math.isinf(self.epsilon):
+            return "NOT PRIVATE: the threshold is a function of the records without any noise"
+        unit = "one record" if self.records_per_person == 1 else f"up to {self.records_per_person} records of a person"
+        verb = "adding or removing" if self.neighbors == "add_remove" else "replacing"
+        zcdp = "" if self.rho is None else f" and {self.rho:.4g}-zCDP"
+        paper = "" if self.claimed is None else f" (the published analysis states {self.claimed:.4g})"
+        return f"{self.epsilon:.4g}-differential privacy{zcdp} for {verb} {unit}{paper}"
+
+
+def privacy_statement(mechanism: Mechanism, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
+    """The statement for one run of a mechanism, from its own privacy map."""
+    per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
+    if per_record is None:
+        raise InputError(
+            f"neighbors must be 'replace_one' for mechanism={mechanism.name!r}: it uses n, which is public"
+        )
+    if math.isinf(per_record):
+        return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, None)
+    epsilon = float_above(records_per_person * Fraction(per_record))
+    return PrivacyStatement(
+        neighbors=neighbors,
+        epsilon=epsilon,
+        records_per_person=records_per_person,
+        add_remove=mechanism.add_remove if neighbors == "add_remove" else None,
+        replace_one=mechanism.replace_one,
+        rho=float_above(Fraction(epsilon) ** 2 / 8) if mechanism.bounded_range else None,
+        claimed=None if mechanism.claimed is None else records_per_person * mechanism.claimed,
+    )
+
+
+def nothing_spent(neighbors: Neighbors, records_per_person: int, selector: Selector) -> PrivacyStatement:
+    """The statement of a release that did not touch the data."""
+    rho = 0.0 if selector == "exponential" else None
+    return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, rho)

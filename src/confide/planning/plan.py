@@ -1,0 +1,272 @@
+"""What a calibration will cost and promise, decided before any data is touched.
+
+A plan fixes the whole mechanism: slopes, target rank, noise scale. It depends on public numbers only.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from confide.guarantee.conditional import private_offset, public_target, tangent_rate
+from confide.guarantee.marginal import private_head_start, private_shift, public_shift
+from confide.guarantee.random_rank import mean_overshoot
+from confide.guarantee.statement import Guarantee, certify
+from confide.mechanisms.privacy import Neighbors, PrivacyStatement, nothing_spent, privacy_statement
+from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
+from confide.planning.request import MOST_RECORDS, Request, check_request
+from confide.planning.slope_choice import best_slopes, expected_drift
+from confide.selection.selector import Selector
+from confide.support.checks import positive_integer
+from confide.support.rationals import Level, ceil_to
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The mechanism that answers a request, and what it promises and costs. Nothing here depends on data.
+
+    Parameters
+    ----------
+    request
+        What was asked for.
+    mechanism
+        Slopes, target rank and noise scale; None if no target rank serves and the answer is +inf without the data.
+    n
+        The number of records that `target_rank`, `excess_ranks` and `expected_coverage` are stated for.
+
+    Examples
+    --------
+    >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
+    >>> round(p.expected_coverage, 3), p.records_needed
+    (0.908, 69)
+    """
+
+    request: Request
+    mechanism: Slopes | None
+    n: int
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the calibration will promise."""
+        r = self.request
+        return certify(self.mechanism, r.alpha, r.candidates, r.n, r.n_min if r.n is None else None, r.delta)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What it will cost."""
+        r = self.request
+        if self.mechanism is None:
+            return nothing_spent(r.neighbors, r.records_per_person, r.selector)
+        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person)
+
+    @property
+    def target_rank(self) -> float:
+        """The rank that the mechanism aims at with n records; above n it stands for +inf."""
+        return float(self.mechanism.target(self.n)) if self.mechanism else math.inf
+
+    @property
+    def nonprivate_rank(self) -> int:
+        """ceil((n+1)(1-alpha)), the rank of split conformal prediction without privacy."""
+        return math.ceil(self.request.level * (self.n + 1))
+
+    @property
+    def expected_excess(self) -> float:
+        """Expected ranks above (n+1)(1-alpha) on evenly spread scores: what privacy costs, in records."""
+        if self.mechanism is None:
+            return float(self.request.alpha * (self.n + 1))
+        ranks = self.target_rank - float(self.request.level * (self.n + 1))
+        added = expected_drift(
+            self.mechanism.slope_left,
+            self.mechanism.slope_right,
+            self.request.candidates,
+            self.n / self.request.candidates,
+            self.mechanism.selector,
+        )
+        return min(ranks + added, float(self.request.alpha * (self.n + 1)))
+
+    @property
+    def expected_coverage(self) -> float:
+        """Mean coverage on evenly spread scores."""
+        return float(self.request.level) + self.expected_excess / (self.n + 1)
+
+    @property
+    def coverage_at_most(self) -> float:
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5)."""
+        if self.mechanism is None:
+            return 1.0
+        over = mean_overshoot(self.mechanism.slope_right, self.request.candidates, self.mechanism.selector)
+        return min(1.0, (self.target_rank + over + 1) / (self.n + 1))
+
+    @property
+    def records_needed(self) -> int:
+        """The smallest number of records with a target rank among them: with fewer, +inf is the likely answer."""
+        if self.mechanism is not None and self.mechanism.rate > 0:
+            return max(1, math.ceil((self.mechanism.rate + self.mechanism.offset) / (1 - self.mechanism.rate)))
+        enough = 1
+        while mechanism_for(replace(self.request, n=enough)) is None:
+            enough *= 2
+        short = enough // 2
+        while enough - short > 1:
+            middle = (short + enough) // 2
+            served = mechanism_for(replace(self.request, n=middle)) is not None
+            short, enough = (short, middle) if served else (middle, enough)
+        return enough
+
+
+def plan(
+    alpha: Level,
+    epsilon: float | None = None,
+    n: int = 1000,
+    *,
+    rho: float | None = None,
+    neighbors: Neighbors = "add_remove",
+    candidates: int = 1000,
+    n_min: int = 1,
+    n_typical: int | None = None,
+    delta: Level | None = None,
+    records_per_person: int = 1,
+    selector: Selector | None = None,
+    slopes: tuple[int, int] | None = None,
+    shift: float | None = None,
+) -> Plan:
+    """Say what a private calibration will promise and cost, before any data is touched.
+
+    Parameters
+    ----------
+    alpha
+        Miscoverage level in (0, 1): a float, a decimal string or a `Fraction`.
+    epsilon
+        Privacy loss per person, in [1e-6, 1e6]. Give this or `rho`.
+    n
+        Number of calibration records: the public number under `replace_one`; under `add_remove` only a guess to
+        state the cost for, which the mechanism never uses.
+    rho
+        zCDP loss per person; selects the exponential mechanism with epsilon = sqrt(8 rho).
+    neighbors
+        `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
+    candidates
+        Number of candidate thresholds, +inf included.
+    n_min
+        Public lower bound on the secret number of records (`add_remove` only). The promise holds for every n >= n_min.
+    n_typical
+        Public guess of the secret number of records, used only to place a training-conditional target
+        (default: the larger of n_min and 1000). It touches efficiency, never validity.
+    delta
+        Ask for "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of the
+        marginal guarantee; in (0, 1).
+    records_per_person
+        Public bound on how many records one person owns; each record then gets epsilon/records_per_person.
+    selector
+        `"permute_and_flip"` (default) or `"exponential"` (default with `rho`).
+    slopes
+        Positive integers (left, right) to override the choice of slopes; only their ratio matters.
+    shift
+        Ranks above (1-alpha)(n+1) to aim at, to override the choice of target (marginal guarantee only); the
+        coverage that is then guaranteed is computed, and may be below 1-alpha.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument is out of range or of the wrong type.
+
+    Examples
+    --------
+    >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
+    >>> p.target_rank, p.nonprivate_rank
+    (908.0625, 901)
+    """
+    return make_plan(
+        check_request(
+            alpha=alpha,
+            epsilon=epsilon,
+            n=n,
+            rho=rho,
+            neighbors=neighbors,
+            candidates=candidates,
+            n_min=n_min,
+            n_typical=n_typical,
+            delta=delta,
+            records_per_person=records_per_person,
+            selector=selector,
+            slopes=slopes,
+            shift=shift,
+        ),
+        n,
+    )
+
+
+def make_plan(request: Request, n: int) -> Plan:
+    """The plan for a checked request, stated for n records."""
+    return Plan(request, mechanism_for(request), positive_integer("n", n, most=MOST_RECORDS))
+
+
+@lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
+def mechanism_for(request: Request) -> Slopes | None:
+    """The mechanism that answers a request, or None if +inf has to be answered without touching the data."""
+    mechanism = aim_for(request)
+    if mechanism is None or request.neighbors == "replace_one" or request.delta is not None:
+        return mechanism
+    return _with_head_start(mechanism, request)
+
+
+@lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
+def aim_for(request: Request) -> Slopes | None:
+    """The mechanism before +inf gets its head start, which takes as long again and which no cost depends on."""
+    left, right = request.slopes or best_slopes(
+        request.level, request.per_record, request.neighbors, request.candidates, request.selector
+    )
+
+    def build(rate: Fraction, offset: Fraction) -> Slopes:
+        return slopes_for(rate, offset, left, right, request.neighbors, request.per_record, request.selector)
+
+    if request.neighbors == "replace_one":
+        target = _public_target(request, build)
+        return None if target is None else build(Fraction(0), target)
+    return build(*_private_line(request, build))
+
+
+def _public_target(request: Request, build: Callable[[Fraction, Fraction], Slopes]) -> Fraction | None:
+    """The target rank for a public n, or None if no rank up to n serves."""
+    n, level, m = request.n or 0, request.level, request.candidates
+    trial = build(Fraction(0), Fraction(1))
+    if request.shift is not None:
+        target: Fraction | None = ceil_to(level * (n + 1) + request.shift, UNIT)
+    elif request.delta is not None:
+        target = public_target(n, level, request.delta, trial.slope_left, m, request.selector, UNIT)
+    else:
+        target = public_shift(n, level, trial.slope_left, trial.slope_right, m, request.selector, UNIT)
+    return None if target is None or target > n else target
+
+
+def _private_line(request: Request, build: Callable[[Fraction, Fraction], Slopes]) -> tuple[Fraction, Fraction]:
+    """Rate and offset of the target line for a secret n."""
+    level, m, n_min = request.level, request.candidates, request.n_min
+    unit = level.denominator * -(-UNIT // level.denominator)
+    trial = build(level, Fraction(1, unit))
+    if request.delta is not None:
+        # The rate exceeds the level, which changes the privacy map: settle the rate first, then slopes and offset.
+        n_typical = max(n_min, request.n_typical)
+        rate = tangent_rate(level, request.delta, n_typical)
+        slope = build(rate, Fraction(1, unit)).slope_left
+        return rate, private_offset(rate, level, request.delta, n_min, n_typical, slope, m, request.selector, unit)
+    if request.shift is not None:
+        return level, ceil_to(request.shift, unit)
+    return level, private_shift(level, trial.slope_left, trial.slope_right, m, request.selector, unit)
+
+
+def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
+    ahead = private_head_start(
+        request.level,
+        mechanism.offset,
+        request.n_min,
+        mechanism.slope_left,
+        mechanism.slope_right,
+        request.candidates,
+        request.selector,
+    )
+    return replace(mechanism, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))

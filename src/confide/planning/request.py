@@ -1,0 +1,141 @@
+"""What was asked of a calibration: every public choice that its mechanism depends on, checked once."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms.interface import MECHANISMS, MechanismName
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors
+from confide.selection.selector import SELECTORS, Selector
+from confide.support.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer, privacy_loss
+from confide.support.rationals import Level, exact_level, float_below
+
+MOST_RECORDS = 2**48
+MOST_CANDIDATES = 2**20
+MOST_PER_PERSON = 10**6
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for: everything public that a plan depends on.
+
+    See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
+    otherwise. Without privacy (`mechanism="none"`) epsilon is infinite.
+    """
+
+    alpha: Fraction
+    epsilon: float
+    neighbors: Neighbors
+    n: int | None
+    n_min: int
+    n_typical: int
+    delta: float | None
+    candidates: int
+    records_per_person: int
+    selector: Selector
+    slopes: tuple[int, int] | None
+    shift: Fraction | None
+    mechanism: MechanismName = "slopes"
+
+    @property
+    def level(self) -> Fraction:
+        """1 - alpha, exactly."""
+        return 1 - self.alpha
+
+    @property
+    def per_record(self) -> float:
+        """The loss that one record may cost, rounded down: all records together stay within epsilon."""
+        if math.isinf(self.epsilon):
+            return math.inf
+        return float_below(Fraction(self.epsilon) / self.records_per_person)
+
+
+def check_request(
+    *,
+    alpha: Level,
+    epsilon: float | None,
+    n: int | None,
+    rho: float | None,
+    neighbors: Neighbors,
+    candidates: int,
+    n_min: int,
+    n_typical: int | None,
+    delta: Level | None,
+    records_per_person: int,
+    selector: Selector | None,
+    slopes: tuple[int, int] | None,
+    shift: float | None,
+    mechanism: str = "slopes",
+) -> Request:
+    """Check every argument of `plan` and `calibrate` and fill in the defaults."""
+    method = one_of("mechanism", mechanism, MECHANISMS)
+    if method != "slopes":
+        _check_other(method, neighbors, rho=rho, delta=delta, selector=selector, slopes=slopes, shift=shift)
+    if method == "none":
+        if epsilon is not None:
+            raise InputError("epsilon must be left out with mechanism='none', which is not private")
+        neighbors, epsilon = "replace_one", MOST_LOSS
+    if (epsilon is None) == (rho is None):
+        raise InputError("epsilon or rho must be given, and not both")
+    if rho is not None:
+        if selector == "permute_and_flip":
+            raise InputError("rho needs selector='exponential': permute-and-flip has no better zCDP bound")
+        selector, epsilon = "exponential", _epsilon_for(privacy_loss("rho", rho))
+    n_min = positive_integer("n_min", n_min, most=MOST_RECORDS)
+    if n_typical is not None:
+        n_typical = positive_integer("n_typical", n_typical, most=MOST_RECORDS)
+    if slopes is not None:
+        if not isinstance(slopes, tuple) or len(slopes) != 2:
+            raise InputTypeError("slopes must be a pair of positive integers (left, right)")
+        left, right = (positive_integer(f"slopes[{i}]", v, most=1000) for i, v in enumerate(slopes))
+        slopes = (left, right)
+    if shift is not None:
+        if delta is not None:
+            raise InputError("shift cannot be combined with delta: a training-conditional target is computed")
+        if isinstance(shift, bool) or not isinstance(shift, Real):
+            raise InputTypeError(f"shift must be a number of ranks; found {type(shift).__name__}")
+        if not 0 <= shift <= MOST_RECORDS:
+            raise InputError(f"shift must be a number of ranks from 0 to 2**48; found {shift!r}")
+    epsilon = privacy_loss("epsilon", epsilon)
+    records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
+    if epsilon < LEAST_LOSS * records:
+        raise InputError(
+            f"records_per_person leaves each record less than a loss of {LEAST_LOSS:g}; found {records} records for "
+            f"epsilon={epsilon:g}; raise epsilon or keep fewer records of each person"
+        )
+    return Request(
+        alpha=exact_level("alpha", alpha),
+        epsilon=math.inf if method == "none" else epsilon,
+        neighbors=one_of("neighbors", neighbors, NEIGHBORS),
+        n=positive_integer("n", n, most=MOST_RECORDS) if neighbors == "replace_one" else None,
+        n_min=n_min,
+        n_typical=n_typical or max(n_min, 1000),
+        delta=None if delta is None else float(exact_level("delta", delta)),
+        candidates=positive_integer("candidates", candidates, most=MOST_CANDIDATES),
+        records_per_person=records,
+        selector=one_of("selector", "permute_and_flip" if selector is None else selector, SELECTORS),
+        slopes=slopes,
+        shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),
+        mechanism=method,
+    )
+
+
+def _epsilon_for(rho: float) -> float:
+    """The largest float epsilon with epsilon**2 / 8 <= rho, exactly."""
+    epsilon = math.sqrt(8 * rho)
+    while Fraction(epsilon) ** 2 > 8 * Fraction(rho):
+        epsilon = math.nextafter(epsilon, 0.0)
+    return epsilon
+
+
+def _check_other(method: MechanismName, neighbors: Neighbors, **options: object) -> None:
+    """Refuse options that only `slopes` has, and a secret n where the method's formulas need a public one."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InputError(f"{given[0]} must be left out with mechanism={method!r}; it belongs to mechanism='slopes'")
+    if method in ("pps", "pps-laplace") and neighbors != "replace_one":
+        raise InputError(
+            f"neighbors must be 'replace_one' for mechanism={method!r}: its level depends on n, a public n"
+        )

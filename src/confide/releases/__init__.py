@@ -1,0 +1,1 @@
+"""What leaves: a calibration and its kin, their JSON, and one reader for all kinds."""

@@ -1,0 +1,249 @@
+"""The released calibration: a threshold, what is promised with it, and what it cost. No trace of the data.
+
+Everything but the threshold is a function of public choices and is computed again when a calibration is read, so a
+file that claims more than its mechanism delivers is refused. A checksum finds accidental damage; it is no signature.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from confide.errors import InputError
+from confide.guarantee.random_rank import law_failure
+from confide.guarantee.statement import Guarantee
+from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.support.checks import positive_integer
+from confide.support.rationals import Level, exact_level
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from confide.evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All that is ever released about the calibration data.
+
+    Parameters
+    ----------
+    threshold
+        The selected candidate; +inf means that every label is in every set.
+    alpha
+        Miscoverage level, an exact fraction.
+    guarantee
+        What is promised about coverage.
+    privacy
+        The privacy loss in every unit.
+    mechanism
+        The complete public statement of the mechanism; None if +inf was answered without touching the data.
+    candidates
+        Number of candidate thresholds, +inf included.
+    recipe
+        How the candidates were made.
+    score
+        Name of the conformity score, or None.
+    versions
+        Versions of the libraries that made the release.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> released = confide.calibrate(rng.random(5000), alpha=0.1, epsilon=1.0, candidates=confide.Candidates.unit(1000))
+    >>> 0.87 < released.threshold < 0.95, released.coverage
+    (True, 0.9)
+    >>> released == confide.Calibration.from_json(released.to_json())
+    True
+    """
+
+    threshold: float
+    alpha: Fraction
+    guarantee: Guarantee
+    privacy: PrivacyStatement
+    mechanism: Mechanism | None
+    candidates: int
+    recipe: Mapping[str, Any] = field(hash=False)
+    score: str | None
+    versions: Mapping[str, str] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Calibration.from_json, (self.to_json(),)
+
+    @property
+    def coverage(self) -> float:
+        """The guaranteed coverage; `guarantee.kind` says in which sense."""
+        return self.guarantee.coverage
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss spent, per person, under `privacy.neighbors`."""
+        return self.privacy.epsilon
+
+    @property
+    def n(self) -> int | None:
+        """The number of calibration records where it is public (`replace_one`), else None."""
+        return self.guarantee.n
+
+    def conditional_coverage(self, delta: Level, n: int | None = None) -> float:
+        """The largest c such that coverage given the calibration data is at least c with probability 1 - delta.
+
+        By the random-rank lemma (docs/theory.md, Theorem 2b), for i.i.d. data.
+
+        Parameters
+        ----------
+        delta
+            Failure probability, in (0, 1).
+        n
+            Number of calibration records; required if it is secret, and then used for this statement only. The
+            answer for a secret n belongs to those who know n.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> released = confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, neighbors="replace_one")
+        >>> round(released.conditional_coverage(0.05), 3)
+        0.881
+        """
+        failure, fails = float(exact_level("delta", delta)), self.coverage_failure(n)
+        if fails(1.0) <= failure:
+            return 1.0
+        low, high = 0.0, 1.0
+        while high - low > 1e-9:
+            level = (low + high) / 2
+            low, high = (low, level) if fails(level) > failure else (level, high)
+        return low
+
+    def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
+        """The function c -> a bound on the probability that coverage given the calibration data is below c.
+
+        By the random-rank lemma (docs/theory.md, Theorem 2b), for i.i.d. data, whatever their distribution. Exact for
+        continuous scores with `mechanism="none"`. `n` as in `conditional_coverage`.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> released = confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, neighbors="replace_one")
+        >>> round(released.coverage_failure()(0.88), 3)
+        0.04
+        """
+        records = self._records(n)
+        if self.mechanism is None:
+            return lambda level: 0.0
+        law = self.mechanism.rank_law(records, self.candidates)
+        if law is None:
+            raise InputError(f"mechanism {self.mechanism.name!r} has no training-conditional statement; use 'slopes'")
+        return lambda level: law_failure(law, records, level)
+
+    def coverage_at_most(self, n: int | None = None) -> float:
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5).
+
+        1 for a mechanism without such a bound. `n` as in `conditional_coverage`.
+        """
+        n = self._records(n)
+        if self.mechanism is None:
+            return 1.0
+        return self.mechanism.coverage_at_most(n, self.candidates)
+
+    def _records(self, n: int | None) -> int:
+        if n is None and self.n is None:
+            raise InputError("n must be given: the number of calibration records is secret and not stored")
+        if n is not None and self.n is not None and n != self.n:
+            raise InputError(f"n must be left out or equal the public number of records, {self.n}; found {n}")
+        return positive_integer("n", self.n if n is None else n)
+
+    def to_json(self) -> str:
+        """The calibration as a JSON document with a schema version."""
+        from confide.releases.calibration_json import dumps
+
+        return dumps(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Calibration":
+        """Read a calibration, checking every field and computing its claims again.
+
+        Raises
+        ------
+        FormatError
+            If the text is not a calibration, is of a newer schema, was altered, or claims what does not follow.
+        """
+        from confide.releases.calibration_json import loads
+
+        return loads(text)
+
+    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        from pathlib import Path
+
+        from confide.support.files import write_text
+
+        write_text(Path(path), self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: "str | Path") -> "Calibration":
+        """Read a file written by `save`."""
+        from pathlib import Path
+
+        from confide.support.files import read_as
+
+        return read_as(Path(path), cls.from_json)
+
+    def report(
+        self,
+        path: "str | Path | None" = None,
+        *,
+        title: str | None = None,
+        evaluation: "Evaluation | str | Path | None" = None,
+        overwrite: bool = False,
+    ) -> str:
+        """The calibration as one self-contained HTML page for people; also written to a file if one is named.
+
+        Parameters
+        ----------
+        path
+            Where to write the page.
+        title
+            Its heading.
+        evaluation
+            An `Evaluation`, or a file that `confide evaluate --out` wrote. Its numbers are not private, and the page
+            says so.
+        overwrite
+            Whether an existing file may be replaced.
+
+        Returns
+        -------
+        str
+            The page.
+
+        Raises
+        ------
+        InputError
+            If the evaluation belongs to another calibration, or the file exists or cannot be written.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> scores = np.linspace(0, 1, 1000)
+        >>> released = confide.calibrate(scores, alpha=0.1, epsilon=1.0, neighbors="replace_one", score="lac")
+        >>> released.report(title="Triage").startswith("<!doctype html>")
+        True
+        """
+        from confide.reports.write import write_report
+
+        return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)
+
+    def __str__(self) -> str:
+        name = "unnamed score" if self.score is None else f"score {self.score!r}"
+        value = "+inf (every label is in every set)" if math.isinf(self.threshold) else f"{self.threshold:.12g}"
+        method = "" if self.mechanism is None or self.mechanism.name == "slopes" else f"\nmethod: {self.mechanism.name}"
+        return f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"

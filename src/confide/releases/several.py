@@ -1,0 +1,285 @@
+"""Releases of several thresholds at once: for several levels, for groups or classes, for the two sides of CQR.
+
+Each holds one `Calibration` per threshold and the privacy loss of the whole. The total is computed from the parts, so
+it cannot be stated wrongly; reading one checks every part.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.errors import InputError
+from confide.mechanisms.composition import in_sequence, side_by_side
+from confide.mechanisms.privacy import Neighbors, PrivacyStatement
+from confide.releases.calibration import Calibration
+from confide.support.rationals import Level, exact_level
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from confide.evaluation import Evaluation, LevelEvaluation
+
+Kind = TypeVar("Kind", bound="_Several")
+
+
+class _Several:
+    """What these releases have in common: JSON, files, pickling through JSON, and one privacy loss."""
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of the whole release."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """The release as a JSON document with a schema version and a checksum."""
+        from confide.releases.several_json import dumps
+
+        return dumps(self)
+
+    @classmethod
+    def from_json(cls: type[Kind], text: str) -> Kind:
+        """Read a release, checking every part and the total again.
+
+        Raises
+        ------
+        FormatError
+            If the text is damaged, foreign, altered, of a newer schema, or claims what does not follow.
+        """
+        from confide.releases.several_json import loads
+
+        return loads(text, cls)
+
+    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        from pathlib import Path
+
+        from confide.support.files import write_text
+
+        write_text(Path(path), self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls: type[Kind], path: "str | Path") -> Kind:
+        """Read a file written by `save`."""
+        from pathlib import Path
+
+        from confide.support.files import read_as
+
+        return read_as(Path(path), cls.from_json)
+
+    def report(
+        self,
+        path: "str | Path | None" = None,
+        *,
+        title: str | None = None,
+        evaluation: "Evaluation | LevelEvaluation | str | Path | None" = None,
+        overwrite: bool = False,
+    ) -> str:
+        """The release as one self-contained HTML page for people; see `Calibration.report`."""
+        from confide.reports.write import write_report
+
+        return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_json, (self.to_json(),)
+
+
+@dataclass(frozen=True)
+class LevelCalibration(_Several):
+    """Nested thresholds for several levels, released under one budget.
+
+    Parameters
+    ----------
+    parts
+        Miscoverage level to `Calibration`, levels decreasing; thresholds do not decrease.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> scores = np.random.default_rng(0).random(4000)
+    >>> released = confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0, score="lac")
+    >>> released[0.1].threshold >= released[0.2].threshold, released.privacy.epsilon
+    (True, 1.0)
+    """
+
+    parts: Mapping[Fraction, Calibration] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        ordered = dict(sorted(self.parts.items(), reverse=True))
+        thresholds = [part.threshold for part in ordered.values()]
+        if not ordered or thresholds != sorted(thresholds) or any(p.alpha != a for a, p in ordered.items()):
+            raise InputError("parts must be calibrations of their levels with nested thresholds")
+        object.__setattr__(self, "parts", MappingProxyType(ordered))
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of all thresholds together."""
+        return in_sequence([part.privacy for part in self.parts.values()])
+
+    def __getitem__(self, alpha: Level) -> Calibration:
+        level = exact_level("alpha", alpha)
+        if level not in self.parts:
+            known = ", ".join(f"{float(a):g}" for a in self.parts)
+            raise InputError(f"alpha must be one of the calibrated levels {known}; found {float(level):g}")
+        return self.parts[level]
+
+    def __iter__(self) -> Iterator[Fraction]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __str__(self) -> str:
+        lines = [f"alpha {float(a):g}: threshold {p.threshold:.12g}; {p.guarantee}" for a, p in self.parts.items()]
+        return "\n".join([*lines, f"privacy of all together: {self.privacy}"])
+
+
+@dataclass(frozen=True)
+class GroupCalibration(_Several):
+    """One threshold per group of records, or per class, with group sizes kept secret.
+
+    Parameters
+    ----------
+    by
+        `"group"`: the threshold depends on the record's group. `"class"`: on the label that is considered.
+    neighbors
+        The relation under which the loss of the whole is stated.
+    parts
+        Name of the group or class to `Calibration`.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> scores, ward = rng.random(4000), rng.choice(["a", "b"], 4000)
+    >>> released = confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 1.0, score="lac")
+    >>> released.privacy.epsilon, released.infinite
+    (1.0, ())
+    """
+
+    by: Literal["group", "class"]
+    neighbors: Neighbors
+    parts: Mapping[str | int, Calibration] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        if not self.parts or len({(p.score, p.alpha) for p in self.parts.values()}) != 1:
+            raise InputError("parts must be calibrations of one score and one level")
+        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of all thresholds together: parallel composition (docs/theory-groups.md)."""
+        return side_by_side([part.privacy for part in self.parts.values()], self.neighbors)
+
+    @property
+    def score(self) -> str | None:
+        """The name of the score."""
+        return next(iter(self.parts.values())).score
+
+    @property
+    def alpha(self) -> Fraction:
+        """Miscoverage level, the same for every group."""
+        return next(iter(self.parts.values())).alpha
+
+    @property
+    def infinite(self) -> tuple[str | int, ...]:
+        """The groups whose threshold is +inf: too few records for a finite one, as far as privacy lets us know."""
+        return tuple(name for name, part in self.parts.items() if part.threshold == np.inf)
+
+    def __getitem__(self, name: str | int) -> Calibration:
+        if name not in self.parts:
+            raise InputError(f"name must be one of the {len(self.parts)} calibrated groups; found another")
+        return self.parts[name]
+
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def look_up(self, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
+        """The threshold of each record, float64, shape (n,), by its group."""
+        if self.by == "class":
+            raise InputError("calibration has thresholds per class; groups do not apply to it")
+        if groups is None:
+            raise InputError("groups must be given: the calibration has one threshold per group")
+        positions = positions_of("groups", groups, tuple(self.parts), n)
+        return np.array([part.threshold for part in self.parts.values()])[positions]
+
+    def class_thresholds(self, names: tuple[object, ...] | None, k: int) -> NDArray[np.float64]:
+        """The threshold of each of the k classes, float64, shape (k,); `names` in the order of the columns."""
+        wanted = tuple(range(k)) if names is None else names
+        if set(wanted) != set(self.parts):
+            raise InputError(
+                f"classes must be the {len(self.parts)} that were calibrated; found {k} columns or other names; "
+                "pass classes=[...] in the order of the columns"
+            )
+        return np.array([self.parts[name].threshold for name in wanted])  # type: ignore[index]
+
+    def __str__(self) -> str:
+        lines = [f"{self.by} {name!r}: threshold {part.threshold:.12g}" for name, part in self.parts.items()]
+        few = f"{len(self.infinite)} of {len(self.parts)} thresholds are +inf"
+        promise = next(iter(self.parts.values())).guarantee
+        return "\n".join([*lines, few, f"promise for each {self.by}: {promise}", f"privacy: {self.privacy}"])
+
+
+@dataclass(frozen=True)
+class SidesCalibration(_Several):
+    """One threshold for each side of conformalized quantile regression, released under one budget.
+
+    The upper end misses with probability at most `high.alpha` and the lower end with at most `low.alpha`, so the
+    interval covers with probability at least 1 - low.alpha - high.alpha (Romano et al. 2019, Theorem 2).
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=4000)
+    >>> released = confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), y, 0.1, 1.0)
+    >>> released.alpha, released.privacy.epsilon
+    (Fraction(1, 10), 1.0)
+    """
+
+    low: Calibration
+    high: Calibration
+
+    def __post_init__(self) -> None:
+        if self.low.score != "cqr_low" or self.high.score != "cqr_high":
+            raise InputError("low and high must be calibrations of the scores cqr_low and cqr_high")
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of both thresholds together."""
+        return in_sequence([self.low.privacy, self.high.privacy])
+
+    @property
+    def alpha(self) -> Fraction:
+        """Miscoverage of the interval."""
+        return self.low.alpha + self.high.alpha
+
+    def __str__(self) -> str:
+        return (
+            f"lower side: threshold {self.low.threshold:.12g}; {self.low.guarantee}\n"
+            f"upper side: threshold {self.high.threshold:.12g}; {self.high.guarantee}\n"
+            f"privacy of both together: {self.privacy}"
+        )
+
+
+def positions_of(name: str, values: ArrayLike, known: tuple[str | int, ...], n: int) -> NDArray[np.int64]:
+    """The position of every value among the known names, int64, shape (n,); unknown ones are refused."""
+    array = np.asarray(values)
+    if array.ndim != 1 or len(array) != n:
+        raise InputError(f"{name} must have shape ({n},), one entry per record; found shape {array.shape}")
+    place = {key: i for i, key in enumerate(known)}
+    found = np.fromiter((place.get(v, -1) for v in array.tolist()), dtype=np.int64, count=n)
+    wrong = np.flatnonzero(found < 0)
+    if wrong.size:
+        raise InputError(
+            f"{name} must be among the {len(known)} public names; found {wrong.size} that are not, the first at "
+            f"position {wrong[0]}; add the name, or leave those records out"
+        )
+    return found

@@ -1,0 +1,103 @@
+"""The grid that a page carries to say what privacy costs: plans around a chosen point, from public numbers only.
+
+The page looks numbers up and never computes a plan: what it shows is what `confide.plan` says.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from confide.planning.plan import Plan, aim_for
+from confide.planning.request import MOST_RECORDS, Request
+from confide.support.checks import LEAST_LOSS, MOST_LOSS
+from confide.support.rationals import exact_level
+
+LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
+LOSSES, LOSS_REACH = (1, 2, 3, 5), (0.2, 10.0)
+SIZES, SIZE_REACH = (1, 1.5, 2, 3, 5, 7), (0.1, 100.0)
+"""Round numbers, in every decade, between these multiples of the chosen value. Every loss takes a tenth of a second."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Plans at every combination of a few levels, losses and numbers of records.
+
+    Parameters
+    ----------
+    alphas, epsilons, records
+        Increasing; the chosen values are among them.
+    chosen
+        Where the chosen values are.
+    plans
+        One plan for each combination, in the order of the three.
+    """
+
+    alphas: tuple[Fraction, ...]
+    epsilons: tuple[float, ...]
+    records: tuple[int, ...]
+    chosen: tuple[int, int, int]
+    plans: tuple[Plan, ...]
+
+    def __getitem__(self, place: tuple[int, int, int]) -> Plan:
+        a, e, n = place
+        return self.plans[(a * len(self.epsilons) + e) * len(self.records) + n]
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values, rounded to the digits that the page shows; coverage in per cent; null stands for +inf."""
+        per_loss = range(0, len(self.plans), len(self.records))
+        plain = [self[a, 0, n] for a in range(len(self.alphas)) for n in range(len(self.records))]
+        return {
+            "alphas": [float(alpha) for alpha in self.alphas],
+            "epsilons": list(self.epsilons),
+            "records": list(self.records),
+            "chosen": list(self.chosen),
+            "needed": [self.plans[i].records_needed for i in per_loss],
+            "plain": [p.nonprivate_rank if p.nonprivate_rank <= p.n else None for p in plain],
+            "alone": [round(100 * min(1.0, p.nonprivate_rank / (p.n + 1)), 2) for p in plain],
+            "target": [None if math.isinf(p.target_rank) else round(p.target_rank, 2) for p in self.plans],
+            "coverage": [round(100 * p.expected_coverage, 2) for p in self.plans],
+            "excess": [round(p.expected_excess, 1) for p in self.plans],
+            "most": [round(100 * p.coverage_at_most, 2) for p in self.plans],
+        }
+
+
+def grid(request: Request, n: int) -> Grid:
+    """The grid around a request and a number of records.
+
+    Examples
+    --------
+    >>> from confide import plan
+    >>> chosen = plan(alpha=0.1, epsilon=1.0, n=1000)
+    >>> made = grid(chosen.request, 1000)
+    >>> made[made.chosen].expected_excess == chosen.expected_excess
+    True
+    """
+    alphas = tuple(sorted({*LEVELS, request.alpha}))
+    epsilon = _rounded(request.epsilon)
+    least = LEAST_LOSS * request.records_per_person
+    epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_REACH, LOSSES, least, MOST_LOSS)}))
+    records = tuple(sorted({n, *map(round, _ladder(n, SIZE_REACH, SIZES, 1, MOST_RECORDS))}))
+    public = request.neighbors == "replace_one"
+    plans = []
+    for alpha, loss, size in product(alphas, epsilons, records):
+        asked = replace(request, alpha=alpha, epsilon=loss, n=size if public else None, slopes=None, shift=None)
+        plans.append(Plan(asked, aim_for(asked), size))
+    chosen = (alphas.index(request.alpha), epsilons.index(epsilon), records.index(n))
+    return Grid(alphas, epsilons, records, chosen, tuple(plans))
+
+
+def _ladder(
+    chosen: float, reach: tuple[float, float], steps: tuple[float, ...], least: float, most: float
+) -> list[float]:
+    """Round numbers between multiples of the chosen value, and between the least and the most that there are."""
+    low, high = max(chosen * reach[0], least) * 0.999, min(chosen * reach[1], most) * 1.001
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = (float(f"{step}e{decade}") for decade in decades for step in steps)
+    return [value for value in found if low <= value <= high and least <= value <= most]
+
+
+def _rounded(epsilon: float) -> float:
+    """A loss as it was asked for: what was spent can be smaller in the last digits."""
+    return float(f"{epsilon:.6g}")

@@ -1,0 +1,114 @@
+"""How a release was made, for readers who check it: mechanism, parameters, versions, and the files behind it."""
+
+import shlex
+
+from confide.federated.calibration import FederatedCalibration
+from confide.mechanisms.fields import mechanism_fields
+from confide.mechanisms.slopes import Slopes
+from confide.releases.calibration import Calibration
+from confide.releases.reading import Release, parts_of
+from confide.reports.reading import number
+
+Rows = tuple[tuple[str, str], ...]
+
+
+def mechanism_rows(calibration: Calibration) -> Rows:
+    """The mechanism and its parameters."""
+    if isinstance(calibration, FederatedCalibration):
+        return _federated(calibration)
+    mechanism = calibration.mechanism
+    if mechanism is None:
+        return (("Mechanism", "none: +∞ was answered without touching the data"),)
+    if not isinstance(mechanism, Slopes):
+        stated = mechanism_fields(mechanism)
+        return (("Mechanism", stated.pop("name")), *((name, str(value)) for name, value in stated.items()))
+    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
+    return (
+        ("Mechanism", "slopes on both sides of a target rank"),
+        ("Target rank", f"{grows}{mechanism.offset}"),
+        ("Slope per rank short of it", f"{mechanism.slope_left:.6g}"),
+        ("Slope per rank beyond it", f"{mechanism.slope_right:.6g}"),
+        ("Head start of +∞", f"{mechanism.head_start_ranks:.6g} ranks"),
+        ("Drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
+    )
+
+
+def common_rows(calibration: Calibration) -> Rows:
+    """What every calibration states besides."""
+    recipe = ", ".join(f"{key} {value}" for key, value in calibration.recipe.items() if key not in ("kind", "size"))
+    kind = str(calibration.recipe.get("kind", "unknown"))
+    guarantee = calibration.guarantee
+    return (
+        ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
+        ("Miscoverage level α", str(calibration.alpha)),
+        ("Candidate thresholds", f"{calibration.candidates:,} ({kind}{', ' if recipe else ''}{recipe})"),
+        ("Records", _records(calibration)),
+        ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
+        *((("Failure probability δ", f"{guarantee.delta:.6g}"),) if guarantee.delta is not None else ()),
+        ("Certified by", _theorems(calibration)),
+        ("Made with", ", ".join(f"{name} {version}" for name, version in calibration.versions.items())),
+    )
+
+
+def rows(release: Release) -> dict[str, Rows]:
+    """Rows for each distinct part of a release; parts that are made alike share theirs."""
+    found: dict[Rows, list[str]] = {}
+    for name, part in parts_of(release).items():
+        found.setdefault((*mechanism_rows(part), *common_rows(part)), []).append(name)
+    return {_joined(names): made for made, names in found.items()}
+
+
+def check_command(file_name: str) -> str:
+    """The command that computes every claim of the file again.
+
+    Examples
+    --------
+    >>> check_command("my release.json")
+    "confide show 'my release.json'"
+    """
+    guarded = f"./{file_name}" if file_name.startswith("-") else file_name
+    return f"confide show {shlex.quote(guarded)}"
+
+
+def _joined(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
+
+
+def _records(calibration: Calibration) -> str:
+    guarantee = calibration.guarantee
+    if guarantee.n is not None:
+        return f"{guarantee.n:,}, public"
+    return f"secret; the promise holds from {guarantee.n_min:,} on"
+
+
+def _theorems(calibration: Calibration) -> str:
+    if isinstance(calibration, FederatedCalibration):
+        number = "F6" if calibration.plan.method == "secure-sum" else "F1 and F3"
+        return f"docs/federated.md, Theorems {number}"
+    if calibration.guarantee.kind == "none":
+        return "nothing: this mechanism has no certificate"
+    if calibration.mechanism is None:
+        return "+∞ covers everything"
+    if not isinstance(calibration.mechanism, Slopes):
+        return "docs/methods.md"
+    if calibration.guarantee.delta is not None:
+        return "docs/theory.md, Theorem 4" if calibration.n is None else "docs/theory.md, Theorem 2b"
+    return f"docs/theory.md, Theorem {'3b' if calibration.n is None else '3a'}; privacy by Theorem 1"
+
+
+def _federated(calibration: FederatedCalibration) -> Rows:
+    plan = calibration.plan
+    rows = [
+        ("Method", plan.method),
+        ("Plan", f"SHA-256 {plan.digest}"),
+        ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may lie"),
+        ("New records come from", "a silo drawn by its size" if plan.population == "mixture" else "the common law"),
+    ]
+    if plan.method == "secure-sum":
+        rows += [
+            ("Noise scale of the sum", number(plan.scale)),
+            ("Silos that may collude with the coordinator", str(plan.colluding)),
+        ]
+    else:
+        rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))
+    return tuple(rows)

@@ -1,0 +1,166 @@
+"""The part of a page that shows an evaluation: what was found on labelled records, which is not private."""
+
+from typing import Any
+
+from confide.calibration.risk import RiskCalibration
+from confide.errors import InputError
+from confide.evaluation import Evaluation, LevelEvaluation, Part, Shown, fingerprint
+from confide.evaluation.counts import kind_of
+from confide.evaluation.metrics import CoverageEstimate
+from confide.releases.reading import Release
+from confide.releases.several import LevelCalibration
+from confide.reports.reading import number, percent
+
+MOST_SHOWN = 30
+MOST_ROWS = 500
+MOST_LEVELS = 6
+"""Points in a chart, rows in a table, and levels that are shown one by one."""
+
+
+def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release) -> None:
+    """Refuse an evaluation of something else."""
+    if evaluation.calibration != fingerprint(release):
+        raise InputError("evaluation must be one of this calibration; it names another; evaluate again")
+    parts = release.parts if isinstance(release, LevelCalibration) else {}
+    found = evaluation.levels if isinstance(evaluation, LevelEvaluation) else {}
+    if {a: fingerprint(part) for a, part in parts.items()} != {a: one.calibration for a, one in found.items()}:
+        raise InputError("evaluation must be of the levels of this calibration; evaluate again")
+    if isinstance(evaluation, Evaluation) and evaluation.by != kind_of(release):
+        raise InputError("evaluation must have the groups of this calibration; evaluate again")
+
+
+def measured(evaluation: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
+    """What the page says of an evaluation: one block of figures, or one for each level, and the examples."""
+    named = _named(evaluation)
+    return {
+        "blocks": [_block(name, found, release) for name, found in list(named.items())[:MOST_LEVELS]],
+        "levels": [_level_row(name, found) for name, found in named.items()] if "" not in named else [],
+        "levels_shown": min(len(named), MOST_LEVELS),
+        "examples": _examples(named),
+    }
+
+
+def charts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Any]:
+    """What the charts draw, block by block; and coverage level by level."""
+    named = _named(evaluation)
+    levels = [
+        {**_coverage_point(name, found.coverage), "promised": found.promised} for name, found in named.items() if name
+    ]
+    return {"levels": levels[:MOST_SHOWN], "blocks": [_drawn(found) for found in list(named.values())[:MOST_LEVELS]]}
+
+
+def _named(evaluation: Evaluation | LevelEvaluation) -> dict[str, Evaluation]:
+    if isinstance(evaluation, Evaluation):
+        return {"": evaluation}
+    return {f"α = {float(alpha):g}": found for alpha, found in evaluation.levels.items()}
+
+
+def _block(name: str, found: Evaluation, release: Release) -> dict[str, Any]:
+    return {
+        "name": name,
+        "rows": _rows(found, release),
+        "by": found.by,
+        "groups": _table("End" if found.by == "side" else "Group", found.groups),
+        "classes": _table("Class", found.classes),
+        "sizes": _table("Labels in the set", found.sizes),
+    }
+
+
+def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
+    c = found.coverage
+    rows = [("Records", f"{c.n:,}")]
+    if isinstance(release, RiskCalibration):
+        loss, low, high = (f"{release.bound * (1 - share):.4g}" for share in (c.value, c.high, c.low))
+        rows.append((f"Loss “{release.loss}”, estimated", f"{loss} (95 % interval {low} to {high})"))
+        rows.append(("Promised", f"{release.risk:.6g} at most"))
+    else:
+        rows.append(("Covered", _covered(c)))
+        each = {"group": ", of each group", "class": ", of each class"}.get(found.by or "", "")
+        rows.append(("Promised", percent(found.promised) + each))
+    if found.mean_size is not None:
+        rows.append(("Labels per set, on average", f"{found.mean_size:.2f}"))
+        rows.append(("Sets of one label", percent(round(found.singletons or 0.0, 4))))
+        rows.append(("Empty sets", percent(round(found.empty or 0.0, 4))))
+    if found.mean_width is not None:
+        rows.append(("Width of intervals, on average", number(found.mean_width)))
+    return rows
+
+
+def _covered(c: CoverageEstimate) -> str:
+    return f"{percent(round(c.value, 4))} (95 % interval {percent(round(c.low, 4))} to {percent(round(c.high, 4))})"
+
+
+def _level_row(name: str, found: Evaluation) -> tuple[str, ...]:
+    c = found.coverage
+    size = found.mean_size if found.mean_size is not None else found.mean_width
+    shown = "" if size is None else f"{size:.2f}" if found.mean_size is not None else number(size)
+    return (name, percent(found.promised), f"{c.value:.3f}", f"{c.low:.3f}", f"{c.high:.3f}", shown)
+
+
+def _table(what: str, parts: tuple[Part, ...]) -> dict[str, Any]:
+    """Heads and rows; a column that no part has is left out."""
+    rows = [_table_row(part) for part in parts[:MOST_ROWS]]
+    first = parts[:1]
+    more = [head for head, value in zip(_MORE, _more(*first), strict=True) if value is not None] if first else []
+    return {
+        "heads": [what, "Records", "Coverage", "Interval from", "to", *more],
+        "rows": rows,
+        "left_out": max(0, len(parts) - MOST_ROWS),
+        "shown": min(MOST_SHOWN, len(parts)),
+        "total": len(parts),
+    }
+
+
+_MORE = ("Labels per set", "Width, on average", "Promised")
+
+
+def _more(part: Part) -> tuple[str | None, ...]:
+    return (
+        None if part.mean_size is None else f"{part.mean_size:.2f}",
+        None if part.mean_width is None else number(part.mean_width),
+        None if part.promised is None else percent(part.promised),
+    )
+
+
+def _table_row(part: Part) -> tuple[str, ...]:
+    c = part.coverage
+    more = (value for value in _more(part) if value is not None)
+    return (part.name, f"{part.n:,}", f"{c.value:.3f}", f"{c.low:.3f}", f"{c.high:.3f}", *more)
+
+
+def _examples(named: dict[str, Evaluation]) -> list[list[dict[str, Any]]]:
+    """For each record its sets, level by level."""
+    chosen = list(named.items())[:MOST_LEVELS]
+    several = zip(*(found.examples for _, found in chosen), strict=True)
+    return [[_shown(name, one) for (name, _), one in zip(chosen, record, strict=True)] for record in several]
+
+
+def _shown(name: str, one: Shown) -> dict[str, Any]:
+    at = name if one.group is None else f"group {one.group}"
+    return {"at": at, "members": one.members, "truth": one.truth, "covered": one.truth in one.members}
+
+
+def _drawn(found: Evaluation) -> dict[str, Any]:
+    """Points with their intervals; of many classes and groups the least covered, of many sizes the most frequent."""
+    frequent = sorted(found.sizes, key=lambda part: -part.n)[:MOST_SHOWN]
+    groups = found.groups if len(found.groups) <= MOST_SHOWN else _least_covered(found.groups)
+    return {
+        "promised": found.promised,
+        "groups": [_point(part) for part in groups],
+        "classes": [_point(part) for part in _least_covered(found.classes)],
+        "sizes": [{"name": part.name, "share": part.n / found.coverage.n} for part in found.sizes],
+        "frequent": [_point(part) for part in sorted(frequent, key=lambda part: int(part.name))],
+    }
+
+
+def _least_covered(parts: tuple[Part, ...]) -> list[Part]:
+    return sorted(parts, key=lambda part: part.coverage.value)[:MOST_SHOWN]
+
+
+def _point(part: Part) -> dict[str, Any]:
+    own = {} if part.promised is None else {"promised": part.promised}
+    return {**_coverage_point(part.name, part.coverage), **own}
+
+
+def _coverage_point(name: str, c: CoverageEstimate) -> dict[str, Any]:
+    return {"name": name, "value": round(c.value, 6), "low": round(c.low, 6), "high": round(c.high, 6)}

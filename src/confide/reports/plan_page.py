@@ -1,0 +1,103 @@
+"""A plan as a page: the price of privacy before any data is touched."""
+
+import math
+import shlex
+from fractions import Fraction
+
+from confide.planning.plan import Plan
+from confide.reports.grid import grid
+from confide.reports.law import SURE, plan_laws
+from confide.reports.page import page
+from confide.reports.promise import explanation, promise, short_guarantee
+from confide.reports.protection import protection
+from confide.reports.reading import dots
+from confide.support.rationals import exact_level
+
+
+def plan_page(plan: Plan, *, title: str | None = None) -> str:
+    """The page as HTML text; it depends on public numbers only.
+
+    Examples
+    --------
+    >>> from confide import plan
+    >>> "<h1>Plan of a private calibration</h1>" in plan_page(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one"))
+    True
+    """
+    r = plan.request
+    guarantee = plan.guarantee
+    drawn = [law.fields() for law in plan_laws(plan)]
+    laws = [{"name": "", "level": float(r.level), "laws": drawn}] if drawn else []
+    context = {
+        "title": title or "Plan of a private calibration",
+        "headline": promise(guarantee),
+        "coverage": short_guarantee(guarantee),
+        "explanation": explanation(guarantee),
+        "infinite": plan.mechanism is None,
+        "dots": dots(guarantee.coverage) if guarantee.kind == "marginal" else None,
+        "privacy": protection(plan.privacy),
+        "n": plan.n,
+        "laws": laws,
+        "sure": SURE,
+        "exact": False,
+        "grid_note": ""
+        if r.slopes is None and r.shift is None
+        else "Slopes and shift are the library’s own choice here.",
+        "neighbors": r.neighbors,
+        "command": calibrate_command(plan),
+        "rows_made": _rows(plan),
+    }
+    return page(
+        "plan.html", context, {"laws": laws, "grid": grid(r, plan.n).fields(), "evaluation": None, "silos": None}
+    )
+
+
+def calibrate_command(plan: Plan) -> str:
+    """The command that makes the planned calibration.
+
+    Examples
+    --------
+    >>> from confide import plan
+    >>> calibrate_command(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one"))
+    "confide calibrate records.parquet --probabilities 'p_*' --label diagnosis --alpha 0.1 --epsilon 1 --neighbors ..."
+    """
+    r = plan.request
+    words = ["confide", "calibrate", "records.parquet", "--probabilities", "p_*", "--label", "diagnosis"]
+    words += ["--alpha", _level(r.alpha), "--epsilon", f"{r.epsilon:.12g}"]
+    if r.neighbors != "add_remove":
+        words += ["--neighbors", r.neighbors]
+    for option, value, default in (
+        ("--records-per-person", r.records_per_person, 1),
+        ("--n-min", r.n_min, 1),
+        ("--n-typical", r.n_typical, max(r.n_min, 1000)),
+        ("--delta", r.delta, None),
+        ("--selector", r.selector, "permute_and_flip"),
+    ):
+        if value != default:
+            words += [option, str(value)]
+    return shlex.join([*words, "--out", "calibration.json"])
+
+
+def _level(alpha: Fraction) -> str:
+    decimal = f"{float(alpha):.12g}"
+    return decimal if exact_level("alpha", decimal) == alpha else str(alpha)
+
+
+def _rows(plan: Plan) -> tuple[tuple[str, str], ...]:
+    m, r = plan.mechanism, plan.request
+    if m is None:
+        return (("Mechanism", "none serves with so few records: +∞ is answered, without touching the data"),)
+    grows = "" if m.rate == 0 else f"{m.rate} (n + 1) + "
+    return (
+        ("Mechanism", "slopes on both sides of a target rank"),
+        ("Target rank", f"{grows}{m.offset}"),
+        ("Slopes per rank, below and above it", f"{m.slope_left:.6g} and {m.slope_right:.6g}"),
+        ("Head start of +∞", f"{m.head_start_ranks:.6g} ranks"),
+        ("Drawn by", f"{m.selector.replace('_', '-')}, noise scale {m.scale:.17g} (OpenDP)"),
+        ("Candidate thresholds", f"{r.candidates:,}"),
+        ("With n records", f"{plan.n:,}: target rank {_rank(plan)}, without privacy {plan.nonprivate_rank:,}"),
+    )
+
+
+def _rank(plan: Plan) -> str:
+    over = "" if plan.target_rank <= plan.n else ", above n: +∞ is the likely answer"
+    return "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"

@@ -1,0 +1,116 @@
+"""The coverage promise in plain sentences."""
+
+import math
+
+from confide.calibration.risk import RiskCalibration
+from confide.guarantee.statement import Guarantee
+from confide.releases.calibration import Calibration
+from confide.releases.reading import Release, parts_of
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
+from confide.reports.reading import percent
+from confide.scores.kinds import score_kind
+
+
+def promise(guarantee: Guarantee, noun: str = "set") -> str:
+    r"""What is promised to somebody who uses the sets.
+
+    Examples
+    --------
+    >>> promise(Guarantee("marginal", 0.9, None, None, 1))
+    'On average, the truth is in the set for at least 90\xa0% of new records.'
+    """
+    share = percent(_floor(guarantee.coverage))
+    if guarantee.kind == "none" or guarantee.coverage == 0:
+        return "No coverage is promised."
+    if guarantee.delta is None:
+        return f"On average, the truth is in the {noun} for at least {share} of new records."
+    sure = percent(1 - guarantee.delta)
+    return f"With a probability of {sure}, the truth is in the {noun} for at least {share} of all new records to come."
+
+
+def explanation(guarantee: Guarantee) -> str:
+    """What the average is over, and what is assumed; of a whole release, that of its first part."""
+    assumed = "Nothing is assumed about the model or the scores, only that new records come from where the calibration "
+    if guarantee.kind == "none" or guarantee.coverage == 0:
+        return "The mechanism that made this threshold has no certificate. Measure coverage before you rely on it."
+    if guarantee.delta is None:
+        return (
+            "The average is over the records that happened to calibrate, the noise that protects them, and the new "
+            f"record. A single calibration can cover somewhat less. {assumed}records came from."
+        )
+    return (
+        f"The remaining {percent(guarantee.delta)} is the risk of an unlucky draw of calibration records or noise. "
+        f"{assumed}records came from, independently."
+    )
+
+
+def headline(release: Release) -> str:
+    """The promise of the whole release."""
+    parts = list(parts_of(release).values())
+    match release:
+        case LevelCalibration():
+            shares = ", ".join(percent(_floor(part.coverage)) for part in parts)
+            return f"Nested sets for several levels: the truth is in them for at least {shares} of new records."
+        case GroupCalibration():
+            return f"For each {release.by}: {_lower(promise(parts[0].guarantee, noun(release)))}"
+        case SidesCalibration():
+            share = percent(_floor(1 - sum(1 - part.coverage for part in parts)))
+            return f"On average, the truth is in the interval for at least {share} of new records."
+        case RiskCalibration():
+            return f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
+    return promise(release.guarantee, noun(release))
+
+
+def noun(release: Release) -> str:
+    """What the model answers with: a set, or an interval."""
+    score = next(iter(parts_of(release).values())).score
+    return "interval" if score_kind(score).task == "regression" else "set"
+
+
+def short(release: Release) -> tuple[str, str]:
+    """The promise as a figure and what it is of."""
+    parts = list(parts_of(release).values())
+    first = parts[0].guarantee
+    match release:
+        case RiskCalibration():
+            return f"{release.risk:.6g} at most", f"of the loss “{release.loss}”, on average"
+        case LevelCalibration():
+            figure = ", ".join(percent(_floor(part.coverage)) for part in parts)
+        case SidesCalibration():
+            figure = percent(_floor(1 - sum(1 - part.coverage for part in parts)))
+        case _:
+            figure = percent(_floor(first.coverage))
+    each = f" of each {release.by}" if isinstance(release, GroupCalibration) else ""
+    if first.kind == "none" or first.coverage == 0:
+        return short_guarantee(first)
+    return f"{figure} at least", f"of new records{each}, {_sense(first)}"
+
+
+def short_guarantee(guarantee: Guarantee) -> tuple[str, str]:
+    r"""The same for one guarantee.
+
+    Examples
+    --------
+    >>> short_guarantee(Guarantee("training_conditional", 0.9, 0.05, 1000, None))
+    ('90\xa0% at least', 'of new records, with a probability of 95\xa0%')
+    """
+    if guarantee.kind == "none" or guarantee.coverage == 0:
+        return "none", "no coverage is promised"
+    return f"{percent(_floor(guarantee.coverage))} at least", f"of new records, {_sense(guarantee)}"
+
+
+def _sense(guarantee: Guarantee) -> str:
+    return "on average" if guarantee.delta is None else f"with a probability of {percent(1 - guarantee.delta)}"
+
+
+def threshold_text(calibration: Calibration) -> str:
+    """The threshold with all the digits that files have."""
+    return "+∞" if math.isinf(calibration.threshold) else f"{calibration.threshold:.12g}".replace("-", "−")
+
+
+def _floor(coverage: float) -> float:
+    return math.floor(coverage * 1e6 + 1e-6) / 1e6
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]

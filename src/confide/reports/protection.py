@@ -1,0 +1,142 @@
+"""What is protected, in which unit and from whom, and what is not, for readers who answer for privacy."""
+
+import math
+from dataclasses import dataclass
+
+from confide.federated.calibration import FederatedCalibration
+from confide.mechanisms.privacy import Neighbors, PrivacyStatement
+from confide.releases.reading import Release
+from confide.releases.several import GroupCalibration
+from confide.reports.reading import percent
+
+PRIORS = (0.01, 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Rows and sentences of the privacy section.
+
+    Parameters
+    ----------
+    statement, short
+        The loss in one line, and as a figure with its unit.
+    secret
+        What nobody can tell.
+    factor
+        By how much a release changes the odds of a statement about one person, at most; None without privacy.
+    beliefs
+        Belief before the release, and the least and the most it can be after it.
+    units
+        Unit of protection and loss in it.
+    """
+
+    statement: str
+    short: tuple[str, str]
+    secret: str
+    factor: str | None
+    beliefs: tuple[tuple[str, str, str], ...]
+    units: tuple[tuple[str, str], ...]
+
+
+def protection(privacy: PrivacyStatement) -> Protection:
+    r"""The privacy statement of a release, unfolded.
+
+    Examples
+    --------
+    >>> protection(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None)).beliefs[2]
+    ('50\xa0%', '26.9\xa0%', '73.1\xa0%')
+    """
+    epsilon, one = privacy.epsilon, privacy.records_per_person == 1
+    whose, say, they = ("one person’s record", "it says", "it") if one else ("one person’s records", "they say", "they")
+    if privacy.neighbors == "add_remove":
+        secret = f"whether {whose} took part at all, what {say}, and how many records there are"
+    else:
+        secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
+    private = math.isfinite(epsilon)
+    return Protection(
+        statement=str(privacy),
+        short=_short(privacy),
+        secret=secret,
+        factor=_factor(epsilon) if private else None,
+        beliefs=tuple(_belief(prior, epsilon) for prior in PRIORS) if private else (),
+        units=_units(privacy),
+    )
+
+
+def limits(release: Release) -> tuple[tuple[str, str], ...]:
+    """What the release does not do: a heading and a sentence each."""
+    groups = isinstance(release, GroupCalibration)
+    uneven = (
+        "The promise holds for each group on average; within a group, some records can be covered less."
+        if groups
+        else "The promise is an average over everybody. A subgroup can be covered less, another more."
+    )
+    several = (
+        (("Several silos", "A person with records in several silos has the sum of their losses."),)
+        if isinstance(release, FederatedCalibration)
+        else ()
+    )
+    return (
+        *several,
+        ("The model", "The records that trained the model are not protected by this release."),
+        (
+            "Further releases",
+            "Every calibration on the same records costs its ε again, and the losses add up. A ledger keeps count "
+            "(confide ledger).",
+        ),
+        (
+            "Those who run it",
+            "Whoever runs the calibration sees the records. The protection is against everybody who sees the result.",
+        ),
+        (
+            "Scores tuned on these records",
+            "Each score must be a function of one record and of public information. Anything fitted on the calibration "
+            "records breaks the claim.",
+        ),
+        ("Timing", "How long the sampler takes depends on the data. Strangers must not be able to time it."),
+        (
+            "A changed population",
+            "Coverage is promised for new records like those that calibrated. After a change of patients, devices or "
+            "model, calibrate again.",
+        ),
+        ("Every group alike", uneven),
+        ("Evaluations", "Numbers measured on labelled records, in this page or elsewhere, are not covered by ε."),
+    )
+
+
+def _short(privacy: PrivacyStatement) -> tuple[str, str]:
+    if math.isinf(privacy.epsilon):
+        return "none", "not private"
+    unit = (
+        "one record" if privacy.records_per_person == 1 else f"up to {privacy.records_per_person} records of a person"
+    )
+    verb = "adding or removing" if privacy.neighbors == "add_remove" else "replacing"
+    return f"ε = {privacy.epsilon:.4g}", f"differential privacy for {verb} {unit}"
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon > 20:
+        return f"e^{epsilon:g}, which is no protection to speak of"
+    return f"{math.exp(epsilon):.3g}"
+
+
+def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
+    """Bayes' rule with likelihood ratios exp(-epsilon) and exp(epsilon)."""
+    odds = math.log(prior / (1 - prior))
+    reach = min(epsilon, 500.0)
+    least, most = 1 / (1 + math.exp(reach - odds)), 1 / (1 + math.exp(-reach - odds))
+    return percent(prior), percent(round(least, 3)), percent(round(most, 3))
+
+
+def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
+    relations: tuple[tuple[str, Neighbors], ...] = (("added or removed", "add_remove"), ("replaced", "replace_one"))
+    rows = []
+    for k in sorted({1, privacy.records_per_person, 10 * privacy.records_per_person}):
+        for verb, relation in relations:
+            loss = privacy.loss(relation, k)
+            unlimited = "not protected" if math.isinf(privacy.epsilon) else "not limited: the number is public"
+            text = unlimited if math.isinf(loss) else f"{loss:.6g}"
+            rows.append((f"{'one record' if k == 1 else f'{k} records'} {verb}", text))
+    if privacy.rho is not None:
+        rows.append(("one person, as zCDP (ρ)", f"{privacy.rho:.6g}"))
+    return tuple(rows)

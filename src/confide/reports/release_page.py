@@ -1,0 +1,183 @@
+"""A release as a page for three readers: those who use the sets, those who answer for privacy, those who check it."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
+from confide.federated.calibration import FederatedCalibration
+from confide.federated.report import SiloReport
+from confide.mechanisms.slopes import Slopes
+from confide.planning.request import Request, check_request
+from confide.releases.calibration import Calibration
+from confide.releases.reading import Release, parts_of
+from confide.reports import making
+from confide.reports.grid import grid
+from confide.reports.law import SURE, laws
+from confide.reports.measured import charts, check_evaluation, measured
+from confide.reports.page import page
+from confide.reports.promise import explanation, headline, noun, promise, short, threshold_text
+from confide.reports.protection import limits, protection
+from confide.reports.reading import dots, example, number, rule
+from confide.reports.silos import report_row, silo_reports_data, silos
+
+MOST_LAWS = 6
+
+
+def release_page(
+    release: Release,
+    *,
+    title: str | None = None,
+    file_name: str = "calibration.json",
+    evaluation: Evaluation | LevelEvaluation | None = None,
+    answers: Sequence[str] = (),
+    silo_reports: Sequence[SiloReport] = (),
+) -> str:
+    """The page as HTML text. Nothing that depends on data is in it but what these arguments hold.
+
+    Parameters
+    ----------
+    release
+        Anything that the library releases.
+    title
+        Heading of the page.
+    file_name
+        The name under which readers find the release, for the command that checks it.
+    evaluation
+        What was found on labelled records; not private, and the page says so.
+    answers
+        For a federated calibration: the silos' answers.
+    silo_reports
+        For a federated calibration: private estimates of coverage by silo.
+
+    Raises
+    ------
+    InputError
+        If the evaluation, the answers or the reports belong to something else.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> "<h1>Prediction sets for triage</h1>" in release_page(released, title="Prediction sets for triage")
+    True
+    """
+    parts = parts_of(release)
+    first = next(iter(parts.values()))
+    if evaluation is not None:
+        check_evaluation(evaluation, release)
+    federation = silos(release, answers, silo_reports)
+    drawn = _drawn(parts)
+    chosen = _request(first)
+    planned = grid(chosen, chosen.n or first.n or chosen.n_typical)
+    context = {
+        "title": title or _title(release),
+        "score": first.score,
+        "headline": headline(release),
+        "coverage": short(release),
+        "explanation": explanation(first.guarantee),
+        "parts": [_part(name, part) for name, part in parts.items()],
+        "several": len(parts) > 1,
+        "privacy": protection(release.privacy),
+        "infinite": all(math.isinf(part.threshold) for part in parts.values()),
+        "rule": rule(release),
+        "noun": noun(release),
+        "dots": dots(first.coverage)
+        if isinstance(release, Calibration) and first.guarantee.kind == "marginal"
+        else None,
+        "example": example(release),
+        "limits": limits(release),
+        "laws": drawn,
+        "sure": SURE,
+        "exact": _exact(first),
+        "grid_note": _grid_note(release, first),
+        "neighbors": chosen.neighbors,
+        "making": making.rows(release),
+        "certificate": release.to_json(),
+        "sha256": fingerprint(release),
+        "command": making.check_command(file_name),
+        "file_name": file_name,
+        "evaluation": None if evaluation is None else measured(evaluation, release),
+        "federation": federation,
+        "silo_rows": () if federation is None else [report_row(report) for report in federation.reports],
+    }
+    data = {
+        "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
+        "grid": planned.fields(),
+        "evaluation": None if evaluation is None else charts(evaluation),
+        "silos": None if federation is None else silo_reports_data(federation, first),
+    }
+    return page("release.html", context, data)
+
+
+def _title(release: Release) -> str:
+    kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
+    return f"{kind} report"
+
+
+def _part(name: str, part: Calibration) -> dict[str, Any]:
+    return {
+        "name": name,
+        "threshold": threshold_text(part),
+        "promise": promise(part.guarantee),
+        "epsilon": number(part.epsilon),
+    }
+
+
+def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
+    """The laws of coverage, one for each distinct way in which the parts were made; at most MOST_LAWS."""
+    found: dict[Any, list[str]] = {}
+    made: dict[Any, Calibration] = {}
+    for name, part in parts.items():
+        key = (part.mechanism, part.guarantee, part.candidates)
+        found.setdefault(key, []).append(name)
+        made[key] = part
+    drawn = []
+    for key in list(found)[:MOST_LAWS]:
+        one = [law.fields() for law in laws(made[key])]
+        if one:
+            names = ", ".join(found[key][:MOST_LAWS]) + ("" if len(found[key]) <= MOST_LAWS else ", …")
+            drawn.append({"name": names, "level": float(1 - made[key].alpha), "laws": one})
+    return drawn
+
+
+def _exact(calibration: Calibration) -> bool:
+    """Whether the bound on the law of coverage is the law itself, for continuous scores."""
+    if isinstance(calibration, FederatedCalibration):
+        return calibration.plan.method == "fedcp-qq"
+    return calibration.mechanism is not None and calibration.mechanism.name == "none"
+
+
+def _request(c: Calibration) -> Request:
+    """What `confide plan` is asked for at the point that the grid is drawn around."""
+    epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
+    selector = c.mechanism.selector if isinstance(c.mechanism, Slopes) else None
+    own = c.recipe.get("kind") == "scores"
+    return check_request(
+        alpha=c.alpha,
+        epsilon=float(f"{epsilon:.6g}"),
+        n=c.n or 1000,
+        rho=None,
+        neighbors=c.privacy.neighbors,
+        candidates=1000 if own else c.candidates,
+        n_min=c.guarantee.n_min or 1,
+        n_typical=None,
+        delta=c.guarantee.delta,
+        records_per_person=c.privacy.records_per_person,
+        selector=selector,
+        slopes=None,
+        shift=None,
+    )
+
+
+def _grid_note(release: Release, first: Calibration) -> str:
+    if isinstance(release, FederatedCalibration):
+        return (
+            "These are plans for one site that holds all records. A federation pays more, for every silo adds noise of "
+            "its own; confide federated plan says how much."
+        )
+    if not isinstance(release, Calibration):
+        return "These are plans for one threshold, at the level and the loss of the first one in this release."
+    if first.mechanism is None or not isinstance(first.mechanism, Slopes):
+        return "These are plans of the library’s own mechanism; this release was made by another."
+    return ""

@@ -1,0 +1,132 @@
+"""The part of a page that belongs to federated calibrations: who answered what, and how the threshold does by silo."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confide.errors import InputError
+from confide.federated.aggregate import read_answer
+from confide.federated.calibration import FederatedCalibration
+from confide.federated.refusals import CODES
+from confide.federated.report import SiloReport
+from confide.releases.calibration import Calibration
+from confide.releases.reading import Release
+from confide.reports.reading import number, percent
+
+MOST_DRAWN = 50
+
+_BY_ITSELF = "Each answer is private by itself, against everybody, so it can be shown."
+_NOT_PRIVATE = "The answers of this method are order statistics of the silos’ records: they are not private."
+_SENT = {
+    "private-qq": _BY_ITSELF,
+    "fedcp2-qq": _BY_ITSELF,
+    "secure-sum": "Only the sum of all answers was opened; no single answer can be read.",
+    "fedcp-qq": _NOT_PRIVATE,
+    "fedcp-avg": _NOT_PRIVATE,
+}
+
+
+@dataclass(frozen=True)
+class Silos:
+    """Who took part.
+
+    Parameters
+    ----------
+    summary
+        How many answered, and how private an answer is.
+    rows
+        Name, records, target rank, privacy loss, what became of it, and its reply if that is known.
+    replies
+        Name and candidate, in order of the candidates; empty if the answers are not at hand.
+    reports
+        Private estimates of coverage.
+    """
+
+    summary: str
+    rows: tuple[tuple[str, str, str, str, str, str], ...]
+    replies: tuple[tuple[str, float], ...]
+    reports: tuple[SiloReport, ...]
+
+
+def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport]) -> Silos | None:
+    """What a page says about the silos; None for a calibration that is not federated.
+
+    Raises
+    ------
+    InputError
+        If answers or reports belong to another federation, or do not give the released threshold.
+    """
+    if not isinstance(release, FederatedCalibration):
+        if answers or reports:
+            raise InputError("answers and silo reports must be left out: the calibration is not federated")
+        return None
+    plan, refused = release.plan, dict(release.refused)
+    known = {silo.name for silo in plan.silos}
+    counts = Counter(report.silo for report in reports)
+    wrong = [name for name, times in counts.items() if name not in known or times > 1]
+    if wrong:
+        raise InputError(f"silo reports must come once each from silos of the plan; found {len(wrong)} that do not")
+    replies = _replies(release, answers)
+    rows = []
+    for i, silo in enumerate(plan.silos):
+        state = "answered" if silo.name in release.answered else refused.get(silo.name, "did not answer")
+        target = plan.targets[0 if plan.method == "secure-sum" else i]
+        rows.append(
+            (
+                silo.name,
+                "secret" if silo.size is None else f"{silo.size:,}",
+                "in the sum" if plan.method == "secure-sum" else "+∞" if target is None else number(float(target)),
+                "not private" if math.isinf(plan.loss(i)) else number(plan.loss(i)),
+                state if state in ("answered", "did not answer") else f"left out: {CODES[state]}",
+                number(replies[silo.name]) if silo.name in replies else "",
+            )
+        )
+    unknown = [code for name, code in release.refused if name not in known]
+    rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
+    return Silos(
+        summary=f"{len(release.answered)} of {len(plan.silos)} silos answered. {_SENT[plan.method]}",
+        rows=tuple(rows),
+        replies=tuple(sorted(replies.items(), key=lambda pair: pair[1])),
+        reports=tuple(reports),
+    )
+
+
+def silo_reports_data(federation: Silos, calibration: Calibration) -> dict[str, Any]:
+    """What the charts of the silos draw."""
+    return {
+        "threshold": None if math.isinf(calibration.threshold) else calibration.threshold,
+        "promised": calibration.coverage,
+        "replies": [{"name": n, "value": v} for n, v in federation.replies if math.isfinite(v)][:MOST_DRAWN],
+        "reports": [
+            {"name": r.silo, "value": r.estimate.value, "low": r.estimate.low, "high": r.estimate.high}
+            for r in federation.reports[:MOST_DRAWN]
+        ],
+    }
+
+
+def report_row(report: SiloReport) -> tuple[str, ...]:
+    """One silo's estimate as a row of a table."""
+    e = report.estimate
+    interval = f"{percent(round(e.low, 4))} to {percent(round(e.high, 4))}"
+    return report.silo, f"{e.n:,}", percent(round(e.value, 4)), interval, number(report.epsilon)
+
+
+def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str, float]:
+    plan = release.plan
+    found: dict[str, float] = {}
+    for text in answers:
+        answer = read_answer(plan, text)
+        if answer.candidate is not None:
+            found[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.candidate])
+    if not found:
+        return {}
+    if plan.method != "fedcp-avg" and set(found) == set(release.answered):
+        ordered = sorted(found.values())
+        threshold = ordered[release.k - 1] if release.k <= len(ordered) else math.inf
+        if threshold != release.threshold:
+            raise InputError("answers must be those that the threshold was made from; these give another threshold")
+    elif not set(found) <= set(release.answered):
+        raise InputError("answers must come from silos whose answers count; some were left out of the calibration")
+    return found

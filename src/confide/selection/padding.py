@@ -1,0 +1,35 @@
+"""Constant time for a release: the sampler's running time depends on the data (docs/threat-model.md)."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confide.support.checks import positive_number
+
+
+@contextmanager
+def padded(seconds: float) -> Iterator[None]:
+    """Let a block take a constant time, if it is done by then: it ends `seconds` after it began.
+
+    Choose a public constant above what the slowest data take; a block that takes longer ends when it ends, and that
+    shows. Sleeping hides the time only, not processor load or caches.
+
+    Parameters
+    ----------
+    seconds
+        The constant, positive; independent of the data.
+
+    Examples
+    --------
+    >>> begin = time.monotonic()
+    >>> with padded(0.02):
+    ...     release = "threshold"
+    >>> time.monotonic() - begin >= 0.02
+    True
+    """
+    end = time.monotonic() + positive_number("seconds", seconds)
+    try:
+        yield
+    finally:
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(left)

@@ -1,0 +1,1 @@
+"""Releases and model outputs -> prediction sets and intervals."""

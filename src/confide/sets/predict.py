@@ -1,0 +1,251 @@
+"""From a threshold to prediction sets {y : score(x, y) <= threshold} and intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays.checked import as_labels, as_probabilities, class_names
+from confide.errors import InputError, InputTypeError
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
+from confide.scores.classification import Uniforms, set_mask
+from confide.scores.kinds import score_kind
+from confide.scores.regression import interval_ends
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionSets:
+    """One set of classes per record.
+
+    Parameters
+    ----------
+    mask
+        bool, shape (n, K): whether class k is in the set of record i.
+    classes
+        The K class names, or None for 0 .. K-1.
+
+    Examples
+    --------
+    >>> sets = PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog"))
+    >>> sets.labels()
+    [['cat'], ['cat', 'dog']]
+    >>> sets
+    PredictionSets(n=2, classes=2, mean size 1.50, empty 0)
+    """
+
+    mask: NDArray[np.bool_]
+    classes: tuple[object, ...] | None = None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of classes in each set, shape (n,)."""
+        sizes: NDArray[np.int64] = np.count_nonzero(self.mask, axis=1).astype(np.int64)
+        return sizes
+
+    def labels(self) -> list[list[Any]]:
+        """The sets as lists of class names (class indices without names)."""
+        names = range(self.mask.shape[1]) if self.classes is None else self.classes
+        return [[names[k] for k in np.flatnonzero(row).tolist()] for row in self.mask]
+
+    def contains(self, labels: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each record's label is in its set: bool, shape (n,)."""
+        y = as_labels("labels", labels, self.mask.shape[0], self.mask.shape[1], self.classes)
+        inside: NDArray[np.bool_] = self.mask[np.arange(len(y)), y]
+        return inside
+
+    def to_arrow(self) -> "pyarrow.Array":
+        """An Arrow list column of class names (class indices without names), one list per record.
+
+        Examples
+        --------
+        >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).to_arrow().to_pylist()
+        [['cat'], ['cat', 'dog']]
+        """
+        import pyarrow as pa
+
+        offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        members = np.nonzero(self.mask)[1]
+        if len(members) < 2**31:
+            column, index = pa.ListArray, offsets.astype(np.int32)
+        else:
+            column, index = pa.LargeListArray, offsets
+        values = pa.array(members) if self.classes is None else pa.array(list(self.classes)).take(pa.array(members))
+        return column.from_arrays(pa.array(index), values)
+
+    def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
+        """A boolean data frame, one column per class; `index` names the records.
+
+        Examples
+        --------
+        >>> PredictionSets(np.array([[True, False]]), ("cat", "dog")).to_pandas()
+            cat    dog
+        0  True  False
+        """
+        from confide.support.extras import needs_extra
+
+        with needs_extra("to_pandas", "pandas"):
+            import pandas as pd
+        return pd.DataFrame(self.mask, columns=None if self.classes is None else list(self.classes), index=index)
+
+    def plot_sizes(self, ax: Any = None) -> Any:
+        """Draw how many records have sets of each size (see `confide.evaluation.plots.set_sizes`)."""
+        from confide.evaluation.plots import set_sizes
+
+        return set_sizes(self, ax=ax)
+
+    def plot_coverage(self, labels: ArrayLike, ax: Any = None) -> Any:
+        """Draw coverage per class with exact intervals (see `confide.evaluation.plots.coverage_by_class`)."""
+        from confide.evaluation.plots import coverage_by_class
+
+        return coverage_by_class(self, labels, ax=ax)
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def __repr__(self) -> str:
+        n, k = self.mask.shape
+        sizes = self.sizes
+        mean = f"{sizes.mean():.2f}" if n else "undefined"
+        return f"PredictionSets(n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())})"
+
+
+def predict_set(
+    probabilities: ArrayLike,
+    calibration: Calibration | GroupCalibration,
+    classes: Sequence[object] | None = None,
+    *,
+    u: Uniforms = None,
+    groups: ArrayLike | None = None,
+    score: str | None = None,
+    out: NDArray[np.bool_] | None = None,
+) -> PredictionSets:
+    """Prediction sets {y : score(x, y) <= threshold} for new records, with the score that the calibration names.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (n, K), values in [0, 1], any float dtype. NaN and values outside are refused.
+    calibration
+        Made from a classification score; a `GroupCalibration` has one threshold per class or per group.
+    classes
+        The K class names, kept with the sets.
+    u
+        For randomised scores: public numbers in [0, 1], shape (n,), or a Generator.
+    groups
+        For thresholds per group: the group of each record, shape (n,).
+    score
+        Only for a calibration without a name: the score it was made for (default `"lac"`).
+    out
+        A bool array of shape (n, K) that receives the mask.
+
+    Raises
+    ------
+    InputError
+        If the calibration was made for another score, or the probabilities are not valid.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> calibration = confide.calibrate(rng.random(2000) / 2, alpha=0.1, epsilon=1.0, score="lac")
+    >>> confide.predict_set([[0.9, 0.1], [0.6, 0.6]], calibration).labels()
+    [[0], [0, 1]]
+    """
+    name = _score_of(calibration, "classification", score or "lac")
+    p = as_probabilities("probabilities", probabilities, check=False)
+    names = None if classes is None else class_names(classes, p.shape[1])
+    threshold: float | NDArray[np.float64]
+    per_class = isinstance(calibration, GroupCalibration) and calibration.by == "class"
+    if isinstance(calibration, GroupCalibration):
+        threshold = (
+            calibration.class_thresholds(names, p.shape[1]) if per_class else calibration.look_up(groups, len(p))
+        )
+    else:
+        threshold = calibration.threshold
+    if groups is not None and (per_class or not isinstance(calibration, GroupCalibration)):
+        raise InputError("groups must be left out: the calibration has no thresholds per group")
+    return PredictionSets(set_mask(p, name, threshold, u=u, per_class=per_class, out=out), names)
+
+
+def predict_interval(
+    predictions: ArrayLike,
+    calibration: Calibration | GroupCalibration | SidesCalibration,
+    *,
+    difficulty: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    score: str | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Prediction intervals {y : score(x, y) <= threshold} for new records, with the score that the calibration names.
+
+    The ends are rounded outwards, so that every y whose computed score is at most the threshold lies between them.
+
+    Parameters
+    ----------
+    predictions
+        Finite: shape (n,), or shape (n, 2) with lower and upper quantiles for CQR.
+    calibration
+        Made from a regression score. A `SidesCalibration` has one threshold for each side of CQR.
+    difficulty
+        For `normalised_residual`: positive numbers, shape (n,).
+    groups
+        For thresholds per group: the group of each record, shape (n,).
+    score
+        Only for a calibration without a name: the score it was made for (default `"absolute_residual"`).
+
+    Returns
+    -------
+    lower, upper
+        float64, shape (n,) each; infinite if the threshold is. A negative threshold, possible with CQR, can give
+        lower > upper: the empty interval.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> calibration = confide.calibrate(rng.random(2000), alpha=0.1, epsilon=1.0, score="absolute_residual")
+    >>> lower, upper = confide.predict_interval([10.0], calibration)
+    >>> bool(8.9 < lower[0] < 9.2 and 10.8 < upper[0] < 11.1)
+    True
+    """
+    if isinstance(calibration, SidesCalibration):
+        if difficulty is not None or groups is not None:
+            raise InputError("difficulty and groups must be left out for thresholds per side")
+        low, high = calibration.low, calibration.high
+        lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
+        _, upper = interval_ends(predictions, "cqr_high", high.threshold)
+        return lower, upper
+    name = _score_of(calibration, "regression", score or "absolute_residual")
+    threshold: float | NDArray[np.float64]
+    if isinstance(calibration, GroupCalibration):
+        threshold = calibration.look_up(groups, len(np.asarray(predictions)))
+    elif groups is not None:
+        raise InputError("groups must be left out: the calibration has no thresholds per group")
+    else:
+        threshold = calibration.threshold
+    return interval_ends(predictions, name, threshold, difficulty=difficulty)
+
+
+def _score_of(calibration: Any, task: str, unnamed: str) -> str:
+    """The score to compute: the one that the calibration names, or `unnamed`; another task is refused."""
+    if not isinstance(calibration, Calibration | GroupCalibration):
+        hint = "; choose one of its levels" if isinstance(calibration, LevelCalibration) else ""
+        raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}{hint}")
+    if calibration.score is None:
+        return unnamed
+    other = score_kind(calibration.score).task
+    if other != task:
+        caller = "predict_set" if task == "classification" else "predict_interval"
+        hint = {"regression": "use predict_interval", "classification": "use predict_set"}.get(
+            other, "compute that score for every label and compare it with calibration.threshold"
+        )
+        raise InputError(
+            f"calibration was made for the score {calibration.score!r}, which {caller} does not compute; {hint}"
+        )
+    return calibration.score

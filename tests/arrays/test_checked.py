@@ -1,0 +1,448 @@
+"""The door for arrays: every array that numpy reads gives the same counts, or is refused in clear words."""
+
+import datetime
+import decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.arrays.checked import as_labels, as_numeric, as_probabilities, as_vector, class_names
+from tests.private import assert_error_is_private
+
+VALUES = [0.125, 0.5, 0.75, 0.0, 1.0, 0.25]  # exact in every float dtype
+CANDIDATES = confide.Candidates.of([0.0, 0.2, 0.25, 0.5, 0.9])
+COUNTS = [1, 1, 1, 1, 1, 1]
+
+
+def reversed_view():
+    return np.array(VALUES[::-1])[::-1]
+
+
+def strided():
+    wide = np.full(2 * len(VALUES), np.nan)
+    wide[::2] = VALUES
+    return wide[::2]
+
+
+def column_of_fortran():
+    table = np.full((len(VALUES), 3), np.nan, order="F")
+    table[:, 1] = VALUES
+    return table[:, 1]
+
+
+def row_of_fortran():
+    table = np.full((3, len(VALUES)), np.nan, order="F")
+    table[1] = VALUES
+    return table[1]
+
+
+def read_only():
+    array = np.array(VALUES)
+    array.flags.writeable = False
+    return array
+
+
+class WithArrayProtocol:
+    def __array__(self, dtype=None, copy=None):
+        return np.array(VALUES, dtype=dtype)
+
+
+SAME = {
+    "list": lambda: list(VALUES),
+    "tuple": lambda: tuple(VALUES),
+    "list of numpy scalars": lambda: [np.float32(v) for v in VALUES],
+    "float64": lambda: np.array(VALUES),
+    "float32": lambda: np.array(VALUES, np.float32),
+    "float16": lambda: np.array(VALUES, np.float16),
+    "longdouble": lambda: np.array(VALUES, np.longdouble),
+    "big endian float64": lambda: np.array(VALUES, ">f8"),
+    "big endian float32": lambda: np.array(VALUES, ">f4"),
+    "big endian float16": lambda: np.array(VALUES, ">f2"),
+    "reversed": reversed_view,
+    "strided": strided,
+    "column of Fortran": column_of_fortran,
+    "row of Fortran": row_of_fortran,
+    "read-only": read_only,
+    "array protocol": WithArrayProtocol,
+    "memoryview": lambda: memoryview(np.array(VALUES)),
+    "object": lambda: np.array(VALUES, dtype=object),
+    "object of fractions": lambda: np.array([Fraction(v) for v in VALUES], dtype=object),
+    "object of decimals": lambda: [decimal.Decimal(v) for v in VALUES],
+    "masked, nothing masked": lambda: np.ma.array(VALUES, mask=[False] * len(VALUES)),
+    "masked float32, nothing masked": lambda: np.ma.array(np.array(VALUES, np.float32)),
+    "pandas": lambda: pd.Series(VALUES),
+    "pandas, odd index": lambda: pd.Series(VALUES, index=[9, 8, 7, 7, 1, 0]),
+    "pandas float32": lambda: pd.Series(VALUES, dtype="float32"),
+    "pandas Float64": lambda: pd.Series(VALUES, dtype="Float64"),
+    "pandas Float32": lambda: pd.Series(VALUES, dtype="Float32"),
+    "pandas object": lambda: pd.Series(VALUES, dtype=object),
+    "pandas Arrow": lambda: pd.Series(VALUES, dtype="double[pyarrow]"),
+    "pandas category": lambda: pd.Series(VALUES, dtype="category"),
+    "pandas sparse": lambda: pd.Series(pd.arrays.SparseArray(VALUES)),
+    "pandas index": lambda: pd.Index(VALUES),
+    "pandas array": lambda: pd.array(VALUES),
+    "pandas column": lambda: pd.DataFrame({"a": VALUES, "b": VALUES})["a"],
+    "polars": lambda: pl.Series(VALUES),
+    "polars Float32": lambda: pl.Series(VALUES, dtype=pl.Float32),
+    "polars column": lambda: pl.DataFrame({"a": VALUES})["a"],
+    "polars decimal": lambda: pl.Series([str(v) for v in VALUES]).cast(pl.Decimal(10, 3)),
+    "Arrow": lambda: pa.array(VALUES),
+    "Arrow float32": lambda: pa.array(VALUES, pa.float32()),
+    "Arrow float16": lambda: pa.array(np.array(VALUES, np.float16)),
+    "Arrow chunks": lambda: pa.chunked_array([VALUES[:2], VALUES[2:]]),
+    "Arrow slice": lambda: pa.array([9.0, *VALUES, 9.0]).slice(1, len(VALUES)),
+    "Arrow column": lambda: pa.table({"a": VALUES})["a"],
+    "Arrow dictionary": lambda: pa.array(VALUES).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("make", SAME.values(), ids=SAME.keys())
+def test_same_counts_as_a_plain_array(make):
+    histogram = confide.ScoreHistogram.from_scores(make(), CANDIDATES)
+    np.testing.assert_array_equal(histogram.counts, COUNTS)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [0, 1, 2, 3],
+        lambda: np.arange(4, dtype=np.int8),
+        lambda: np.arange(4, dtype=np.uint64),
+        lambda: np.arange(4, dtype=">i4"),
+        lambda: range(4),
+        lambda: pd.Series([0, 1, 2, 3], dtype="Int64"),
+        lambda: pl.Series([0, 1, 2, 3]),
+        lambda: pa.array([0, 1, 2, 3], pa.uint8()),
+    ],
+)
+def test_integers_count_as_floats(make):
+    candidates = confide.Candidates.of([0, 1.5, 2])
+    np.testing.assert_array_equal(confide.ScoreHistogram.from_scores(make(), candidates).counts, [1, 1, 1, 1])
+
+
+MISSING = {
+    "numpy": lambda: np.array([0.5, np.nan, 0.25, np.nan]),
+    "float16": lambda: np.array([0.5, np.nan, 0.25, np.nan], np.float16),
+    "list with None": lambda: [0.5, None, 0.25, None],
+    "object with pandas.NA": lambda: np.array([0.5, pd.NA, 0.25, pd.NA], dtype=object),
+    "object with a decimal NaN": lambda: [decimal.Decimal("0.5"), decimal.Decimal("sNaN"), 0.25, None],
+    "masked": lambda: np.ma.array([0.5, 0.123456789, 0.25, 0.7], mask=[0, 1, 0, 1]),
+    "masked float32": lambda: np.ma.array(np.float32([0.5, 0.1, 0.25, 0.7]), mask=[0, 1, 0, 1]),
+    "masked integers": lambda: np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 1]),
+    "pandas": lambda: pd.Series([0.5, None, 0.25, None]),
+    "pandas Float64": lambda: pd.Series([0.5, pd.NA, 0.25, pd.NA], dtype="Float64"),
+    "pandas Int64": lambda: pd.Series([1, pd.NA, 0, pd.NA], dtype="Int64"),
+    "pandas Arrow": lambda: pd.Series([0.5, None, 0.25, None], dtype="double[pyarrow]"),
+    "pandas object": lambda: pd.Series([0.5, pd.NA, 0.25, None], dtype=object),
+    "polars": lambda: pl.Series([0.5, None, 0.25, None]),
+    "polars integers": lambda: pl.Series([1, None, 0, None]),
+    "Arrow": lambda: pa.array([0.5, None, 0.25, None]),
+    "Arrow integers": lambda: pa.array([1, None, 0, None]),
+    "Arrow chunks": lambda: pa.chunked_array([[0.5], [None, 0.25, None]]),
+}
+
+
+@pytest.mark.parametrize("make", MISSING.values(), ids=MISSING.keys())
+def test_missing_values_are_refused_with_count_and_first_position(make):
+    with pytest.raises(confide.InputError, match=r"^scores .* found 2 NaN and 0 outside, the first at position 1;"):
+        confide.calibrate(make(), alpha=0.1, epsilon=1.0)
+
+
+NOT_NUMBERS = {
+    "bool": np.array([True, False]),
+    "list of bool": [True, False],
+    "complex": np.array([0.5 + 1j]),
+    "dates": np.array(["2020-01-01"], dtype="M8[D]"),
+    "durations": np.array([5], dtype="m8[s]"),
+    "texts": np.array(["0.123456789"]),
+    "bytes": np.array([b"0.123456789"]),
+    "one text": "0.123456789",
+    "one bytes": b"0.123456789",
+    "texts among numbers": [0.5, "0.123456789"],
+    "object text": np.array([0.5, "0.123456789"], dtype=object),
+    "object bool": np.array([0.5, True], dtype=object),
+    "object complex": np.array([0.5, 1j], dtype=object),
+    "object date": np.array([0.5, datetime.date(2020, 1, 1)], dtype=object),
+    "object list": np.array([0.5, [1, 2]], dtype=object),
+    "structured": np.zeros(3, dtype=[("a", float)]),
+    "ragged": [[0.5], [0.123456789, 0.6]],
+    "None": None,
+    "dict": {"a": 0.123456789},
+    "set": {0.123456789},
+    "generator": (v for v in [0.123456789]),
+    "object": object(),
+    "type": float,
+    "masked bool": np.ma.array([True, False], mask=[0, 1]),
+    "masked text": np.ma.array(["0.123456789", "b"]),
+    "masked complex": np.ma.array([1j]),
+    "pandas bool": pd.Series([True, False]),
+    "pandas boolean": pd.Series([True, None], dtype="boolean"),
+    "pandas dates": pd.Series(pd.to_datetime(["2020-01-01"])),
+    "pandas dates with zone": pd.Series(pd.to_datetime(["2020-01-01"]).tz_localize("UTC")),
+    "pandas durations": pd.Series(pd.to_timedelta([1], unit="s")),
+    "pandas texts": pd.Series(["0.123456789"]),
+    "pandas categories": pd.Series(["0.123456789"], dtype="category"),
+    "pandas complex": pd.Series([1j]),
+    "pandas object text": pd.Series([0.5, "0.123456789"], dtype=object),
+    "pandas periods": pd.Series(pd.period_range("2020", periods=2)),
+    "polars bool": pl.Series([True, False]),
+    "polars bool with nulls": pl.Series([True, None]),
+    "polars texts": pl.Series(["0.123456789"]),
+    "polars categories": pl.Series(["0.123456789"], dtype=pl.Categorical),
+    "polars dates": pl.Series([datetime.date(2020, 1, 1)]),
+    "polars lists": pl.Series([[0.123456789, 0.6], [0.5, 0.6]]),
+    "Arrow bool with nulls": pa.array([True, None]),
+    "Arrow texts": pa.array(["0.123456789"]),
+    "Arrow text dictionary": pa.array(["0.123456789"]).dictionary_encode(),
+    "Arrow times": pa.array([1], pa.timestamp("s")),
+    "Arrow lists": pa.array([[0.123456789], [0.5]]),
+}
+
+
+@pytest.mark.parametrize("data", NOT_NUMBERS.values(), ids=NOT_NUMBERS.keys())
+def test_what_is_not_numbers_is_refused(data):
+    with pytest.raises(confide.InputTypeError, match=r"^scores must ") as refusal:
+        confide.calibrate(data, alpha=0.1, epsilon=1.0)
+    assert isinstance(refusal.value, TypeError)
+    assert_error_is_private(refusal.value)
+
+
+def test_objects_that_are_no_numbers_are_counted():
+    with pytest.raises(confide.InputTypeError, match=r"found str in 2 place\(s\), the first at position 1;"):
+        as_numeric("scores", np.array([0.5, "a", None, "b"], dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("data", "shape"),
+    [
+        (0.5, r"\(\)"),
+        (np.float64(0.5), r"\(\)"),
+        (np.zeros((3, 1)), r"\(3, 1\)"),
+        (pd.DataFrame({"a": [0.5]}), r"\(1, 1\)"),
+        (pl.DataFrame({"a": [0.5]}), r"\(1, 1\)"),
+        (pa.table({"a": [0.5]}), r"\(1, 1\)"),
+        ([[0.5, 0.6]], r"\(1, 2\)"),
+    ],
+)
+def test_vectors_have_one_dimension(data, shape):
+    with pytest.raises(confide.InputError, match=rf"^scores must be one-dimensional; found shape {shape}$"):
+        confide.calibrate(data, alpha=0.1, epsilon=1.0)
+
+
+@pytest.mark.parametrize("data", [[], np.array([]), np.array([], dtype=np.float16), pd.Series([], dtype=float)])
+def test_empty_is_refused(data):
+    with pytest.raises(confide.InputError, match=r"^scores must not be empty"):
+        confide.calibrate(data, alpha=0.1, epsilon=1.0)
+
+
+def test_numbers_beyond_float64_become_infinite():
+    numbers = as_vector("scores", [10**400, -(10**400), 2**70])
+    np.testing.assert_array_equal(numbers, [np.inf, -np.inf, 2.0**70])
+    np.testing.assert_array_equal(as_vector("scores", np.array([np.longdouble("1e4000")])), [np.inf])
+
+
+def test_numeric_arrays_are_not_copied():
+    for array in (np.zeros(3), np.zeros(3, np.float16), np.arange(3), np.asfortranarray(np.zeros((3, 2)))):
+        assert np.shares_memory(as_numeric("a", array), array)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "i8", "O"])
+def test_inputs_are_never_modified(dtype):
+    scores = np.array([3, 1, 2] * 100, dtype=dtype)
+    probabilities = np.tile(np.array([[1, 0, 1]], dtype=dtype), (300, 1))
+    labels = np.array([0, 1, 2] * 100)
+    before = scores.copy(), probabilities.copy(), labels.copy()
+    calibration = confide.calibrate(scores, alpha=0.1, epsilon=5.0, candidates=confide.Candidates.of([0.5, 1, 2, 3]))
+    confide.lac_score(probabilities, labels)
+    confide.predict_set(probabilities, calibration)
+    confide.predict_interval(scores, calibration)
+    confide.absolute_residual_score(scores, scores[::-1])
+    confide.Candidates.of(np.unique(scores))
+    confide.Candidates.from_reference(scores, 5)
+    for now, then in zip((scores, probabilities, labels), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+        assert now.dtype == then.dtype
+
+
+def test_views_of_pandas_are_not_modified():
+    frame = pd.DataFrame({"a": [0.5, np.nan, 0.25]})
+    nullable = pd.Series([0.5, pd.NA], dtype="Float64")
+    for column in (frame["a"], nullable):
+        with pytest.raises(confide.InputError):
+            confide.calibrate(column, alpha=0.1, epsilon=1.0)
+    assert frame["a"].isna().tolist() == [False, True, False]
+    assert nullable.isna().tolist() == [False, True]
+
+
+# --- probabilities
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: np.array(rows, np.float32),
+        lambda rows: np.array(rows, np.float16),
+        lambda rows: np.array(rows, ">f4"),
+        lambda rows: np.asfortranarray(rows),
+        lambda rows: pd.DataFrame(rows),
+        lambda rows: pd.DataFrame(rows, dtype="Float64"),
+        lambda rows: pl.DataFrame(rows, orient="row"),
+        lambda rows: pa.table({"a": [r[0] for r in rows], "b": [r[1] for r in rows]}),
+        lambda rows: rows,
+    ],
+)
+def test_tables_of_probabilities(make):
+    rows = [[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]]
+    np.testing.assert_array_equal(confide.lac_score(make(rows), [0, 1, 1]), [0.75, 1.0, 0.5])
+
+
+@pytest.mark.parametrize("bad", [np.nan, -0.25, 1.25, np.inf, -np.inf, "just above 1", "just below 0"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_probabilities_outside_the_unit_interval(bad, dtype):
+    p = np.full((300_000, 2), 0.5, dtype=dtype)
+    nearest = {"just above 1": np.nextafter(dtype(1), dtype(2)), "just below 0": -np.finfo(dtype).smallest_subnormal}
+    p[[7, 280_000], 1] = nearest.get(bad, bad)
+    with pytest.raises(confide.InputError, match=r"^probabilities .* found 2 row\(s\) .*, the first at row 7; apply"):
+        as_probabilities("probabilities", p)
+
+
+def test_ends_of_the_unit_interval_are_probabilities():
+    assert as_probabilities("p", [[0.0, 1.0], [-0.0, 5e-324]]).shape == (2, 2)
+    assert as_probabilities("p", np.eye(3, dtype=np.uint8)).dtype == np.uint8
+
+
+@pytest.mark.parametrize("data", [[0.5], 0.5, np.zeros((2, 2, 2)), np.zeros((0, 3)), np.zeros((3, 0)), [], [[]]])
+def test_probabilities_have_two_dimensions(data):
+    with pytest.raises(confide.InputError, match=r"^probabilities must have shape \(n, classes\).*found shape"):
+        confide.lac_score(data, [0])
+
+
+# --- labels
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, 2, 1],
+        np.array([0, 2, 1], np.uint8),
+        np.array([0, 2, 1], ">i2"),
+        np.array([1, 2, 0])[::-1],
+        pd.Series([0, 2, 1]),
+        pd.Series([0, 2, 1], dtype="Int64"),
+        pl.Series([0, 2, 1]),
+        pa.array([0, 2, 1], pa.int8()),
+        np.ma.array([0, 2, 1]),
+    ],
+)
+def test_integer_labels(labels):
+    np.testing.assert_array_equal(as_labels("labels", labels, 3, 3), [0, 2, 1])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["cat", "dog", "cat"],
+        np.array(["cat", "dog", "cat"]),
+        np.array(["cat", "dog", "cat"], dtype=object),
+        pd.Series(["cat", "dog", "cat"]),
+        pd.Series(["cat", "dog", "cat"], dtype="string"),
+        pd.Series(["cat", "dog", "cat"], dtype="category"),
+        pd.Categorical(["cat", "dog", "cat"]),
+        pl.Series(["cat", "dog", "cat"]),
+        pl.Series(["cat", "dog", "cat"], dtype=pl.Categorical),
+        pa.array(["cat", "dog", "cat"]),
+        pa.chunked_array([["cat"], ["dog", "cat"]]),
+        pa.array(["cat", "dog", "cat"]).dictionary_encode(),
+    ],
+)
+@pytest.mark.parametrize(
+    "classes", [["dog", "cat"], ("dog", "cat"), np.array(["dog", "cat"]), pd.Index(["dog", "cat"])]
+)
+def test_labels_by_name(labels, classes):
+    np.testing.assert_array_equal(as_labels("labels", labels, 3, 2, classes), [1, 0, 1])
+
+
+def test_names_keep_their_types():
+    np.testing.assert_array_equal(as_labels("labels", [1, "1", 1], 3, 2, [1, "1"]), [0, 1, 0])
+    np.testing.assert_array_equal(as_labels("labels", [10, 30], 2, 3, [10, 20, 30]), [0, 2])
+    names = class_names(np.array([3, 4]), 2)
+    assert names == (3, 4)
+    assert all(type(name) is int for name in names)
+    assert type(class_names([np.str_("a")], 1)[0]) is str
+
+
+@pytest.mark.parametrize("bad", [-1, 3, 2**40])
+def test_labels_outside_the_classes(bad):
+    labels = np.zeros(10, dtype=np.int64)
+    labels[[4, 8]] = bad
+    with pytest.raises(
+        confide.InputError, match=r"^labels .* between 0 and 2; found 2 outside, the first at position 4;"
+    ):
+        confide.lac_score(np.full((10, 3), 0.5), labels)
+
+
+def test_labels_that_are_no_class_are_refused_without_naming_them():
+    labels = np.array(["cat", "secret-123456789", "dog", None], dtype=object)
+    with pytest.raises(confide.InputError, match=r"found 2 that are not, the first at position 1; add") as refusal:
+        confide.lac_score(np.full((4, 2), 0.5), labels, classes=["cat", "dog"])
+    assert_error_is_private(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "labels", [[0.0, 1.0], [True, False], ["0", "1"], [1j, 0], pl.Series([0, None]), pa.array([0, None]), [None, 1]]
+)
+def test_labels_without_names_are_integers(labels):
+    with pytest.raises(confide.InputTypeError, match=r"^labels must be integers from 0 to 1; found dtype"):
+        confide.lac_score(np.full((2, 2), 0.5), labels)
+
+
+@pytest.mark.parametrize("classes", [None, ["a", "b"]])
+def test_masked_labels_are_refused(classes):
+    labels = np.ma.array([0, 1, 1] if classes is None else ["a", "b", "b"], mask=[0, 1, 0])
+    with pytest.raises(confide.InputError, match="found 1 masked entries, the first at position 1; drop"):
+        confide.lac_score(np.full((3, 2), 0.5), labels, classes=classes)
+
+
+@pytest.mark.parametrize("labels", [[0], [0, 1, 1], []])
+def test_labels_as_many_as_rows(labels):
+    with pytest.raises(confide.InputError, match=rf"^labels must have as many .* found {len(labels)} for 2 rows$"):
+        confide.lac_score(np.full((2, 2), 0.5), labels)
+
+
+@pytest.mark.parametrize("labels", [[[0], [1]], 0, "ab"])
+def test_labels_have_one_dimension(labels):
+    with pytest.raises(confide.InputError, match=r"^labels must be one-dimensional"):
+        confide.lac_score(np.full((2, 2), 0.5), labels)
+
+
+def test_labels_that_cannot_be_read():
+    with pytest.raises(confide.InputTypeError, match=r"^labels must be an array; found list"):
+        confide.lac_score(np.full((2, 2), 0.5), [[0], [1, 2]])
+    unhashable = np.empty(2, dtype=object)
+    unhashable[:] = [["a"], ["b"]]
+    with pytest.raises(confide.InputTypeError, match=r"^labels must be class names"):
+        confide.lac_score(np.full((2, 2), 0.5), unhashable, classes=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("classes", "error", "text"),
+    [
+        (["a"], confide.InputError, "found 1 names for 2 columns"),
+        (["a", "b", "c"], confide.InputError, "found 3 names for 2 columns"),
+        (["a", "a"], confide.InputError, "found 1 repeated"),
+        ([1, 1.0], confide.InputError, "found 1 repeated"),
+        ("ab", confide.InputTypeError, "found str"),
+        ({"a", "b"}, confide.InputTypeError, "found set"),
+        ({"a": 1, "b": 2}, confide.InputTypeError, "found dict"),
+        ([["a"], ["b"]], confide.InputTypeError, "found list"),
+        (5, confide.InputTypeError, "found int"),
+    ],
+)
+def test_classes_that_cannot_be_used(classes, error, text):
+    with pytest.raises(error, match=rf"^classes .*{text}"):
+        confide.lac_score(np.full((1, 2), 0.5), [0], classes=classes)

@@ -1,0 +1,106 @@
+"""Risk control: the reduction to critical thresholds, by enumeration, by simulation, and in its sets."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.calibration.risk import critical_thresholds, false_negative_thresholds
+from confide.planning.plan import make_plan
+from confide.planning.request import check_request
+from tests.exact import mechanism_law
+
+
+def test_risk_is_controlled_for_every_data_set():
+    """All multisets of five records with losses 1, 1/2, 0 over four candidates, and all choices of u: Theorem 1.
+
+    The expected loss is computed from the losses themselves, not from the critical thresholds.
+    """
+    m, points = 4, 5
+    request = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift"))
+    request |= {"alpha": "0.4", "epsilon": 3.0, "neighbors": "add_remove", "n_min": 1, "records_per_person": 1}
+    try:
+        plan = make_plan(check_request(n=4, candidates=m, **request), 4)
+    except TypeError:  # another set of options
+        plan = confide.plan(0.4, 3.0, 4, candidates=m)
+    # A record is (a, b): its loss is 1 before candidate a, 1/2 from a to before b, and 0 from b on.
+    records = list(itertools.combinations_with_replacement(range(m), 2))
+    laws = {}
+
+    def law(h):
+        if h not in laws:
+            laws[h] = mechanism_law(plan.mechanism, h)
+        return laws[h]
+
+    worst = 0.0
+    for data in itertools.combinations_with_replacement(records, points):
+        risk = 0.0
+        for coin in itertools.product((0, 1), repeat=points):  # u above or below 1/2: the critical candidate is a or b
+            critical = [r[c] for r, c in zip(data, coin, strict=True)]
+            counts = np.bincount(critical, minlength=m)
+            for i, (a, b) in enumerate(data):
+                rest = counts.copy()
+                rest[critical[i]] -= 1
+                below = np.concatenate([[0.0], np.cumsum(law(tuple(int(v) for v in rest)))])
+                risk += (below[a] + below[b]) / 2  # expected loss: 1 below a, 1/2 between
+        worst = max(worst, risk / points / 2**points)
+    assert 0.2 < worst <= 0.4 + 1e-12
+
+
+def test_critical_thresholds_have_the_loss_as_their_tail():
+    """P(S > t) = L(t): exactly, on a fine grid of u."""
+    rng = np.random.default_rng(0)
+    candidates = confide.Candidates.unit(21)
+    u = (np.arange(10_000) + 0.5) / 10_000
+    for _ in range(10):
+        p, truth = rng.random((1, 7)), rng.random((1, 7)) < 0.5
+        scores = false_negative_thresholds(np.tile(p, (len(u), 1)), np.tile(truth, (len(u), 1)), u=u)
+        losses = [[np.sum(truth & (1 - p > t)) / max(truth.sum(), 1) for t in candidates.edges]]
+        general = critical_thresholds(np.tile(losses, (len(u), 1)), candidates, u=u)
+        for t, loss in zip(candidates.edges, losses[0], strict=True):
+            assert np.mean(scores > t) == pytest.approx(loss, abs=2e-4)
+            assert np.mean(general > t) == pytest.approx(loss, abs=2e-4)
+
+
+def test_false_negative_rate_by_simulation():
+    """One fresh record per release: its mean loss stays below the level (normal bound at 1e-4), sets stay small."""
+    rng = np.random.default_rng(1)
+    losses, sizes = [], []
+    for _ in range(400):
+        p = rng.random((401, 8))
+        truth = rng.random(p.shape) < p
+        released = confide.calibrate_false_negatives(p[1:], truth[1:], 0.1, 2.0, u=rng)
+        sets = confide.predict_labels(p[:1], released)
+        losses.append(confide.false_negative_rate(sets, truth[:1])[0])
+        sizes.append(sets.sizes[0])
+    assert np.mean(losses) - stats.norm.isf(1e-4) * np.std(losses) / 20 <= 0.1
+    assert np.mean(sizes) < 6.5  # all labels would be 8; the best threshold has 5.5
+    assert released.risk <= 0.1 + 1e-12
+    assert "false_negative_rate" in str(released)
+
+
+def test_losses_in_other_units():
+    rng = np.random.default_rng(2)
+    candidates = confide.Candidates.unit(101)
+    losses = 50 * np.clip(rng.random((4000, 1)) - candidates.edges, 0, 1)
+    released = confide.calibrate_losses(losses, candidates, 5.0, 1.0, u=rng, loss="cost", bound=50)
+    assert released.risk <= 5.0 + 1e-9
+    assert 0.5 < released.threshold < 0.65  # E (U - t)+ = (1-t)^2/2 = 0.1 at t = .553
+
+
+def test_what_is_not_a_loss_is_refused():
+    candidates = confide.Candidates.unit(4)
+    for losses, finding in (
+        ([[0.5, 0.6, 0.1]], "found 1 rows that do not, the first at row 0"),
+        ([[0.5, 0.4, 0.1], [2.0, 0.1, 0.0]], "found 1 rows that do not, the first at row 1"),
+        ([[np.nan, 0.4, 0.1]], "the first at row 0"),
+        ([[0.5, 0.4]], "must have shape"),
+    ):
+        with pytest.raises(confide.InputError, match=finding):
+            critical_thresholds(losses, candidates, u=np.full(len(losses), 0.5))
+    with pytest.raises(confide.InputError, match="truth must be boolean"):
+        confide.calibrate_false_negatives([[0.5]], [[1]], 0.1, 1.0, u=[0.5])
+    with pytest.raises(confide.InputTypeError, match="calibrate_false_negatives"):
+        confide.predict_labels([[0.5]], None)

@@ -1,0 +1,216 @@
+"""Several thresholds at once: levels, groups, classes, sides. Privacy and coverage by enumeration, and forgery."""
+
+import itertools
+import json
+import pickle
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.mechanisms.composition import in_sequence, side_by_side
+from confide.mechanisms.privacy import privacy_statement
+from confide.mechanisms.slopes import slopes_for
+from tests.exact import histograms, mechanism_law
+
+
+@pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
+def test_parallel_composition_by_enumeration(selector):
+    """Two groups, three bins: every data set, every neighbour under both relations, every pair of outputs."""
+    mechanism = slopes_for(Fraction(7, 10), Fraction(2), 3, 2, "add_remove", 1.0, selector)
+    part = privacy_statement(mechanism, "add_remove", 1)
+    added, replaced = (side_by_side([part, part], relation).epsilon for relation in ("add_remove", "replace_one"))
+    log = {(n, h): np.log(mechanism_law(mechanism, h)) for n in range(5) for h in histograms(n, 3)}
+
+    def distance(one, other):
+        """Worst log-ratio of the pair of thresholds, for independent runs on the two groups."""
+        first, second = (log[sum(a), a] - log[sum(b), b] for a, b in zip(one, other, strict=True))
+        return np.abs(first[:, None] + second[None, :]).max()
+
+    def without(h):
+        return [tuple(v - (i == b) for i, v in enumerate(h)) for b in range(3) if h[b]]
+
+    def plus(h):
+        return [tuple(v + (i == b) for i, v in enumerate(h)) for b in range(3)]
+
+    worst_added = worst_replaced = 0.0
+    for n, k in itertools.product(range(4), range(4)):
+        for a, b in itertools.product(histograms(n, 3), histograms(k, 3)):
+            for grown in plus(a):
+                worst_added = max(worst_added, distance((a, b), (grown, b)))
+            for less in without(a):
+                for stay in plus(less):
+                    worst_replaced = max(worst_replaced, distance((a, b), (stay, b)))
+                for moved in plus(b):
+                    worst_replaced = max(worst_replaced, distance((a, b), (less, moved)))
+    assert worst_added <= added + 1e-12
+    assert 1.1 * worst_added < worst_replaced <= replaced + 1e-12  # moving between groups costs more than one change
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_losses_add_up():
+    parts = [
+        confide.calibrate(np.linspace(0, 1, 4000), 0.1, e, score="lac", neighbors="replace_one") for e in (0.1, 0.2)
+    ]
+    total = in_sequence([part.privacy for part in parts])
+    assert total.epsilon >= sum(Fraction(p.privacy.epsilon) for p in parts)
+    assert total.epsilon == pytest.approx(0.3)
+    assert total.add_remove is None
+    for epsilon, count in [(1.0, 3), (0.3, 7), (2.7, 2)]:
+        levels = confide.calibrate_levels(
+            np.linspace(0, 1, 4000), [k / 20 for k in range(1, count + 1)], epsilon, score="lac"
+        )
+        assert epsilon * 0.999 < levels.privacy.epsilon <= epsilon
+
+
+def test_thresholds_of_levels_are_nested_and_cover():
+    """Raising thresholds keeps every promise: coverage of each level by one fresh point per release, at level 1e-6."""
+    rng = np.random.default_rng(0)
+    levels = [0.5, 0.4, 0.3, 0.2]
+    hits, sizes = np.zeros(4), np.zeros(4)
+    for _ in range(300):
+        points = rng.random(501)
+        released = confide.calibrate_levels(points[1:], levels, 4.0, score="lac")
+        thresholds = np.array([released[alpha].threshold for alpha in levels])
+        assert (np.diff(thresholds) >= 0).all()
+        hits += points[0] <= thresholds
+        sizes += np.minimum(thresholds, 1) / 300
+    for alpha, hit, size in zip(levels, hits, sizes, strict=True):
+        assert stats.binomtest(int(hit), 300, 1 - alpha, alternative="less").pvalue > 1e-6
+        assert size < 1 - 0.2 * alpha
+    with pytest.raises(confide.InputError, match="one of the calibrated levels"):
+        released[0.15]
+
+
+def test_training_conditional_levels_hold_together():
+    released = confide.calibrate_levels(np.linspace(0, 1, 5000), [0.1, 0.2], 2.0, score="lac", delta=0.1)
+    assert [part.guarantee.delta for part in released.parts.values()] == [0.05, 0.05]
+    assert {part.guarantee.kind for part in released.parts.values()} == {"training_conditional"}
+
+
+def test_every_class_is_covered_on_its_own():
+    """A class with few hard examples is missed by one threshold and covered by thresholds per class, at level 1e-6."""
+    rng = np.random.default_rng(1)
+    n, k = 20000, 3
+    y = rng.choice(k, n, p=[0.6, 0.3, 0.1])
+    sharp = np.array([8.0, 6.0, 0.7])[y]
+    p = np.vectorize(lambda *a: rng.dirichlet(np.array(a)), signature="(),(),()->(k)")(
+        *(1.0 + (y == c) * sharp for c in range(k))
+    )
+    half, test = slice(0, n // 2), slice(n // 2, n)
+    for score in ("lac", "aps"):
+        values = confide.class_score(p[half], y[half], score)
+        single = confide.predict_set(p[test], confide.calibrate(values, 0.1, 1.0, score=score))
+        released = confide.calibrate_groups(values, y[half], range(k), 0.1, 1.0, by="class", score=score)
+        sets = confide.predict_set(p[test], released)
+        table, plain = (confide.class_coverage(s, y[test]) for s in (sets, single))
+        assert plain.coverage[2] < 0.8
+        for hits, count in zip(table.hits, table.n, strict=True):
+            assert stats.binomtest(int(hits), int(count), 0.88, alternative="less").pvalue > 1e-6
+        assert table.size.max() < 2.9
+
+
+def test_groups_by_simulation_and_small_groups():
+    """Coverage within each group by fresh points, level 1e-6; a group with too few records gets +inf and is named."""
+    rng = np.random.default_rng(2)
+    hits = np.zeros(2)
+    sizes, infinite = [], 0
+    for _ in range(250):
+        ward = rng.choice(["a", "b", "tiny"], 1200, p=[0.6, 0.395, 0.005])
+        scores = np.clip(rng.random(1200) * np.where(ward == "a", 0.5, 1.0), 0, 1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            released = confide.calibrate_groups(scores, ward, ["a", "b", "tiny", "empty"], 0.2, 1.0, score="lac")
+        assert set(released.infinite) <= {"tiny", "empty"}
+        assert len(caught) == bool(released.infinite)
+        assert all(f"'{name}'" in str(caught[0].message) for name in released.infinite)
+        infinite += len(released.infinite)
+        hits += [rng.random() * 0.5 <= released["a"].threshold, rng.random() <= released["b"].threshold]
+        sizes.append([released["a"].threshold, released["b"].threshold])
+    for hit in hits:
+        assert stats.binomtest(int(hit), 250, 0.8, alternative="less").pvalue > 1e-6
+    # Noise can make the threshold of a tiny group finite: +inf is likely there, not certain.
+    assert infinite > 250
+    assert (np.mean(sizes, axis=0) < [0.43, 0.87]).all()
+    lower, _ = released.look_up(["a", "tiny"], 2)
+    assert lower == released["a"].threshold
+    with pytest.raises(confide.InputError, match=r"found 1 that are not, the first at position 1"):
+        confide.predict_set([[0.5, 0.5]] * 2, released, groups=["a", "z"])
+    with pytest.raises(confide.InputError, match="groups must be given"):
+        confide.predict_set([[0.5, 0.5]], released)
+
+
+def test_replace_one_halves_what_each_group_spends():
+    scores, groups = np.linspace(0, 1, 20_000), np.arange(20_000) % 2
+    released = confide.calibrate_groups(scores, groups, [0, 1], 0.1, 1.0, score="lac", neighbors="replace_one")
+    assert released.privacy.epsilon <= 1
+    assert all(part.privacy.add_remove == 0.5 for part in released.parts.values())
+    assert all(part.n is None for part in released.parts.values())
+    people = confide.calibrate_groups(scores, groups, [0, 1], 0.1, 1.0, score="lac", records_per_person=4)
+    assert people.privacy.add_remove == 0.25
+    assert people.privacy.epsilon == 1.0
+    zcdp = confide.calibrate_groups(scores, groups, [0, 1], 0.1, rho=0.1, score="lac", neighbors="replace_one")
+    assert 0.04 < zcdp.privacy.rho <= 0.1 + 1e-12
+
+
+def test_both_sides_of_cqr():
+    """Skewed noise: two thresholds cover both sides, and are narrower than one for both; exact test at level 1e-6."""
+    rng = np.random.default_rng(3)
+    hits, width = 0, []
+    for _ in range(120):
+        y = rng.exponential(size=801)
+        pairs = np.tile([0.3, 1.5], (801, 1))
+        released = confide.calibrate_sides(pairs[1:], y[1:], 0.2, 2.0)
+        (low,), (high,) = confide.predict_interval(pairs[:1], released)
+        hits += low <= y[0] <= high
+        width.append(high - low)
+    assert stats.binomtest(hits, 120, 0.8, alternative="less").pvalue > 1e-6
+    assert np.mean(width) < 2.6  # the 10 % and 90 % quantiles are 2.2 apart
+    assert released.alpha == Fraction(1, 5)
+    assert released.privacy.epsilon <= 2
+    pair = confide.calibrate_sides(pairs, y, ("0.05", "0.15"), 8.0, share_low="0.25", delta=0.1)
+    assert (pair.low.alpha, pair.low.guarantee.delta) == (Fraction(1, 20), 0.05)
+    assert pair.low.privacy.epsilon == 2
+
+
+def releases():
+    scores = np.linspace(0, 1, 3000)
+    yield confide.calibrate_levels(scores, [0.1, "1/3"], 1.0, score="lac")
+    yield confide.calibrate_groups(scores, np.arange(3000) % 2, [0, 1], 0.1, 1.0, by="class", score="aps")
+    yield confide.calibrate_groups(scores, ["é"] * 3000, ["é", "b"], 0.1, rho=0.5, neighbors="replace_one")
+    yield confide.calibrate_sides(np.tile([0.2, 0.7], (3000, 1)), scores, 0.1, 1.0)
+    truth = np.tile([True, False], (3000, 1))
+    yield confide.calibrate_false_negatives(np.tile([0.9, 0.1], (3000, 1)), truth, 0.1, 1.0, u=scores)
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_stored_releases_come_back_equal_and_forged_ones_are_refused(tmp_path):
+    for released in releases():
+        kind = type(released)
+        text = released.to_json()
+        assert kind.from_json(text) == released
+        assert pickle.loads(pickle.dumps(released)) == released  # noqa: S301
+        released.save(tmp_path / "r.json", overwrite=True)
+        assert str(kind.load(tmp_path / "r.json")) == str(released)
+        content = json.loads(text)
+        for change in (
+            {"schema": 2},
+            {"kind": "confide.calibration"},
+            {"privacy": {"epsilon": 0.01}},
+            {"surplus": 1},
+            {"parts": content["parts"] + content["parts"]},
+            {"parts": []},
+        ):
+            with pytest.raises(confide.FormatError):
+                kind.from_json(json.dumps({**content, **change}))
+            forged = {k: v for k, v in {**content, **change}.items() if k != "sha256"}
+            from confide.releases.several_json import _checksum
+
+            with pytest.raises(confide.FormatError):
+                kind.from_json(json.dumps({**forged, "sha256": _checksum(forged)}))
+        for broken in ("", "[]", "{}", text[:-40], 7):
+            with pytest.raises(confide.FormatError):
+                kind.from_json(broken)

@@ -1,0 +1,274 @@
+"""Counts equal `np.sum(scores <= e)` for every candidate e, whatever the scores, and add up."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import confide
+import confide.arrays.blocks
+import confide.counting.bin_counter
+import confide.counting.histogram
+from confide import Candidates, ScoreHistogram
+from confide.counting.histogram import merge
+from tests.both_ways import both_ways  # noqa: F401
+from tests.private import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
+
+FAMILIES = {
+    "unit": Candidates.unit(1000),
+    "logit": Candidates.unit(1000, "logit"),
+    "geometric": Candidates.geometric(),
+    "sinh": Candidates.sinh(),
+    "anything": Candidates.anything(),
+    "reference": Candidates.from_reference(np.random.default_rng(0).normal(size=500), 100),
+    "of": Candidates.of([-1e300, -5e-324, 0.0, 5e-324, 0.1, 0.5, 1.0, 2.0**53, 1e300]),
+    "one": Candidates.of([0.5]),
+    "only infinity": Candidates.unit(1),
+}
+
+
+def brute_force(scores, candidates):
+    at_or_below = [int(np.sum(np.asarray(scores).astype(np.float64) <= edge)) for edge in candidates.values]
+    return np.diff([0, *at_or_below])
+
+
+def assert_counts(scores, candidates):
+    counts = ScoreHistogram.from_scores(scores, candidates).counts
+    np.testing.assert_array_equal(counts, brute_force(scores, candidates))
+    assert counts.dtype == np.int64
+
+
+@pytest.mark.parametrize("candidates", FAMILIES.values(), ids=FAMILIES.keys())
+def test_edges_and_their_neighbours(candidates):
+    edges = candidates.edges[:: max(1, len(candidates.edges) // 200)]
+    scores = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), [0.0, -0.0, np.inf]])
+    scores = scores[scores > -np.inf]
+    assert_counts(scores, candidates)
+    assert_counts(scores[::-1], candidates)
+    with np.errstate(over="ignore"):
+        narrow = scores.astype(np.float32), np.clip(scores, -6e4, 6e4).astype(np.float16)
+    for few_digits in narrow:
+        few_digits = few_digits[few_digits > -np.inf]
+        around = np.concatenate([few_digits, np.nextafter(few_digits, few_digits.dtype.type(np.inf))])
+        assert_counts(around, candidates)
+
+
+@pytest.mark.parametrize("candidates", FAMILIES.values(), ids=FAMILIES.keys())
+def test_extreme_scores(candidates):
+    tiny, huge = 5e-324, np.finfo(float).max
+    assert_counts([0.0, -0.0, tiny, -tiny, 2.2e-308, -2.2e-308, huge, -huge, np.inf, np.inf], candidates)
+    assert_counts(np.array([2**53, 2**53 + 1, 2**63 - 1, -(2**63)]), candidates)
+    assert_counts(np.array([2**64 - 1, 0], np.uint64), candidates)
+    assert_counts(np.zeros(1000), candidates)
+    assert_counts(np.full(1000, np.inf), candidates)
+
+
+def test_a_score_on_a_candidate_is_at_or_below_it():
+    candidates = Candidates.of([0.1, 0.3])
+    assert ScoreHistogram.from_scores([0.1, 0.1 + 0.2, 0.3], candidates).counts.tolist() == [1, 1, 1]
+    assert ScoreHistogram.from_scores(np.float32([0.1, 0.3]), candidates).counts.tolist() == [0, 1, 1]  # both above
+    assert ScoreHistogram.from_scores([-0.0], Candidates.of([0.0])).counts.tolist() == [1, 0]
+    assert ScoreHistogram.from_scores([0.0], Candidates.of([-0.0])).counts.tolist() == [1, 0]
+
+
+FLOATS = st.floats(allow_nan=False, width=64).filter(lambda v: v > -np.inf)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    scores=st.one_of(
+        hnp.arrays(np.float64, st.integers(1, 50), elements=FLOATS),
+        hnp.arrays(np.float32, st.integers(1, 50), elements=st.floats(-(2.0**127), 2.0**127, width=32)),
+        hnp.arrays(np.float16, st.integers(1, 50), elements=st.floats(-(2.0**15), 2.0**15, width=16)),
+        hnp.arrays(np.int64, st.integers(1, 50)),
+    ),
+    edges=st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20, unique_by=lambda v: v + 0.0),
+    own=st.integers(0, 20),
+    block=st.integers(1, 60),
+    threads=st.sampled_from([1, 4]),
+)
+def test_counts_equal_brute_force(scores, edges, own, block, threads):
+    edges = np.unique(np.concatenate([edges, scores[:own].astype(np.float64)]))
+    edges = edges[np.isfinite(edges)]
+    candidates = Candidates.of(np.append(edges, np.inf))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confide.counting.bin_counter, "BLOCK", block)
+        patch.setattr(confide.counting.bin_counter, "_WORTH_CELLS", own)
+        patch.setattr(confide.counting.bin_counter, "_ENOUGH", block // 4)
+        patch.setattr(confide.counting.histogram, "_BLOCKS", 3 * block)
+        patch.setattr(confide.arrays.blocks, "_WORTH_THREADS", 1)
+        patch.setattr(confide.arrays.blocks, "_processors", lambda: threads)
+        assert_counts(scores, candidates)
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 8, 14, 15])
+def test_blocks(monkeypatch, n):
+    monkeypatch.setattr(confide.counting.bin_counter, "BLOCK", 7)
+    scores = np.random.default_rng(n).random(2 * n)[::2]
+    assert_counts(scores, FAMILIES["unit"])
+    bad = scores.copy()
+    bad[[n // 2, n - 1]] = np.nan
+    count = 1 if n // 2 == n - 1 else 2
+    with pytest.raises(confide.InputError, match=f"found {count} NaN and 0 outside, the first at position {n // 2};"):
+        ScoreHistogram.from_scores(bad, FAMILIES["unit"])
+
+
+def test_large_inputs_in_default_blocks():
+    scores = np.random.default_rng(0).random(700_003)
+    assert_counts(scores, Candidates.unit(50))
+    assert_counts(scores.astype(np.float32)[::-1], Candidates.unit(50))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scores_that_come_in_order(dtype):
+    """The first of them tell nothing about the rest; neither do those of one thread about another's."""
+    scores = np.sort(np.random.default_rng(0).exponential(size=600_000)).astype(dtype)
+    candidates = Candidates.geometric()
+    expected = np.searchsorted(scores.astype(np.float64), candidates.edges, side="right")
+    for values in (scores, scores[::-1], np.append(scores[400_000:], scores[:400_000])):
+        assert ScoreHistogram.from_scores(values, candidates).counts.cumsum()[:-1].tolist() == expected.tolist()
+        counter = confide.counting.bin_counter.BinCounter(candidates.edges, 0.0, np.inf)
+        for start in range(0, len(values), 20_000):
+            counter.add(values[start : start + 20_000])
+        assert counter.counts().cumsum()[:-1].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_bad_scores_are_counted_across_blocks(dtype):
+    scores = np.full(300_000, 0.5, dtype=dtype)
+    scores[[5, 150_000]] = np.nan
+    scores[[3, 299_999]] = -np.inf
+    text = "^scores must be numbers above -inf; found 2 NaN and 2 outside, the first at position 3; every record"
+    with pytest.raises(confide.InputError, match=text):
+        ScoreHistogram.from_scores(scores, FAMILIES["unit"])
+
+
+@pytest.mark.parametrize(
+    ("score", "bad", "text"),
+    [
+        ("lac", [1.25, -0.25, np.inf, -np.inf], "between 0 and 1"),
+        ("absolute_residual", [-0.25, np.inf, -np.inf], "of at least 0 and finite"),
+        (None, [-np.inf], "above -inf"),
+        ("my own", [-np.inf], "above -inf"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_range_of_a_score(score, bad, text, dtype):
+    for value in bad:
+        scores = np.array([0.5, 0.5, value, 0.5], dtype=dtype)
+        with pytest.raises(
+            confide.InputError, match=rf"^scores must be numbers {text}; found 0 NaN and 1 .* position 2;"
+        ):
+            confide.calibrate(scores, alpha=0.1, epsilon=1.0, score=score)
+
+
+@pytest.mark.parametrize(("score", "value"), [(None, np.inf), ("my own", np.inf), ("lac", 1.0), ("lac", 0.0)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_ends_of_the_range_are_scores(score, value, dtype):
+    scores = np.array([0.5, value], dtype=dtype)
+    assert ScoreHistogram.from_scores(scores, FAMILIES["unit"], score).total == 2
+
+
+def test_no_value_shows_when_scores_are_refused():
+    for bad in (np.nan, -np.inf):
+        with pytest.raises(confide.InputError) as refusal:
+            confide.calibrate(np.append(planted_scores(), bad), alpha=0.1, epsilon=1.0)
+        assert_error_is_private(refusal.value)
+    with pytest.raises(confide.InputError) as refusal:
+        confide.calibrate(planted_scores(), alpha=0.1, epsilon=1.0, score="lac")
+    assert_error_is_private(refusal.value)
+
+
+# --- addition
+
+
+def random_histogram(seed, candidates=FAMILIES["unit"]):
+    return ScoreHistogram.from_scores(np.random.default_rng(seed).random(100 + seed), candidates)
+
+
+def test_histograms_form_a_commutative_monoid():
+    a, b, c = (random_histogram(seed) for seed in range(3))
+    empty = ScoreHistogram.empty(a.candidates)
+    for left, right in [(a + b, b + a), ((a + b) + c, a + (b + c)), (a + empty, a), (empty + a, a)]:
+        np.testing.assert_array_equal(left.counts, right.counts)
+    np.testing.assert_array_equal(merge([a, b, c]).counts, (a + b + c).counts)
+    np.testing.assert_array_equal(merge(iter([a])).counts, a.counts)
+    assert (a + b).total == a.total + b.total == 201
+
+
+def test_shards_sum_to_the_whole():
+    scores = np.random.default_rng(1).normal(size=1000)
+    whole = ScoreHistogram.from_scores(scores, FAMILIES["sinh"])
+    shards = [ScoreHistogram.from_scores(part, FAMILIES["sinh"]) for part in np.array_split(scores, 7)]
+    np.testing.assert_array_equal(merge(shards).counts, whole.counts)
+
+
+def test_equal_candidates_add_however_they_were_made():
+    a = random_histogram(0, Candidates.unit(5))
+    b = random_histogram(1, Candidates.of([0.25, 0.5, 0.75, 1.0]))
+    assert (a + b).total == a.total + b.total
+
+
+def test_histograms_that_do_not_add():
+    a = random_histogram(0)
+    with pytest.raises(confide.InputError, match=r"^histograms add only over the same candidates"):
+        a + random_histogram(0, Candidates.unit(999))
+    with pytest.raises(confide.InputError, match=r"^histograms must not be empty; found none"):
+        merge([])
+    for other in (1, a.counts, None):
+        with pytest.raises(TypeError):
+            a + other
+
+
+# --- construction
+
+
+def test_counts_are_a_read_only_copy():
+    counts = np.array([1, 2, 3], dtype=np.int32)
+    histogram = ScoreHistogram(Candidates.of([0.0, 1.0]), counts)
+    counts[0] = 9
+    assert histogram.counts.tolist() == [1, 2, 3]
+    assert histogram.counts.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        histogram.counts[0] = 9
+    with pytest.raises(AttributeError):
+        histogram.counts = counts
+    copy = pickle.loads(pickle.dumps(histogram))  # noqa: S301
+    np.testing.assert_array_equal(copy.counts, histogram.counts)
+    assert copy.candidates == histogram.candidates
+    assert not copy.counts.flags.writeable
+    assert not copy.candidates.edges.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "text"),
+    [
+        ([1.0, 2.0, 3.0], confide.InputTypeError, "must be integers; found dtype float64"),
+        ([True, False, True], confide.InputTypeError, "must be integers; found dtype bool"),
+        (["1", "2", "3"], confide.InputTypeError, "must be integers; found dtype"),
+        ([1, 2], confide.InputError, r"must have shape \(3,\); found \(2,\)"),
+        ([[1, 2, 3]], confide.InputError, r"must have shape \(3,\); found \(1, 3\)"),
+        (3, confide.InputError, r"must have shape \(3,\); found \(\)"),
+        ([1, -2, -3], confide.InputError, "must not be negative; the first that is stands at 1"),
+        ([2**47, 2**47, 1], confide.InputError, "must not exceed 281474976710656 records"),
+        (np.array([2**64 - 1, 0, 0], np.uint64), confide.InputError, "must not exceed"),
+        ([2**62, 2**62, 2**62], confide.InputError, "must not exceed"),
+    ],
+)
+def test_counts_that_cannot_be_used(counts, error, text):
+    with pytest.raises(error, match=rf"^counts {text}"):
+        ScoreHistogram(Candidates.of([0.0, 1.0]), counts)
+
+
+def test_repr_tells_no_counts():
+    histogram = ScoreHistogram.from_scores(np.full(1234567, 0.5), FAMILIES["unit"])
+    assert (
+        repr(histogram)
+        == str(histogram)
+        == ("ScoreHistogram(Candidates.unit(size=1000, spacing='uniform'), counts are private)")
+    )
+    assert "1234567" not in f"{histogram} {histogram!r}"
+    assert_no_private_value(ScoreHistogram.from_scores(PLANTED, Candidates.unit(3)))

@@ -1,0 +1,88 @@
+"""Coverage and its Clopper-Pearson interval."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import confide
+from confide.evaluation.metrics import coverage_from_counts
+
+
+@settings(max_examples=200, deadline=None)
+@given(n=st.integers(1, 3000), share=st.floats(0, 1), confidence=st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]))
+def test_interval_is_exact(n, share, confidence):
+    """The ends are where a tail of the binomial law holds exactly (1 - confidence)/2, as precisely as scipy."""
+    hits = round(share * n)
+    estimate = coverage_from_counts(hits, n, confidence)
+    tail = (1 - confidence) / 2
+    if hits:
+        assert stats.binom.sf(hits - 1, n, estimate.low) == pytest.approx(tail, rel=1e-9)
+    else:
+        assert estimate.low == 0.0
+    if hits < n:
+        assert stats.binom.cdf(hits, n, estimate.high) == pytest.approx(tail, rel=1e-9)
+    else:
+        assert estimate.high == 1.0
+    assert estimate.low <= estimate.value <= estimate.high
+    assert estimate.value == hits / n
+
+
+@pytest.mark.parametrize(
+    ("hits", "n"), [(0, 1), (1, 1), (0, 50), (50, 50), (1, 2), (37, 40), (901, 1000), (9000, 10000)]
+)
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_interval_agrees_with_scipy(hits, n, confidence):
+    expected = stats.binomtest(hits, n).proportion_ci(confidence, method="exact")
+    estimate = coverage_from_counts(hits, n, confidence)
+    # scipy finds the ends by a root search with an absolute tolerance of 2e-12
+    assert (estimate.low, estimate.high) == pytest.approx((expected.low, expected.high), rel=0, abs=1e-11)
+
+
+def test_coverage_of_sets():
+    sets = confide.PredictionSets(np.array([[True, False], [False, True], [True, True], [False, False]]))
+    estimate = confide.coverage(sets.contains([0, 0, 1, 1]))
+    assert (estimate.value, estimate.n, estimate.confidence) == (0.5, 4, 0.95)
+    assert estimate == coverage_from_counts(2, 4)
+    assert str(coverage_from_counts(90, 100, "0.99")) == "0.900 (99 % interval 0.798 to 0.962, n=100)"
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, lambda v: np.array(v)[::-1], lambda v: np.ma.array(v)])
+def test_any_array_of_booleans(make):
+    assert confide.coverage(make([True, False, True, True])).value == 0.75
+
+
+@pytest.mark.parametrize("data", [[0, 1], [0.0, 1.0], ["a"], [None, True], pd.Series([True, None])])
+def test_only_booleans(data):
+    with pytest.raises(confide.InputTypeError, match=r"^covered must be boolean; found dtype"):
+        confide.coverage(data)
+
+
+@pytest.mark.parametrize("data", [np.zeros(0, bool), np.zeros((2, 2), bool), np.bool_(True), True])
+def test_only_vectors(data):
+    with pytest.raises(confide.InputError, match=r"^covered must be one-dimensional and not empty; found shape"):
+        confide.coverage(data)
+
+
+def test_masked_entries_are_refused():
+    with pytest.raises(confide.InputError, match=r"^covered must not be masked; found 1 masked"):
+        confide.coverage(np.ma.array([True, False], mask=[False, True]))
+
+
+def test_confidence_is_a_probability():
+    for confidence in (0, 1, 1.5, -0.1, float("nan"), "abc"):
+        with pytest.raises(confide.InputError, match=r"^confidence must"):
+            confide.coverage([True], confidence)
+    for confidence in (True, None, [0.9]):
+        with pytest.raises(confide.InputTypeError, match=r"^confidence must"):
+            confide.coverage([True], confidence)
+
+
+def test_counts_are_checked():
+    for hits, n in [(-1, 5), (6, 5), (0, 0), (0, -1)]:
+        with pytest.raises(confide.InputError, match="must"):
+            coverage_from_counts(hits, n)
+    with pytest.raises(confide.InputTypeError, match=r"^n must"):
+        coverage_from_counts(1, 5.0)

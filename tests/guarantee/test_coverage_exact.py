@@ -1,0 +1,189 @@
+"""Theorems 2 to 5: coverage, by exact leave-one-out enumeration of small cases and by simulation at stated levels."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.guarantee.certificate import public_coverage
+from confide.guarantee.random_rank import conditional_failure, marginal_coverage, tail
+from confide.guarantee.statement import certify
+from confide.mechanisms.slopes import Slopes, slopes_for
+from confide.planning.plan import make_plan
+from confide.planning.request import check_request
+from tests.exact import histograms, leave_one_out_coverage, mechanism_law
+
+SELECTORS = ["permute_and_flip", "exponential"]
+
+
+def worst_coverage(mechanism, n, m):
+    return min(leave_one_out_coverage(mechanism, h) for h in histograms(n + 1, m))
+
+
+def planned(n, m, **options):
+    choices = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift"))
+    choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
+    return make_plan(check_request(n=n, candidates=m, **(choices | options)), n)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("slopes", [(13, 7), (1, 1), (9, 1), (2, 3)])
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, epsilon):
+    """Theorem 3a, for whole and fractional target ranks."""
+    for n, m in [(7, 4), (9, 3), (6, 5)]:
+        for target in (
+            Fraction(1),
+            Fraction(7, 2),
+            Fraction(n) - Fraction(3, 4),
+            Fraction(n) - Fraction(1, 16),
+            Fraction(n),
+        ):
+            mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon, selector)
+            promised = public_coverage(n, target, mechanism.slope_left, mechanism.slope_right, m, selector)
+            assert worst_coverage(mechanism, n, m) >= promised - 1e-12
+
+
+def test_public_certificate_is_nearly_exact():
+    """At T = n the certificate is within .015 of the exact minimum, and well above the random-rank lemma."""
+    for n, m, left, right in [(8, 4, 18, 7), (10, 4, 1, 1), (12, 4, 7, 3)]:
+        mechanism = slopes_for(Fraction(0), Fraction(n), left, right, "replace_one", 2.0, "permute_and_flip")
+        slope = mechanism.slope_left
+        exact = worst_coverage(mechanism, n, m)
+        sharp = float(public_coverage(n, Fraction(n), slope, mechanism.slope_right, m, "permute_and_flip"))
+        assert 0 <= exact - sharp < 0.015
+        assert sharp > marginal_coverage(n, n, slope, m, "permute_and_flip") + 0.03
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    ("alpha", "epsilon", "m"), [("0.5", 2.0, 4), ("0.3", 4.0, 4), ("0.2", 6.0, 3), ("0.4", 3.0, 5)]
+)
+def test_planned_public_mechanism_covers(selector, alpha, epsilon, m):
+    """What `calibrate(..., neighbors="replace_one")` runs, for every multiset of scores."""
+    plan = planned(9 if m < 5 else 7, m, alpha=alpha, epsilon=epsilon, selector=selector)
+    assert plan.mechanism is not None
+    claimed = certify(plan.mechanism, plan.request.alpha, m, plan.request.n, None, None).coverage
+    assert 1 - Fraction(alpha) <= Fraction(claimed) + Fraction(1, 10**15)
+    assert worst_coverage(plan.mechanism, plan.n, m) >= claimed - 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    ("alpha", "epsilon", "m", "n_min"),
+    [
+        ("0.5", 1.0, 4, 1),
+        ("0.3", 2.0, 4, 1),
+        ("0.2", 4.0, 3, 1),
+        ("0.1", 3.0, 4, 1),
+        ("0.4", 3.0, 5, 1),
+        ("0.3", 2.0, 4, 4),
+    ],
+)
+def test_planned_secret_mechanism_covers_for_every_n(selector, alpha, epsilon, m, n_min):
+    """Theorem 3b: what `calibrate` runs by default, for every multiset of scores and every n in reach."""
+    plan = planned(10, m, alpha=alpha, epsilon=epsilon, selector=selector, neighbors="add_remove", n_min=n_min)
+    for n in range(n_min, 10 if m < 5 else 7):
+        assert worst_coverage(plan.mechanism, n, m) >= float(1 - plan.request.alpha) - 1e-12
+
+
+def test_secret_certificate_is_not_vacuous():
+    """Without its head start, or with a smaller offset, the same mechanism does undercover for some n."""
+    plan = planned(10, 4, alpha="0.3", epsilon=2.0, neighbors="add_remove")
+    assert plan.mechanism.head_start > 0
+    weak = Slopes(**{**vars(plan.mechanism), "head_start": 0, "offset": plan.mechanism.offset - 1})
+    assert min(worst_coverage(weak, n, 4) for n in range(1, 10)) < 0.7
+    assert certify(weak, Fraction(3, 10), 4, None, 1, None).coverage < 0.7
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("head_start", [0, 5, 60])
+def test_secret_certificate_for_arbitrary_offsets(selector, head_start):
+    """The certified coverage of overridden targets holds for every n >= n_min."""
+    rate = Fraction(4, 5)
+    base = slopes_for(rate, Fraction(1), 3, 1, "add_remove", 3.0, selector)
+    for offset in (Fraction(0), Fraction(3, 5), Fraction(7, 5), Fraction(3)):
+        mechanism = Slopes(rate, offset, 3, 1, base.scale, selector, head_start)
+        for n_min in (1, 3):
+            claimed = certify(mechanism, 1 - rate, 4, None, n_min, None).coverage
+            worst = min(worst_coverage(mechanism, n, 4) for n in range(n_min, 9))
+            assert worst >= claimed - 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_rank_deficit_is_dominated_by_the_tail(selector):
+    """Theorem 2: P(B_J < r) <= tail(T - r + 1), whatever the counts; B_J of the infinite candidate counts as n + 1."""
+    for rate, offset in [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4, 5), Fraction(5, 2))]:
+        mechanism = slopes_for(rate, offset, 3, 1, "add_remove", 1.5, selector)
+        for n, m in [(8, 4), (6, 5), (2, 4)]:
+            target = float(mechanism.target(n))
+            for h in histograms(n, m):
+                reached = np.cumsum(h).astype(float)
+                reached[-1] = np.inf
+                p = mechanism_law(mechanism, h)
+                for r in range(1, int(np.ceil(target)) + 1):
+                    bound = tail(np.array(target - r + 1), mechanism.slope_left, m, selector)
+                    assert p[reached < r].sum() <= bound + 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_rank_excess_is_dominated_by_the_tail(selector):
+    """Theorem 5: P(A_J - T >= d) <= tail(d) with the right slope."""
+    mechanism = slopes_for(Fraction(0), Fraction(7, 2), 3, 2, "replace_one", 1.5, selector)
+    for n, m in [(8, 4), (6, 5)]:
+        for h in histograms(n, m):
+            begins = np.cumsum((0, *h))[:-1]
+            p = mechanism_law(mechanism, h)
+            for d in np.arange(0.5, n - 3):
+                bound = tail(np.array(d), mechanism.slope_right, m, selector)
+                assert p[begins - 3.5 >= d].sum() <= bound + 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_conditional_failure_bounds_the_exact_failure(selector):
+    """Theorem 2b on two-point scores, where the coverage of each threshold is known: an exact sum over all samples."""
+    n, level, edges = 12, 0.6, 3
+    masses = np.array([0.35, 0.24, 0.4, 0.01])  # P(score in bin j)
+    coverage = np.cumsum(masses)
+    coverage[-1] = 1.0
+    mechanism = slopes_for(Fraction(0), Fraction(10), 3, 1, "replace_one", 3.0, selector)
+    failure = 0.0
+    for h in histograms(n, edges + 1):
+        weight = stats.multinomial(n, masses).pmf(h)
+        failure += weight * mechanism_law(mechanism, h)[coverage < level].sum()
+    bound = conditional_failure(n, level, 10.0, mechanism.slope_left, edges + 1, selector)
+    assert failure <= bound < 1
+    assert bound < 10 * failure
+
+
+def test_coverage_on_ties_and_atoms_by_simulation():
+    """Marginal coverage of the released threshold on nasty scores, one fresh point per calibration, level 1e-6."""
+    rng = np.random.default_rng(7)
+    laws = {
+        "atom": lambda size: np.where(rng.random(size) < 0.85, 0.2, 0.9),
+        "all ties": lambda size: np.full(size, 0.5),
+        "heavy tail": lambda size: np.minimum(rng.pareto(0.3, size) / 1e6, 1.0),
+        "uniform": lambda size: rng.random(size),
+    }
+    for name, draw in laws.items():
+        hits = 0
+        for _ in range(400):
+            points = draw(301)
+            hits += points[0] <= confide.calibrate(points[1:], 0.1, 2.0, score="lac").threshold
+        assert stats.binomtest(hits, 400, 0.9, alternative="less").pvalue > 1e-6, name
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_training_conditional_promise_by_simulation(neighbors):
+    """P(coverage given the data < 0.9) <= 0.1 for uniform scores, and the target is not wasteful; level 1e-6."""
+    rng = np.random.default_rng(11)
+    candidates = confide.Candidates.unit(500)
+    thresholds = [
+        confide.calibrate(rng.random(600), 0.1, 1.0, delta=0.1, neighbors=neighbors, candidates=candidates).threshold
+        for _ in range(400)
+    ]
+    failures = int(np.sum(np.array(thresholds) < 0.9))
+    assert stats.binomtest(failures, 400, 0.1, alternative="greater").pvalue > 1e-6
+    assert np.mean(np.minimum(thresholds, 1.0)) < 0.95

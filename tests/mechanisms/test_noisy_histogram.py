@@ -1,0 +1,179 @@
+"""The noisy histogram under the random-rank lemma: noise, the law of the walk, privacy, coverage, both relations."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.guarantee.noise_walk import maximum, total_above
+from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
+from confide.selection.lattice_noise import laplace_map, noisy_counts
+from tests.exact import added, histograms, leave_one_out, replaced, worst_log_ratio
+
+
+def unit_pmf(scale, reach):
+    a = math.exp(-1 / scale)
+    z = np.arange(-reach, reach + 1)
+    return z, (1 - a) / (1 + a) * a ** np.abs(z)
+
+
+def exact_law(mechanism, h, reach):
+    """The output law by summing over all noise values up to `reach` in each bin."""
+    z, p = unit_pmf(mechanism.scale, reach)
+    m, unit = len(h), math.lcm(mechanism.rate.denominator, mechanism.offset.denominator)
+    noise = np.stack(np.meshgrid(*[z] * m, indexing="ij"), axis=-1).reshape(-1, m)
+    weight = np.prod(np.stack(np.meshgrid(*[p] * m, indexing="ij"), axis=-1).reshape(-1, m), axis=1)
+    noisy = np.array(h) + noise
+    total = noisy.sum(axis=1)
+    n = total if mechanism.rate else np.full(len(total), sum(h))
+    target = (mechanism.rate.numerator * unit // mechanism.rate.denominator) * (n + 1) + int(mechanism.offset * unit)
+    reached = unit * (n[:, None] - (total[:, None] - np.cumsum(noisy, axis=1))) >= target[:, None]
+    reached[:, -1] = True
+    return np.bincount(np.argmax(reached, axis=1), weights=weight, minlength=m)
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.0, 7.3])
+def test_installed_noise_matches_its_law(scale):
+    """Chi-square at level 1e-6 of OpenDP's discrete Laplace sampler."""
+    draws = noisy_counts(np.zeros(40_000, np.int64), scale)
+    reach = math.ceil(scale * math.log(40_000 / 40))
+    z, p = unit_pmf(scale, reach)
+    observed = np.bincount(np.clip(draws, -reach, reach) + reach, minlength=len(z)).astype(float)
+    wanted = p.copy()
+    wanted[[0, -1]] /= 1 - math.exp(-1 / scale)  # the ends collect their tails
+    assert wanted.sum() == pytest.approx(1, abs=1e-12)
+    assert stats.chisquare(observed, 40_000 * wanted).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 1.0, 3.3])
+def test_scales_meet_opendp_privacy_map(epsilon):
+    public = noisy_histogram_for(Fraction(1, 2), epsilon, 5, 10_000, 1)
+    secret = noisy_histogram_for(Fraction(1, 2), epsilon, 5, None, 1)
+    assert laplace_map(2, public.scale) <= epsilon * (1 + 1e-15)
+    assert laplace_map(1, secret.scale) <= epsilon * (1 + 1e-15)
+    assert epsilon * (1 - 1e-12) < public.replace_one <= epsilon
+    assert epsilon * (1 - 1e-12) < secret.add_remove <= epsilon
+
+
+def test_maximum_of_the_walk_by_brute_force():
+    """Two and three steps, all noise values."""
+    for scale, steps in [(0.5, 2), (0.8, 3)]:
+        z, p = unit_pmf(scale, 25)
+        want = np.zeros(100)
+        for values in itertools.product(range(len(z)), repeat=steps):
+            walk = np.cumsum(z[list(values)])
+            want[max(0, walk.max())] += math.prod(p[list(values)])
+        got = maximum(scale, steps).law
+        np.testing.assert_allclose(got[:12], want[:12], atol=1e-9)
+
+
+@pytest.mark.parametrize(("scale", "steps"), [(1.0, 100), (20.0, 30), (0.2, 1000)])
+def test_maximum_of_the_walk_by_simulation(scale, steps):
+    rng, a, walk = np.random.default_rng(2), math.exp(-1 / scale), maximum(scale, steps)
+    noise = rng.geometric(1 - a, (20_000, steps)) - rng.geometric(1 - a, (20_000, steps))
+    simulated = np.maximum(np.cumsum(noise, axis=1).max(axis=1), 0)
+    edges = np.unique(np.quantile(simulated, np.linspace(0, 1, 21)[1:-1]).astype(int))
+    cumulative = np.array([0.0, *(walk.at_most(e) for e in edges), 1.0])
+    observed = np.histogram(simulated, bins=[-0.5, *(edges + 0.5), np.inf])[0]
+    assert stats.chisquare(observed, 20_000 * np.diff(cumulative)).pvalue > 1e-6
+    error = stats.norm.isf(1e-6) * simulated.std() / math.sqrt(20_000)
+    assert abs(simulated.mean() - walk.mean) <= error
+    assert walk.leaked < 1e-12
+    assert walk.law.sum() + walk.leaked == pytest.approx(1, abs=1e-12)
+    total, x = 0.1 * noise.sum(axis=1), 0.05 * scale * math.sqrt(steps)
+    above = np.maximum(total - x, 0)
+    assert abs(above.mean() - total_above(scale, steps, 0.1)(x)) <= (
+        stats.norm.isf(1e-6) * above.std() / math.sqrt(20_000)
+    )
+
+
+def test_truncation_bounds_are_used_when_the_grid_is_too_short():
+    """The law loses its tail to `leaked` and `tail_mean`, never silently: E[M] from a short grid is no smaller."""
+    full = maximum(1.0, 50)
+    short = type(full)(full.law[:20], float(full.law[20:].sum()), full.above(19.0))
+    for x in (0.0, 5.0, 18.5):
+        assert short.above(x) >= full.above(x) - 1e-12
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0])
+def test_privacy_by_enumeration(scale):
+    """What is released loses no more than the noisy counts do, under each relation."""
+    public = NoisyHistogram(Fraction(0), Fraction(3), scale)
+    reach = math.ceil(34 * scale)
+    worst = worst_log_ratio(lambda h: exact_law(public, h, reach), histograms(4, 3), replaced)
+    assert worst <= public.replace_one + 1e-6
+    secret = NoisyHistogram(Fraction(2, 3), Fraction(1), scale)
+    starts = [h for n in range(4) for h in histograms(n, 3)]
+    assert worst_log_ratio(lambda h: exact_law(secret, h, reach), starts, added) <= secret.add_remove + 1e-6
+    assert worst_log_ratio(lambda h: exact_law(secret, h, reach), histograms(3, 3), replaced) <= (
+        secret.replace_one + 1e-6
+    )
+
+
+def test_mechanism_matches_its_law():
+    """Chi-square at level 1e-6, from counts to the chosen index, n public and n secret."""
+    for mechanism in (
+        NoisyHistogram(Fraction(0), Fraction(5), 1.0),
+        NoisyHistogram(Fraction(2, 3), Fraction(1, 3), 1.0),
+    ):
+        counts = np.array([2, 3, 2])
+        draws = np.bincount([mechanism.choose(counts) for _ in range(4000)], minlength=3)
+        assert stats.chisquare(draws, 4000 * exact_law(mechanism, tuple(counts), 30)).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(("alpha", "epsilon"), [("0.3", 4.0), ("0.5", 2.0), ("0.2", 8.0)])
+def test_public_coverage_for_every_multiset(alpha, epsilon):
+    n, m, level = 9, 3, 1 - Fraction(alpha)
+    mechanism = noisy_histogram_for(level, epsilon, m, n, 1)
+    claimed = mechanism.certified(level, m, n, None)
+    worst = min(leave_one_out(lambda h: exact_law(mechanism, h, 16), h) for h in histograms(n + 1, m))
+    assert claimed >= level
+    assert worst >= float(claimed) - 1e-6
+    smaller = NoisyHistogram(Fraction(0), mechanism.offset - 1, mechanism.scale)
+    assert smaller.certified(level, m, n, None) < level
+
+
+@pytest.mark.parametrize(("alpha", "epsilon", "n_min"), [("0.3", 2.0, 1), ("0.5", 1.0, 1), ("0.4", 3.0, 3)])
+def test_secret_coverage_for_every_multiset_and_every_n(alpha, epsilon, n_min):
+    level, m = 1 - Fraction(alpha), 3
+    mechanism = noisy_histogram_for(level, epsilon, m, None, n_min)
+    reach = math.ceil(16 * mechanism.scale)
+    for n in range(n_min, 8):
+        worst = min(leave_one_out(lambda h: exact_law(mechanism, h, reach), h) for h in histograms(n + 1, m))
+        assert worst >= float(level) - 1e-6
+    assert mechanism.certified(level, m, None, n_min) == level
+    lower = NoisyHistogram(level, mechanism.offset - Fraction(1, 2), mechanism.scale)
+    claimed = lower.certified(level, m, None, n_min)
+    assert claimed < level
+    for n in range(n_min, 6):
+        worst = min(leave_one_out(lambda h: exact_law(lower, h, reach), h) for h in histograms(n + 1, m))
+        assert worst >= float(claimed) - 1e-6
+
+
+def test_rank_law_and_upper_bound():
+    mechanism = noisy_histogram_for(Fraction(9, 10), 1.0, 100, 1000, 1)
+    ranks, probabilities, bottom = mechanism.rank_law(1000, 100)
+    assert probabilities.sum() + bottom == pytest.approx(1)
+    assert ranks.max() == mechanism.offset
+    assert (ranks @ probabilities) / 1001 == pytest.approx(float(mechanism.certified(Fraction(9, 10), 100, 1000, None)))
+    assert 0.9 < mechanism.coverage_at_most(1000, 100) < 0.96
+
+
+@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+def test_efficiency_and_coverage_on_uniform_scores(neighbors):
+    """n=1000, epsilon=1, 50 candidates: coverage at least .9 by an exact binomial test at 1e-6, and at most .95."""
+    rng, candidates, hits, covered = np.random.default_rng(4), confide.Candidates.unit(50), 0, []
+    n_min = 200 if neighbors == "add_remove" else 1
+    for _ in range(600):
+        points = rng.random(1001)
+        released = confide.calibrate(
+            points[1:], 0.1, 1.0, mechanism="noisy-histogram", candidates=candidates, neighbors=neighbors, n_min=n_min
+        )
+        hits += points[0] <= released.threshold
+        covered.append(min(released.threshold, 1.0))
+    assert stats.binomtest(hits, 600, 0.9, alternative="less").pvalue > 1e-6
+    assert np.mean(covered) + stats.norm.isf(1e-6) * np.std(covered) / math.sqrt(600) < 0.95

@@ -1,0 +1,208 @@
+"""Private Prediction Sets, versions 2 and 3: published numbers, law, true loss, coverage, defects."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import confide
+from confide.mechanisms.pps import PrivatePredictionSets, adjusted_level, optimal_bins, optimal_gamma, pps_for
+from confide.mechanisms.slopes import slopes_for
+from confide.selection.selector import scale_for, selection_law
+from tests.exact import histograms, law, leave_one_out, mechanism_law, replaced, worst_log_ratio
+
+TENTH = Fraction(1, 10)
+
+
+def at_level(q, epsilon=1.0):
+    return PrivatePredictionSets(q, 0.01, scale_for(2 * max(q.numerator, q.denominator - q.numerator), epsilon))
+
+
+def exact_law(mechanism, h):
+    return law(mechanism.utilities(np.array(h, dtype=np.int64)), mechanism.scale, "exponential")
+
+
+def formula(h, q, epsilon, factor):
+    """P(j) proportional to exp(-epsilon factor w_j / 2), w_j = max(A_j/q, (n-B_j)/(1-q)), as printed."""
+    B = np.cumsum(h)
+    w = np.maximum((B - np.array(h)) / q, (B[-1] - B) / (1 - q))
+    p = np.exp(-epsilon * factor * (w - w.min()) / 2)
+    return p / p.sum()
+
+
+def test_published_numbers():
+    """n=1000, alpha=.1, epsilon=1, m=1000: q = .9289, and mean coverage near .947 on uniform scores."""
+    mechanism = pps_for(1000, TENTH, 1.0, 1000)
+    assert round(float(mechanism.level), 4) == 0.9289
+    candidates, rng, coverage = confide.Candidates.unit(1000), np.random.default_rng(1), []
+    for _ in range(400):
+        u = mechanism.utilities(confide.ScoreHistogram.from_scores(rng.random(1000), candidates).counts)
+        law_ = selection_law(np.exp((u - u.max()) / mechanism.scale), "exponential")
+        coverage.append(law_ @ np.minimum(candidates.values, 1))
+    error = stats.norm.isf(1e-6) * np.std(coverage, ddof=1) / 20
+    assert abs(np.mean(coverage) - 0.947) <= error + 5e-4
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "m"), [(200, 3.0, 100), (1000, 1.0, 1000), (5000, 0.3, 10_000), (50, 10.0, 20)]
+)
+def test_optimal_gamma_minimises_the_level(n, epsilon, m):
+    best = optimize.minimize_scalar(
+        lambda g: adjusted_level(n, TENTH, epsilon, m, g), bounds=(1e-9, 1 - 1e-9), method="bounded",
+        options={"xatol": 1e-10},
+    )  # fmt: skip
+    gamma = optimal_gamma(n, TENTH, epsilon, m)
+    assert adjusted_level(n, TENTH, epsilon, m, gamma) <= best.fun + 1e-9
+    assert TENTH**2 * gamma**2 - (0.09 * epsilon * (n + 1) / 2 + 0.2) * gamma + 1 == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("q", [Fraction(9, 10), Fraction(97, 100), Fraction(3, 10), Fraction(7, 2**24)])
+def test_law_is_the_published_one(q):
+    """The integer utilities give the published law: to rounding at the same level, q being on the grid."""
+    mechanism = at_level(q, 0.7)
+    for h in histograms(7, 4):
+        np.testing.assert_allclose(
+            exact_law(mechanism, h), formula(h, float(q), 0.7, min(float(q), 1 - float(q))), rtol=1e-8
+        )
+
+
+def test_law_at_level_one_is_the_limit():
+    """P(j) proportional to exp(-epsilon (n - B_j)/2): the limit of the published law as q goes to 1."""
+    for h in histograms(7, 4):
+        short = 7 - np.cumsum(h)
+        limit = np.exp(-0.35 * short) / np.exp(-0.35 * short).sum()
+        np.testing.assert_allclose(exact_law(at_level(Fraction(1), 0.7), h), limit, rtol=1e-12)
+        near = formula(h, 1 - 1e-9, 0.7, 1e-9)
+        np.testing.assert_allclose(near, limit, rtol=1e-6)
+
+
+def test_level_is_rounded_up_by_less_than_one_part_in_ten_million():
+    for n, epsilon, m in [(1000, 1.0, 1000), (321, 2.5, 77), (40_000, 0.2, 5000)]:
+        exact = adjusted_level(n, TENTH, epsilon, m, optimal_gamma(n, TENTH, epsilon, m))
+        assert 0 <= float(pps_for(n, TENTH, epsilon, m).level) - exact < 1e-7
+
+
+@pytest.mark.parametrize(("q", "exact"), [(Fraction(9, 10), 0.5556), (Fraction(97, 100), 0.5155), (Fraction(1), 0.5)])
+def test_waste(q, exact):
+    """Claimed epsilon 1, true loss 1/(2q): about .55. By exact enumeration, so neither a bound nor a guess."""
+    mechanism = at_level(q)
+    worst = worst_log_ratio(lambda h: exact_law(mechanism, h), histograms(30, 3), replaced)
+    assert mechanism.claimed == 1.0
+    assert worst <= mechanism.replace_one + 1e-9
+    assert worst == pytest.approx(exact, abs=1e-4)
+
+
+@pytest.mark.parametrize(("q", "loss"), [(0.9, 0.5556), (0.97, 1.7182), (0.995, 10.0503)])
+def test_published_code_leaks(q, loss):
+    """The authors' code has min(alpha, 1-alpha) where the paper has min(q, 1-q): its loss is alpha/(2q(1-q)) epsilon.
+
+    At claimed epsilon 1 and alpha .1 that is 1.72 at q = .97 and 10 at q = .995. Exact enumeration.
+    """
+    worst = worst_log_ratio(lambda h: formula(h, q, 1.0, 0.1), histograms(30, 3), replaced)
+    assert worst == pytest.approx(loss, abs=1e-4)
+    assert worst == pytest.approx(0.1 / (2 * q * (1 - q)), rel=1e-4)
+
+
+def test_stated_loss_is_a_bound_for_more_bins_and_any_epsilon():
+    for q in (Fraction(1, 5), Fraction(9, 10), Fraction(1)):
+        for epsilon in (0.3, 2.0):
+            mechanism = at_level(q, epsilon)
+            assert worst_log_ratio(lambda h, m=mechanism: exact_law(m, h), histograms(8, 5), replaced) <= (
+                mechanism.replace_one + 1e-9
+            )
+            assert mechanism.replace_one <= mechanism.claimed <= epsilon
+
+
+def test_sampler_matches_the_law():
+    """Chi-square at level 1e-6 of the mechanism that users run."""
+    mechanism, counts = at_level(Fraction(4, 5), 1.5), np.array([3, 0, 5, 1, 2, 0, 1])
+    draws = np.bincount([mechanism.choose(counts) for _ in range(5000)], minlength=7)
+    assert stats.chisquare(draws, 5000 * exact_law(mechanism, counts)).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("q", [Fraction(2, 5), Fraction(4, 5), Fraction(15, 16), Fraction(1)])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_certified_coverage_holds_for_every_multiset(q, epsilon):
+    """Exact leave-one-out coverage is never below what is certified, capped levels included."""
+    mechanism = at_level(q, epsilon)
+    for n, m in [(7, 4), (5, 5)]:
+        claimed = float(mechanism.certified(Fraction(99, 100), m, n, None))
+        worst = min(leave_one_out(lambda h: exact_law(mechanism, h), h) for h in histograms(n + 1, m))
+        assert worst >= claimed - 1e-12
+
+
+@pytest.mark.parametrize(("n", "epsilon", "m"), [(400, 2.0, 100), (1000, 1.0, 1000), (5000, 0.3, 1000)])
+def test_published_claim_follows_from_the_lemma(n, epsilon, m):
+    """Uncapped, the random-rank lemma certifies more than the 1 - alpha that the paper claims."""
+    mechanism = pps_for(n, TENTH, epsilon, m)
+    assert mechanism.level < 1
+    assert mechanism.certified(Fraction(9, 10), m, n, None) == Fraction(9, 10)
+    assert mechanism.certified(Fraction(1), m, n, None) > Fraction(9, 10)
+
+
+def test_capped_level_undercovers():
+    """Where the level is capped at 1 the claim is lost: n=50, epsilon=.1 has mean coverage .70 on even scores."""
+    mechanism = pps_for(50, TENTH, 0.1, 1000)
+    assert mechanism.level == 1
+    scores, edges = (np.arange(50) + 0.5) / 50, np.append(np.arange(1, 1000) / 1000, np.inf)
+    counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0)
+    coverage = exact_law_many(mechanism, counts) @ np.minimum(edges, 1)
+    assert 0.65 < coverage < 0.75
+    assert mechanism.certified(Fraction(9, 10), 1000, 50, None) < Fraction(7, 10)
+
+
+def exact_law_many(mechanism, counts):
+    u = mechanism.utilities(counts)
+    return selection_law(np.exp((u - u.max()) / mechanism.scale), "exponential")
+
+
+def test_slopes_cost_less_at_the_same_claimed_epsilon():
+    """The difference is a shape: slopes left and right that add up to epsilon, and no gamma."""
+    plan = confide.plan(TENTH, 1.0, 1000, neighbors="replace_one")
+    ours = plan.expected_coverage - 0.9
+    mechanism = pps_for(1000, TENTH, 1.0, 1000)
+    counts = np.append(np.ones(999, np.int64), 1)
+    theirs = exact_law_many(mechanism, counts) @ np.minimum(np.arange(1, 1001) / 1000, 1) - 0.9
+    assert 0 < ours < theirs / 4
+    assert slopes_for(Fraction(0), Fraction(900), 1, 1, "replace_one", 1.0, "exponential").replace_one == 1.0
+
+
+def test_upper_bound_holds():
+    """P(A_J - qn >= d) is dominated as the upper bound says: mean coverage on uniform scores is below it."""
+    n, m, rng = 2000, 500, np.random.default_rng(3)
+    mechanism, edges = pps_for(n, TENTH, 1.0, m), np.append(np.arange(1, m) / (m - 1), np.inf)
+    coverage = []
+    for _ in range(200):
+        counts = np.diff(np.searchsorted(np.sort(rng.random(n)), edges, side="right"), prepend=0)
+        coverage.append(exact_law_many(mechanism, counts) @ np.minimum(edges, 1))
+    error = stats.norm.isf(1e-6) * np.std(coverage, ddof=1) / np.sqrt(200)
+    assert np.mean(coverage) - error <= mechanism.coverage_at_most(n, m) + 1 / (m - 1) < 1.0
+
+
+def test_number_of_bins():
+    """Algorithm 5: on fresh uniform scores no other number of bins has a mean threshold smaller by 1 %."""
+    n, rng = 1000, np.random.default_rng(7)
+    best = optimal_bins(n, TENTH, 1.0, np.random.default_rng(0))
+    assert 100 <= best <= 1000
+    data, means = np.sort(rng.random((60, n)), axis=1), {}
+    for m in (best, 100, 300, 1000, 10_000):
+        mechanism, edges = pps_for(n, TENTH, 1.0, m), np.arange(1, m + 1) / m
+        counts = [np.diff(np.searchsorted(row, edges, side="right"), prepend=0) for row in data]
+        means[m] = np.array([exact_law_many(mechanism, c) @ edges for c in counts])
+    for thresholds in means.values():
+        gain = means[best] - thresholds
+        assert gain.mean() - stats.norm.isf(1e-6) * gain.std(ddof=1) / np.sqrt(60) <= 0.01
+
+
+def test_same_law_as_slopes_up_to_the_bin_of_the_target():
+    """pps is the slope mechanism with slopes (q, 1-q)/2, without the flat bottom on the target's bin."""
+    q = Fraction(3, 4)
+    mechanism, n = at_level(q), 8
+    ours = slopes_for(Fraction(0), q * n, 3, 1, "replace_one", mechanism.replace_one, "exponential")
+    for h in histograms(n, 4):
+        reached = np.cumsum(h)
+        if 6 in reached and reached[0] >= 6:  # the target rank 6 is a bin's end
+            bins = slice(1, None)
+            p, r = exact_law(mechanism, h)[bins], mechanism_law(ours, h)[bins]
+            np.testing.assert_allclose(p / p.sum(), r / r.sum(), rtol=1e-9)

@@ -1,0 +1,164 @@
+"""Theorem 1: the privacy loss, by exact enumeration of small cases and by testing the installed sampler."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.mechanisms.slopes import Slopes, add_remove_range, replace_one_range, slopes_for
+from confide.selection.selector import privacy_map, scale_for, select, selection_law
+from tests.exact import added, histograms, law, mechanism_law, replaced, worst_log_ratio
+
+SELECTORS = ["permute_and_flip", "exponential"]
+SLOPES = [(1, 1), (3, 1), (13, 7), (9, 1), (1, 4)]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("slopes", SLOPES)
+@pytest.mark.parametrize("target", [Fraction(3), Fraction(25, 4), Fraction(8)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
+def test_replace_one_loss_is_at_most_epsilon(selector, slopes, target, epsilon):
+    mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon, selector)
+    for n, m in [(8, 4), (8, 3), (5, 5)]:
+        worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(n, m), replaced)
+        assert worst <= mechanism.replace_one + 1e-9
+    assert mechanism.replace_one <= epsilon
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("slopes", SLOPES)
+@pytest.mark.parametrize(
+    ("rate", "offset", "head_start"),
+    [(Fraction(9, 10), Fraction(1), 0), (Fraction(1, 2), Fraction(5, 4), 7), (Fraction(2, 3), Fraction(0), 40)],
+)
+def test_add_remove_loss_is_at_most_epsilon(selector, slopes, rate, offset, head_start):
+    mechanism = slopes_for(rate, offset, *slopes, "add_remove", 1.0, selector)
+    mechanism = Slopes(rate, offset, *slopes, mechanism.scale, selector, head_start)
+    for n_max, m in [(8, 4), (5, 5)]:
+        starts = [h for n in range(n_max) for h in histograms(n, m)]
+        assert worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, added) <= mechanism.add_remove + 1e-9
+    # The same mechanism under the other relation.
+    worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(7, 4), replaced)
+    assert worst <= mechanism.replace_one + 1e-9
+    assert mechanism.add_remove <= 1.0
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_all_of_eight_scores_in_five_bins(selector):
+    public = slopes_for(Fraction(0), Fraction(6), 13, 7, "replace_one", 1.0, selector)
+    assert worst_log_ratio(lambda h: mechanism_law(public, h), histograms(8, 5), replaced) <= 1.0 + 1e-9
+    secret = slopes_for(Fraction(9, 10), Fraction(1), 14, 6, "add_remove", 1.0, selector)
+    starts = [h for n in range(8) for h in histograms(n, 5)]
+    assert worst_log_ratio(lambda h: mechanism_law(secret, h), starts, added) <= 1.0 + 1e-9
+
+
+def test_no_budget_is_wasted():
+    """Somewhere the loss is nearly epsilon: the stated loss is not a loose bound (the published method wastes half)."""
+    public = slopes_for(Fraction(0), Fraction(6), 9, 1, "replace_one", 1.0, "permute_and_flip")
+    assert worst_log_ratio(lambda h: mechanism_law(public, h), histograms(8, 5), replaced) > 0.97
+    secret = slopes_for(Fraction(9, 10), Fraction(0), 9, 1, "add_remove", 1.0, "permute_and_flip")
+    assert worst_log_ratio(lambda h: mechanism_law(secret, h), histograms(39, 3), added) > 0.94
+
+
+def test_exponential_mechanism_has_bounded_range():
+    """The log-ratio moves within an interval of length epsilon: the premise of epsilon^2/8-zCDP."""
+    mechanism = slopes_for(Fraction(0), Fraction(5), 13, 7, "replace_one", 1.0, "exponential")
+    spans = []
+    for h in histograms(7, 4):
+        for g in replaced(h):
+            ratio = np.log(mechanism_law(mechanism, h) / mechanism_law(mechanism, g))
+            spans.append(ratio.max() - ratio.min())
+    assert 0.99 < max(spans) <= 1.0 + 1e-9
+
+
+def test_permute_and_flip_is_not_bounded_range():
+    """Why permute-and-flip is never given the zCDP bound."""
+    mechanism = slopes_for(Fraction(0), Fraction(5), 13, 7, "replace_one", 1.0, "permute_and_flip")
+    spans = []
+    for h in histograms(7, 4):
+        for g in replaced(h):
+            ratio = np.log(mechanism_law(mechanism, h) / mechanism_law(mechanism, g))
+            spans.append(ratio.max() - ratio.min())
+    assert max(spans) > 1.05
+
+
+def brute_force_range(left, right, rate, unit, neighbours, starts):
+    offset = Fraction(1, unit) if rate else Fraction(51, 10)
+    mechanism = Slopes(rate, offset, left, right, 1.0, "permute_and_flip", head_start=3 if rate else 0)
+    assert mechanism.unit == unit
+    worst = 0
+    for h in starts:
+        u = mechanism.utilities(np.array(h))
+        for g in neighbours(h):
+            change = mechanism.utilities(np.array(g)) - u
+            worst = max(worst, int(change.max() - change.min()))
+    return worst
+
+
+@pytest.mark.parametrize("slopes", [*SLOPES, (2, 9)])
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)])
+def test_range_distances_are_exact(slopes, rate):
+    """The closed forms of Theorem 1 equal the largest range distance found by enumeration."""
+    starts = [h for n in range(9) for h in histograms(n, 4)]
+    assert brute_force_range(*slopes, rate, 10, added, starts) <= add_remove_range(*slopes, rate, 10)
+    assert brute_force_range(*slopes, Fraction(0), 10, replaced, starts) == replace_one_range(*slopes, 10)
+
+
+def test_add_remove_range_is_attained():
+    starts = [h for n in range(25) for h in histograms(n, 3)]
+    for slopes, rate in itertools.product([(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(4, 5)]):
+        assert brute_force_range(*slopes, rate, 10, added, starts) == add_remove_range(*slopes, rate, 10)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("distance", "epsilon"), [(20, 1.0), (18, 0.7), (7, 0.1), (123456, 3.3), (10**12, 1e-3)])
+def test_scale_meets_opendp_privacy_map(selector, distance, epsilon):
+    scale = scale_for(distance, epsilon)
+    loss = privacy_map(distance, scale, selector)
+    wanted = epsilon if selector == "permute_and_flip" else epsilon**2 / 8
+    assert loss <= wanted * (1 + 1e-15)
+    assert loss >= wanted * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    "utilities", [[0, 0, 0, 0], [-3, 0, -1, -6, -40], [-1000, -999, -1003, -1001], list(range(-12, 1))]
+)
+def test_library_law_equals_polynomial_law(selector, utilities):
+    u = np.array(utilities, dtype=np.int64)
+    exact = law(u, 2.0, selector)
+    np.testing.assert_allclose(selection_law(np.exp((u - u.max()) / 2.0), selector), exact, rtol=1e-9)
+    assert exact.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    ("utilities", "scale"),
+    [
+        ([-30, -20, -10, 0, -5, -15, -45], 10.0),
+        ([0, 0, 0, -1], 1.0),
+        ([-(10**15), -(10**15) - 3 * 10**14, -(10**15) - 5 * 10**14], 4.1e14),
+        (list(range(-60, 0)) + list(range(0, -40, -1)), 11.7),
+    ],
+)
+def test_installed_sampler_matches_exact_law(selector, utilities, scale):
+    """Chi-square at level 1e-6 of OpenDP's sampler against the exact law."""
+    u = np.array(utilities, dtype=np.int64)
+    draws = np.bincount([select(u, scale, selector) for _ in range(6000)], minlength=len(u))
+    expected = 6000 * selection_law(np.exp((u - u.max()) / scale), selector)
+    small = expected < 10
+    observed = np.append(draws[~small], draws[small].sum())
+    wanted = np.append(expected[~small], expected[small].sum())
+    keep = wanted > 0
+    statistic = np.sum((observed[keep] - wanted[keep]) ** 2 / wanted[keep])
+    assert stats.chi2.sf(statistic, keep.sum() - 1) > 1e-6
+
+
+def test_whole_mechanism_matches_exact_law():
+    """From counts to the chosen index, through the code that users run."""
+    mechanism = slopes_for(Fraction(4, 5), Fraction(2), 13, 7, "add_remove", 0.8, "permute_and_flip")
+    counts = np.array([3, 0, 5, 1, 2, 0, 1])
+    draws = np.bincount([mechanism.choose(counts) for _ in range(6000)], minlength=len(counts))
+    assert stats.chisquare(draws, 6000 * mechanism_law(mechanism, tuple(counts))).pvalue > 1e-6

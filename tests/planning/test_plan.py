@@ -1,0 +1,268 @@
+"""A plan states the mechanism that calibrate runs, its costs, and how many records it takes."""
+
+import math
+from dataclasses import fields, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import confide
+from confide.guarantee.statement import certify
+from confide.mechanisms.privacy import privacy_statement
+from confide.mechanisms.slopes import Slopes
+from tests.calibrations import OPTIONS, released
+
+
+def guarantee(plan):
+    r = plan.request
+    return certify(plan.mechanism, r.alpha, r.candidates, r.n, r.n_min if r.n is None else None, r.delta)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_calibrate_does_what_the_plan_says(name):
+    options = {k: v for k, v in OPTIONS[name].items() if k not in ("score", "candidates")}
+    calibration = released(name)
+    plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options}, n=1000, candidates=calibration.candidates)
+    assert calibration.mechanism == plan.mechanism
+    assert calibration.guarantee == guarantee(plan)
+    assert calibration.alpha == plan.request.alpha
+    if plan.mechanism is not None:
+        expected = privacy_statement(plan.mechanism, plan.request.neighbors, plan.request.records_per_person)
+        assert calibration.privacy == expected
+    if "shift" not in options:
+        assert calibration.coverage >= float(1 - calibration.alpha)
+    assert calibration.coverage_at_most(1000) == plan.coverage_at_most
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [None, 0.05])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.05, 0.1, 1.0, 10.0, 100.0, 1e6])
+def test_any_loss(neighbors, delta, epsilon):
+    plan = confide.plan(alpha=0.1, epsilon=epsilon, neighbors=neighbors, delta=delta)
+    assert guarantee(plan).coverage >= 0.9
+    if plan.mechanism is not None:
+        spent = privacy_statement(plan.mechanism, neighbors, 1).epsilon
+        assert epsilon * (1 - 1e-12) <= spent <= epsilon
+    assert 0.9 - 0.002 <= plan.expected_coverage <= 1.0
+    assert plan.expected_coverage <= plan.coverage_at_most + 1e-12
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [None, 0.05, 1e-6, 0.5, 1 - 1e-6])
+@pytest.mark.parametrize("alpha", [1e-6, 0.001, "1/3", 0.5, 0.9, 1 - 1e-6])
+def test_any_level(neighbors, delta, alpha):
+    plan = confide.plan(alpha=alpha, epsilon=1.0, n=5000, neighbors=neighbors, delta=delta)
+    assert guarantee(plan).coverage >= float(plan.request.level)
+    assert math.isinf(plan.target_rank) or plan.target_rank > 0
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [None, 0.05])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n": 1},
+        {"n": 2},
+        {"n": 2**48, "n_min": 2**48},
+        {"n": 2**31, "n_min": 2**31},
+        {"n": 10**6, "n_min": 10**6},
+        {"candidates": 1},
+        {"candidates": 2},
+        {"candidates": 2**20},
+        {"records_per_person": 10**6},
+        {"slopes": (1, 1000)},
+        {"slopes": (1000, 1)},
+        {"selector": "exponential", "candidates": 50_000},
+        {"epsilon": 1e-6, "alpha": 1e-6},
+        {"epsilon": 1e-6, "alpha": 1 - 1e-6},
+        {"epsilon": 1e6, "alpha": 1e-6},
+    ],
+    ids=str,
+)
+def test_extreme_requests(neighbors, delta, options):
+    plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, "neighbors": neighbors, "delta": delta, **options})
+    assert guarantee(plan).coverage >= float(plan.request.level)
+    assert plan.records_needed >= 1
+    assert math.isfinite(plan.expected_excess)
+
+
+@pytest.mark.parametrize("n", [2**24, 2**31 - 1, 2**31, 2**40])
+def test_binomial_tails_of_many_records(n):
+    """A training-conditional target lies about 1.645 binomial deviations above the level, however many records."""
+    plan = confide.plan(alpha=0.1, epsilon=1.0, n=n, neighbors="replace_one", delta=0.05)
+    beyond = plan.target_rank - 0.9 * (n + 1) - 1.6448536 * math.sqrt(n * 0.09)
+    assert 0 < beyond < 30  # what privacy costs at epsilon = 1
+
+
+# --- how many records it takes
+
+
+@pytest.mark.parametrize("delta", [None, 0.05])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_records_needed_is_the_first_number_with_a_finite_target(neighbors, epsilon, delta):
+    def served(n):
+        plan = confide.plan(alpha=0.1, epsilon=epsilon, n=n, neighbors=neighbors, delta=delta)
+        return plan.target_rank <= n
+
+    needed = confide.plan(alpha=0.1, epsilon=epsilon, n=50, neighbors=neighbors, delta=delta).records_needed
+    assert served(needed)
+    assert not served(needed - 1)
+    assert served(2 * needed)
+
+
+def test_records_needed_without_privacy_to_speak_of():
+    assert confide.plan(alpha=0.1, epsilon=1e6, shift=0, candidates=10).records_needed == 9
+
+
+def test_records_needed_does_not_depend_on_a_secret_n():
+    plans = [confide.plan(alpha=0.1, epsilon=1.0, n=n) for n in (1, 1000, 10**6)]
+    assert len({p.records_needed for p in plans}) == 1
+    assert len({p.mechanism for p in plans}) == 1
+
+
+# --- overrides
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_a_shift_is_taken_and_its_coverage_computed(neighbors):
+    coverages = []
+    for shift in (0, 2, 4, 6, 8, 12):
+        plan = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors, shift=shift, n_min=1000)
+        assert 0 <= plan.target_rank - Fraction(9, 10) * 1001 - shift <= 1 / 16
+        coverages.append(guarantee(plan).coverage)
+    assert coverages == sorted(coverages)
+    assert 0.89 < coverages[0] < 0.9
+    if neighbors == "replace_one":
+        assert coverages[-1] > 0.9  # one public target rank: more ranks promise more
+    else:
+        assert coverages[-1] == 0.9  # one rate for every n: 9/10 of n is what holds for all of them
+
+
+def test_the_chosen_shift_is_the_smallest_that_serves():
+    chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
+    shift = Fraction(chosen.target_rank) - Fraction(9, 10) * 1001
+    slopes = (chosen.mechanism.left, chosen.mechanism.right)
+    options = {"alpha": 0.1, "epsilon": 1.0, "n": 1000, "neighbors": "replace_one", "slopes": slopes}
+    assert guarantee(confide.plan(**options, shift=float(shift))).coverage >= 0.9
+    assert guarantee(confide.plan(**options, shift=float(shift) - 0.125)).coverage < 0.9
+
+
+def test_only_the_ratio_of_slopes_matters():
+    plans = [confide.plan(alpha=0.1, epsilon=1.0, slopes=s, shift=7) for s in ((3, 1), (30, 10), (300, 100))]
+    assert len({p.mechanism.slope_left for p in plans}) == 1
+    assert len({p.mechanism.slope_right for p in plans}) == 1
+    assert len({guarantee(p).coverage for p in plans}) == 1
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_the_chosen_slopes_are_at_least_as_good_as_others(neighbors):
+    chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors)
+    for left in (4, 8, 10, 12, 16, 18):
+        other = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors, slopes=(left, 20 - left))
+        assert chosen.expected_excess <= other.expected_excess + 0.1
+
+
+def test_shift_above_the_records_means_infinity():
+    assert confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", shift=100).mechanism is None
+    assert confide.plan(alpha=0.1, epsilon=1.0, n=1000, shift=100).target_rank > 1000
+
+
+# --- what must grow with what
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [None, 0.05])
+def test_more_loss_costs_fewer_ranks(neighbors, delta):
+    losses = [0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0]
+    plans = [confide.plan(alpha=0.1, epsilon=e, n=5000, neighbors=neighbors, delta=delta) for e in losses]
+    targets = [p.target_rank for p in plans]
+    assert targets == sorted(targets, reverse=True)
+    assert len(set(targets)) == len(targets)
+    needed = [p.records_needed for p in plans]
+    assert needed == sorted(needed, reverse=True)
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
+    def target(**options):
+        return confide.plan(**{"alpha": 0.1, "epsilon": 1.0, "n": 5000, "neighbors": neighbors, **options}).target_rank
+
+    for name, values in [
+        ("candidates", [2, 10, 100, 1000, 10**5]),
+        ("records_per_person", [1, 2, 5, 20]),
+        ("delta", [0.5, 0.1, 0.01, 1e-6]),
+        ("alpha", [0.5, 0.2, 0.1, 0.05]),
+    ]:
+        targets = [target(**{name: value}) for value in values]
+        assert targets == sorted(targets), name
+        assert targets[-1] > targets[0], name
+    assert target(selector="exponential") > target()
+
+
+def test_ln_m_ranks():
+    """Candidates are cheap: a thousand times more of them cost about ln(1000)/slope ranks."""
+    few, many = (confide.plan(alpha=0.1, epsilon=1.0, neighbors="replace_one", candidates=m) for m in (100, 100_000))
+    assert many.target_rank - few.target_rank < 1.2 * math.log(1000) / few.mechanism.slope_left
+
+
+def test_a_person_with_k_records_costs_k_times_the_noise():
+    one, three = (confide.plan(alpha=0.1, epsilon=e, records_per_person=k) for e, k in [(0.5, 1), (1.5, 3)])
+    assert one.mechanism == three.mechanism
+
+
+def test_n_typical_touches_efficiency_only():
+    mechanisms = set()
+    for n_typical in (100, 1000, 100_000):
+        plan = confide.plan(alpha=0.1, epsilon=1.0, delta=0.05, n_typical=n_typical)
+        assert guarantee(plan).coverage == 0.9
+        mechanisms.add(plan.mechanism)
+    assert len(mechanisms) == 3
+    near = {
+        t: confide.plan(alpha=0.1, epsilon=1.0, delta=0.05, n_typical=t, n=100_000).target_rank for t in (1000, 100_000)
+    }
+    assert near[100_000] < near[1000]
+    without = {confide.plan(alpha=0.1, epsilon=1.0, n_typical=t).mechanism for t in (1, 1000, 10**6)}
+    assert len(without) == 1
+
+
+def test_n_min_pays_for_small_numbers_only():
+    head_starts = [confide.plan(alpha=0.1, epsilon=1.0, n_min=n).mechanism.head_start for n in (1, 30, 60, 1000)]
+    assert head_starts == sorted(head_starts, reverse=True)
+    assert head_starts[0] > 0
+    assert head_starts[-1] == 0
+
+
+# --- plans are values
+
+
+def test_plans_are_frozen_equal_and_hashable():
+    a, b = (confide.plan(alpha=0.1, epsilon=1.0, n=500) for _ in range(2))
+    assert a == b
+    assert hash(a) == hash(b)
+    assert a != confide.plan(alpha=0.1, epsilon=1.0, n=501)
+    with pytest.raises(AttributeError):
+        a.n = 5
+    assert a.mechanism is b.mechanism  # cached
+
+
+def test_nonprivate_rank_and_target_are_stated_for_n():
+    plan = confide.plan(alpha="0.1", epsilon=1.0, n=99)
+    assert plan.nonprivate_rank == 90
+    assert plan.target_rank == float(plan.mechanism.target(99))
+    assert replace(plan, n=199).nonprivate_rank == 180
+
+
+def test_the_mechanism_is_a_complete_statement():
+    mechanism = confide.plan(alpha=0.1, epsilon=1.0).mechanism
+    again = Slopes(**{f.name: getattr(mechanism, f.name) for f in fields(Slopes) if f.init})
+    assert again == mechanism
+    counts = np.random.default_rng(0).integers(0, 5, 1000)
+    np.testing.assert_array_equal(again.utilities(counts), mechanism.utilities(counts))
+
+
+def test_counts_beyond_64_bits_are_refused():
+    mechanism = confide.plan(alpha=0.123457, epsilon=1.0, candidates=2).mechanism
+    with pytest.raises(confide.InputError, match=r"^the utilities exceed 64 bits"):
+        mechanism.utilities(np.array([2**47, 0]))

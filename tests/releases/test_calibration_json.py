@@ -1,0 +1,466 @@
+"""Calibrations as JSON: read back exactly; refused when damaged, foreign, too new, or claiming what does not follow.
+
+What a file cannot show: its checksum is no signature. Whoever computes it again can move the threshold to another
+candidate, rename the score, or forge a whole consistent release: untruths that nothing public tells. They can also
+raise `n_min`, `delta`, the head start of +inf, the target rank where one promise stands for many, or alpha for a public
+n (as a shift would have done): such files promise no more than their mechanism keeps.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import confide
+from confide import Calibration, FormatError
+from confide.mechanisms.privacy import nothing_spent
+from tests.calibrations import OPTIONS, released
+
+
+def signed(content: dict) -> str:
+    """The JSON of a calibration with a fresh checksum: what somebody who knows the format can write."""
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+def tampered(name: str, path: str, value: object) -> str:
+    """The calibration of this name with one field changed (added, if it is new) and signed again."""
+    content = json.loads(released(name).to_json())
+    *groups, key = path.split(".")
+    place = content
+    for group in groups:
+        place = place[group]
+    assert place.get(key, "absent") != value or type(place[key]) is not type(value), "nothing was changed"
+    place[key] = value
+    return signed(content)
+
+
+def without(name: str, path: str) -> str:
+    content = json.loads(released(name).to_json())
+    *groups, key = path.split(".")
+    place = content
+    for group in groups:
+        place = place[group]
+    del place[key]
+    return signed(content)
+
+
+def fields(name: str) -> list[str]:
+    """Every path of a calibration's JSON."""
+
+    def walk(content, prefix):
+        for key, value in content.items():
+            yield prefix + key
+            if isinstance(value, dict):
+                yield from walk(value, f"{prefix}{key}.")
+
+    return [path for path in walk(json.loads(released(name).to_json()), "") if path != "sha256"]
+
+
+# --- round trips
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_read_back_exactly(name):
+    calibration = released(name)
+    text = calibration.to_json()
+    again = Calibration.from_json(text)
+    assert again == calibration
+    assert hash(again) == hash(calibration)
+    assert again.to_json() == text
+    assert str(again) == str(calibration)
+    assert repr(again) == repr(calibration)
+    assert type(again.threshold) is float
+    assert isinstance(again.alpha, Fraction)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_signing_again_changes_nothing(name):
+    """The helper of these tests writes what the library reads, so that refusals below are for their own reasons."""
+    assert Calibration.from_json(signed(json.loads(released(name).to_json()))) == released(name)
+
+
+def test_documents_are_plain_json():
+    text = released("unicode score").to_json()
+    assert text.isascii()
+    assert text.endswith("}\n")
+    content = json.loads(text)
+    assert list(content)[:3] == ["kind", "schema", "threshold"]
+    assert content["kind"] == "confide.calibration"
+    assert content["schema"] == 1
+    assert content["threshold"] in confide.Candidates.unit(100).edges
+    assert json.loads(released("only infinity").to_json())["threshold"] == "+inf"
+    assert "Infinity" not in released("only infinity").to_json()
+
+
+def test_space_and_order_do_not_matter():
+    content = json.loads(released("add_remove").to_json())
+    shuffled = json.dumps(dict(reversed(content.items())), indent=None)
+    assert Calibration.from_json(" \n" + shuffled + "\t") == released("add_remove")
+
+
+# --- damage
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "{",
+        "[]",
+        "null",
+        "5",
+        '"text"',
+        "{}",
+        '{"kind": "confide.calibration"}',
+        '{"kind": "other", "schema": 1}',
+        '{"kind": ["confide.calibration"], "schema": 1}',
+        "\x00",
+        "\ufeff{}",
+        "PAR1\x15\x04",
+        "[" * 50_000,
+        '{"a":' * 20_000 + "1" + "}" * 20_000,
+        "9" * 90_000,
+        '{"kind": "confide.calibration", "schema": ' + "9" * 5000 + "}",
+        " " * 100_001,
+        "\ud800",
+    ],
+    ids=range(20),
+)
+def test_what_is_no_calibration(text):
+    with pytest.raises(FormatError):
+        Calibration.from_json(text)
+
+
+@pytest.mark.parametrize("depth", [1, 10, 90, 300, 600, 900, 950, 980, 990, 1000, 2000, 10_000])
+def test_nested_to_any_depth(depth):
+    """Also where a document is still read but its checksum cannot be computed."""
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        deep = opening * depth + "1" + closing * depth
+        body = released("add_remove").to_json().rstrip()[1:-1]
+        with pytest.raises(FormatError):
+            Calibration.from_json('{"deep": ' + deep + "," + body + "}")
+
+
+@pytest.mark.parametrize("text", [None, 5, b"{}", {}, ["{}"]])
+def test_only_texts(text):
+    with pytest.raises(confide.InputTypeError, match=f"^text must be a JSON document; found {type(text).__name__}"):
+        Calibration.from_json(text)
+
+
+def test_any_byte_matters():
+    text = released("add_remove").to_json()
+    start = text.index('"threshold": ') + len('"threshold": ')
+    for changed in (text.replace("0.9", "0.8", 1), text[: start + 2] + "1" + text[start + 3 :], text[:-50], text[1:]):
+        assert changed != text
+        with pytest.raises(FormatError):
+            Calibration.from_json(changed)
+    with pytest.raises(FormatError, match="altered or damaged: its checksum does not match; get the original"):
+        Calibration.from_json(text.replace('"score": null', '"score": "lac"'))
+    with pytest.raises(FormatError, match="checksum"):
+        Calibration.from_json(json.dumps({k: v for k, v in json.loads(text).items() if k != "sha256"}))
+
+
+@pytest.mark.parametrize("schema", [2, 3, 10**6])
+def test_newer_schemas(schema):
+    text = tampered("add_remove", "schema", schema)
+    with pytest.raises(FormatError, match=f"has schema {schema}; this version reads up to 1; upgrade confide"):
+        Calibration.from_json(text)
+
+
+@pytest.mark.parametrize("schema", [0, -1, 1.0, "1", None, True, [1]])
+def test_wrong_schemas(schema):
+    content = {**json.loads(released("add_remove").to_json()), "schema": schema}
+    with pytest.raises(FormatError, match="no valid schema number"):
+        Calibration.from_json(signed(content))
+
+
+@pytest.mark.parametrize("name", ["add_remove", "replace_one", "too few records"])
+def test_unknown_fields(name):
+    groups = ["", "guarantee.", "privacy.", "candidates."]
+    for group in [*groups, "mechanism."] if released(name).mechanism else groups:
+        with pytest.raises(FormatError, match=r"has 1 unknown field\(s\) in its"):
+            Calibration.from_json(tampered(name, f"{group}extra", 1))
+
+
+@pytest.mark.parametrize("name", ["add_remove", "replace_one", "rho", "delta", "too few records"])
+def test_missing_fields(name):
+    for path in fields(name):
+        if path in ("kind", "schema") or path.startswith("versions."):
+            continue
+        with pytest.raises(FormatError):
+            Calibration.from_json(without(name, path))
+    with pytest.raises(FormatError, match="lacks the field 'coverage' of its guarantee"):
+        Calibration.from_json(without(name, "guarantee.coverage"))
+
+
+WRONG = [None, True, False, "text", "", "1", [], [1], {}, {"a": 1}, -1, 0, 1.5, -0.5, 1e308, 5e-324, 2**62, 10**4]
+
+
+@pytest.mark.parametrize("name", ["add_remove", "replace_one", "rho", "delta", "geometric", "own candidates"])
+def test_wrong_types_and_values(name):
+    """Each field takes each wrong value: refused, or one of the few that are true."""
+    accepted = set()
+    for path in fields(name):
+        for value in WRONG:
+            try:
+                text = tampered(name, path, value)
+            except AssertionError:
+                continue
+            try:
+                Calibration.from_json(text)
+            except FormatError:
+                continue
+            accepted.add((path, repr(value)))
+    # A score's name and versions are free; n_min may be raised; nothing else is believed.
+    free = {(p, v) for p, v in accepted if p == "score" or p.startswith("versions") or p == "guarantee.n_min"}
+    free |= {(p, v) for p, v in accepted if p == "threshold" and name == "own candidates"}
+    free |= {("threshold", "0")} if name == "geometric" else set()
+    free |= {
+        (p, v) for p, v in accepted if p == "mechanism.head_start" and int(v) > released(name).mechanism.head_start
+    }
+    assert accepted == free
+
+
+def test_duplicate_keys():
+    text = released("add_remove").to_json()
+    for repeated in ('"alpha": "1/10",', '"schema": 1,', '"score": null,'):
+        assert repeated in text
+        with pytest.raises(FormatError, match="not valid JSON"):
+            Calibration.from_json(text.replace(repeated, repeated + repeated, 1))
+    inner = '"epsilon": 1.0,'
+    with pytest.raises(FormatError, match="not valid JSON"):
+        Calibration.from_json(text.replace(inner, inner + inner, 1))
+
+
+@pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" * 400, str(2**63)])
+def test_numbers_that_are_none(token):
+    text = released("own candidates").to_json()
+    for before in ('"threshold": ', '"coverage": ', '"epsilon": ', '"scale": ', '"head_start": ', '"n_min": '):
+        start = text.index(before) + len(before)
+        end = min(text.index(c, start) for c in ",\n")
+        with pytest.raises(FormatError, match="not valid JSON"):
+            Calibration.from_json(text[:start] + token + text[end:])
+
+
+@pytest.mark.parametrize("path", ["alpha", "mechanism.rate", "mechanism.offset"])
+@pytest.mark.parametrize(
+    "value",
+    ["1e-99999999", "1/0", "0", "1", "-1/10", "nan", "1/3000001", "9" * 50 + "/1", "1" * 70, "0x1", "1_0/100", "١/١٠"],
+)
+def test_fractions_of_any_text(path, value):
+    with pytest.raises(FormatError):
+        Calibration.from_json(tampered("add_remove", path, value))
+
+
+# --- tampering, signed again
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if released(name).mechanism is not None])
+def test_claims_that_do_not_follow_are_refused(name):
+    content = json.loads(released(name).to_json())
+    guarantee, privacy, mechanism = content["guarantee"], content["privacy"], content["mechanism"]
+    public = guarantee["n"] is not None
+    offset = Fraction(mechanism["offset"])
+    exact = public and guarantee["delta"] is None  # else a higher target keeps the promise too
+    other_offsets = [str(max(offset - 1, Fraction(0))), *([str(offset + 1)] if exact else [])]
+    changes = {
+        "guarantee.coverage": [min(1.0, guarantee["coverage"] + 0.01), 1.0, guarantee["coverage"] - 0.01, 0.0],
+        "guarantee.kind": ["marginal", "training_conditional"],
+        "privacy.epsilon": [privacy["epsilon"] / 2, privacy["epsilon"] * 2, 0.0, math.nextafter(privacy["epsilon"], 0)],
+        "privacy.replace_one": [privacy["replace_one"] / 2, 0.0],
+        "privacy.add_remove": [0.5 if public else None, 0.0],
+        "privacy.rho": [None if privacy["rho"] else 0.1, 0.0],
+        "privacy.records_per_person": [1, 2, 10, 10**6],
+        "privacy.neighbors": ["add_remove", "replace_one"],
+        "mechanism.left": [mechanism["left"] + 1, max(1, mechanism["left"] - 1), 1000],
+        "mechanism.right": [mechanism["right"] + 1, max(1, mechanism["right"] - 1), 1000],
+        "mechanism.scale": [
+            mechanism["scale"] / 2,
+            mechanism["scale"] * 2,
+            math.nextafter(mechanism["scale"], 0),
+            1e-300,
+        ],
+        "mechanism.selector": ["permute_and_flip", "exponential"],
+        "mechanism.rate": ["0", "1/2", "999/1000"],
+        "mechanism.offset": ["1/16", *other_offsets],
+        "mechanism.name": ["other"],
+        "candidates.size": [content["candidates"]["size"] + 1, 1, 2, 2**20],
+        "alpha": ["1/1000"] if exact else ["1/1000", "1/2", "9/10", "99/1000"],
+    }
+    if public:
+        changes["guarantee.n"] = [guarantee["n"] + 100, guarantee["n"] - 100, 1, 10**6, None]
+        changes["guarantee.n_min"] = [1]
+        changes["mechanism.head_start"] = [1, 1000]
+    else:
+        changes["guarantee.n"] = [1000]
+        changes["guarantee.n_min"] = [None]
+    if guarantee["delta"] is not None:
+        changes["guarantee.delta"] = [guarantee["delta"] / 2, None, 1e-6]
+        changes["mechanism.head_start"] = [1, 1000]
+    else:
+        changes["guarantee.delta"] = [0.05]
+        if mechanism["head_start"]:
+            changes["mechanism.head_start"] = [0]
+    if guarantee["n_min"] not in (None, 1) and mechanism["head_start"]:
+        changes["guarantee.n_min"].append(1)
+    for path, values in changes.items():
+        for value in values:
+            try:
+                text = tampered(name, path, value)
+            except AssertionError:
+                continue  # the value is the true one
+            with pytest.raises(FormatError):
+                print(path, value, Calibration.from_json(text))
+
+
+def test_several_fields_changed_together():
+    """A switch of the whole statement to another relation, level or loss is refused as long as one field is false."""
+    content = json.loads(released("replace_one").to_json())
+    loss = content["privacy"]["replace_one"]
+    switched = {
+        **content,
+        "guarantee": {**content["guarantee"], "n": None, "n_min": 1},
+        "privacy": {**content["privacy"], "neighbors": "add_remove", "add_remove": loss},
+    }
+    half = {
+        **content,
+        "privacy": {**content["privacy"], "epsilon": loss / 2, "replace_one": loss / 2},
+        "mechanism": {**content["mechanism"], "scale": content["mechanism"]["scale"] * 2},
+    }
+    stricter = {**content, "alpha": "1/20", "guarantee": {**content["guarantee"], "coverage": 0.95}}
+    fewer = {**content, "guarantee": {**content["guarantee"], "n": 900}}
+    beyond = {
+        **content,
+        "mechanism": {**content["mechanism"], "offset": "1500"},
+        "guarantee": {**content["guarantee"], "coverage": 1.0},
+    }
+    nothing = nothing_spent("replace_one", 1, "permute_and_flip")
+    unspent = {
+        **content,
+        "mechanism": None,
+        "privacy": {**content["privacy"], "epsilon": nothing.epsilon, "replace_one": 0.0},
+    }
+    for forged in (switched, half, stricter, fewer, beyond, unspent):
+        with pytest.raises(FormatError, match="do not use it"):
+            Calibration.from_json(signed(forged))
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {},
+        {"kind": "unit"},
+        {"kind": "unit", "size": 100},
+        {"kind": "unit", "size": 101, "spacing": "uniform"},
+        {"kind": "unit", "size": "100", "spacing": "uniform"},
+        {"kind": "unit", "size": 100, "spacing": "uniform", "extra": 1},
+        {"kind": "unit", "size": 100, "spacing": ["uniform"]},
+        {"kind": "unit", "self": 1, "cls": 2},
+        {"kind": "other"},
+        {"kind": ["unit"]},
+        {"kind": None},
+        {"kind": "_build", "edges": [1], "recipe": {}},
+        {"kind": "__init__"},
+        {"kind": "geometric", "unit": 1.0, "step": 1e-300, "decades": 12},
+        {"kind": "geometric", "unit": 1e308, "step": 0.01, "decades": 300},
+        {"kind": "geometric", "unit": "1", "step": 0.01, "decades": 12},
+        {"kind": "anything", "size": 100},
+        {"kind": "of"},
+        {"kind": "of", "size": 99},
+        {"kind": "of", "size": True},
+        {"kind": "of", "size": 100, "values": [0.1]},
+        {"kind": "from_reference", "size": 99},
+        {"kind": "from_reference", "size": None},
+        {"kind": "from_reference", "size": 100, "scores": [0.1]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("threshold", ["released", "+inf"])
+def test_recipes_that_do_not_make_the_candidates(recipe, threshold):
+    content = json.loads(released("add_remove").to_json())
+    content["candidates"]["recipe"] = recipe
+    content["threshold"] = content["threshold"] if threshold == "released" else threshold
+    with pytest.raises(FormatError):
+        Calibration.from_json(signed(content))
+
+
+@pytest.mark.parametrize(
+    "threshold", [0.5, -1.0, 2.0, math.nextafter(90 / 99, 2), 0, "inf", "-inf", "nan", "", "0.5", None]
+)
+def test_thresholds_that_are_no_candidates(threshold):
+    with pytest.raises(FormatError):
+        Calibration.from_json(tampered("add_remove", "threshold", threshold))
+
+
+def test_what_no_file_can_show():
+    """See the head of this module: consistent changes are believed."""
+    other = confide.Candidates.unit(100).edges[3]
+    assert Calibration.from_json(tampered("add_remove", "threshold", float(other))).threshold == other
+    assert Calibration.from_json(tampered("add_remove", "threshold", "+inf")).threshold == math.inf
+    assert Calibration.from_json(tampered("own candidates", "threshold", 0.123)).threshold == 0.123  # not in the file
+    assert Calibration.from_json(tampered("add_remove", "score", "lac")).score == "lac"
+    assert Calibration.from_json(tampered("add_remove", "guarantee.n_min", 500)).guarantee.n_min == 500
+    assert Calibration.from_json(tampered("delta", "guarantee.delta", 0.1)).guarantee.delta == 0.1
+    content = json.loads(released("add_remove").to_json())
+    higher = str(Fraction(content["mechanism"]["offset"]) + 1000)
+    assert Calibration.from_json(tampered("add_remove", "mechanism.offset", higher)).coverage == 0.9
+    assert Calibration.from_json(tampered("replace_one", "alpha", "1/2")).coverage == released("replace_one").coverage
+    more = released("add_remove").mechanism.head_start + 1000
+    assert Calibration.from_json(tampered("add_remove", "mechanism.head_start", more)).coverage == 0.9
+
+
+def test_a_finite_threshold_needs_a_mechanism():
+    with pytest.raises(FormatError, match="a finite threshold but no mechanism"):
+        Calibration.from_json(tampered("too few records", "threshold", confide.Candidates.unit(100).edges[5].item()))
+
+
+# --- anything at all
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_field_with_any_value_is_read_or_refused(data):
+    name = data.draw(st.sampled_from(["add_remove", "replace_one", "rho", "delta", "delta, replace_one", "geometric"]))
+    content = json.loads(released(name).to_json())
+    for path in data.draw(st.lists(st.sampled_from(fields(name)), min_size=1, max_size=3, unique=True)):
+        place = content
+        *groups, key = path.split(".")
+        for group in groups:
+            place = place[group] if isinstance(place.get(group), dict) else place.setdefault(f"{group} of nothing", {})
+        old = place.get(key)
+        near = st.just(old)
+        if isinstance(old, int | float) and not isinstance(old, bool):
+            near = st.floats(-2, 2).map(lambda k, old=old: old * k) | st.integers(-3, 3).map(lambda k, old=old: old + k)
+        elif isinstance(old, str):
+            near = st.fractions(0, 2000, max_denominator=10**6).map(str) | st.text(max_size=5).map(
+                lambda k, old=old: old + k
+            )
+        place[key] = data.draw(near | JSON_VALUES)
+    with contextlib.suppress(FormatError):
+        Calibration.from_json(signed(content))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_any_damaged_text_is_read_or_refused(data):
+    text = released("add_remove").to_json()
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 20)))
+    changed = text[:start] + data.draw(st.text(max_size=10)) + text[end:]
+    with contextlib.suppress(FormatError):
+        assert Calibration.from_json(changed) == released("add_remove")

@@ -1,0 +1,110 @@
+"""The pages that the tests open and the screenshots show: one of each kind."""
+
+import warnings
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import confide
+from confide import federated
+from confide.evaluation import Evaluation, LevelEvaluation, Shown, of_counts, of_intervals, of_sets
+from confide.federated.report import coverage_in_silo
+from confide.reports.plan_page import plan_page
+from tests.federated.helpers import Federation
+
+HOSTILE = "</script><script>alert('class')</script><img src=x onerror=alert(1)>"
+CLASSES = ("benign", "malignant", "unclear", "artefact")
+HOSTILE_CLASSES = (*CLASSES[:3], HOSTILE)
+
+
+@lru_cache
+def invented(n: int = 4000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Class probabilities of a model, and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    probabilities = rng.dirichlet([6, 2, 1, 0.5], size=n)
+    return probabilities, np.array([rng.choice(4, p=p) for p in probabilities])
+
+
+@lru_cache
+def calibration(**options: object) -> confide.Calibration:
+    scores = confide.lac_score(*invented())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        return confide.calibrate(scores, **{"alpha": 0.1, "epsilon": 1.0, "score": "lac", **options})  # type: ignore[arg-type]
+
+
+def evaluation(released: confide.Calibration, classes: tuple[str, ...] = HOSTILE_CLASSES) -> Evaluation:
+    """What `confide evaluate --out --examples 6` would find on other records."""
+    probabilities, labels = invented(3000, 1)
+    mask = confide.predict_set(probabilities, released).mask
+    sizes, inside = mask.sum(axis=1), mask[np.arange(len(labels)), labels]
+    by_class = np.stack([np.bincount(labels, w, 4) for w in (None, inside, sizes)], axis=1).astype(np.int64)
+    by_size = np.stack([np.bincount(sizes, w, 5) for w in (None, inside)], axis=1).astype(np.int64)
+    shown = [
+        Shown(tuple(classes[k] for k in np.flatnonzero(row)), classes[y])
+        for row, y in zip(mask[:6], labels, strict=False)
+    ]
+    return of_counts(released, classes, by_class, by_size, shown)
+
+
+WARDS = ("surgery", HOSTILE)
+
+
+@lru_cache
+def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, Evaluation | LevelEvaluation]]:
+    """Releases of several thresholds, each with what was found on other records."""
+    (p, y), (q, truth) = invented(), invented(3000, 1)
+    rng = np.random.default_rng(3)
+    wards, new = (tuple(WARDS[i] for i in rng.choice(2, n, p=[0.7, 0.3])) for n in (len(y), len(truth)))
+    scores = confide.lac_score(p, y)
+    levels = confide.calibrate_levels(scores, [0.2, 0.1, 0.05], epsilon=2.0, score="lac")
+    groups = confide.calibrate_groups(scores, wards, WARDS, 0.1, 1.0, score="lac")
+    each = confide.calibrate_groups(scores, y, range(4), 0.1, 4.0, by="class", score="lac")
+    width, targets = np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000)
+    sides = confide.calibrate_sides(width, targets, 0.1, 1.0)
+    residuals = np.abs(targets) * np.where(np.arange(4000) % 2, 1, 3)
+    lengths = confide.calibrate_groups(residuals, np.arange(4000) % 2, [0, 1], 0.1, 1.0, score="absolute_residual")
+    named = [classes[k] for k in truth]
+    fresh = rng.normal(size=2000)
+    return {
+        "levels": (levels, of_sets(levels, q, named, classes, examples=4)),
+        "groups": (groups, of_sets(groups, q, named, classes, groups=new, examples=4)),
+        "classes": (each, of_sets(each, q, truth, examples=2)),
+        "sides": (sides, of_intervals(sides, width[:2000], fresh)),
+        "lengths": (lengths, of_intervals(lengths, np.zeros(2000), fresh, groups=np.arange(2000) % 2)),
+    }
+
+
+def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, object]]:
+    """Five silos, one of them absent; the answers, and three reports."""
+    rng = np.random.default_rng(0)
+    silos = Federation(folder, [rng.beta(2, 5 + i, size=600) for i in range(5)])
+    plan = silos.plan(epsilon=2.0, dropouts=1)
+    answers = silos.answers(plan, range(4))
+    released = federated.aggregate(plan, answers)
+    reports = [coverage_in_silo(f"silo {i}", silos.scores[i], released.threshold, 0.5) for i in (0, 1, 3)]
+    return released, {"answers": answers, "silo_reports": reports}
+
+
+def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, Path]:
+    """Every kind of page as a file."""
+    pages = {}
+
+    def keep(name: str, html: str) -> None:
+        pages[name] = folder / f"{name}.html"
+        pages[name].write_text(html, encoding="utf-8")
+
+    released = calibration()
+    keep("report", released.report(title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)))
+    keep("plan", plan_page(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
+    joined, more = federation(folder)
+    keep("federated", joined.report(title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
+    residuals = np.abs(np.random.default_rng(2).normal(size=2000))
+    length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
+    keep("regression", length.report(title="Length of stay"))
+    for kind, title in (("levels", "Skin lesions at three levels"), ("groups", "Skin lesions, ward by ward")):
+        release, found = several(classes)[kind]
+        keep(kind, release.report(title=title, evaluation=found))
+    return pages

@@ -1,0 +1,375 @@
+"""The pages as text: complete for everything that is released, small, closed to the outside, and free of data."""
+
+import base64
+import dataclasses
+import hashlib
+import html
+import json
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.evaluation import Evaluation, LevelEvaluation, of_counts, of_intervals, of_scores
+from confide.evaluation.counts import fingerprint
+from confide.releases.reading import load_release, read_release
+from confide.reports import grid, page
+from confide.reports.plan_page import calibrate_command, plan_page
+from confide.reports.release_page import release_page
+from tests.calibrations import OPTIONS, released
+from tests.reports import pages
+from tests.reports.pages import HOSTILE, calibration, evaluation, federation
+
+MOST_BYTES = 1_000_000
+VENDOR = Path(page.__file__).parent / "vendor"
+
+
+def data_of(text: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def certificate_of(text: str) -> str:
+    return html.unescape(re.search(r'<pre id="certificate"[^>]*>\n(.*?)</pre>', text, re.DOTALL)[1])
+
+
+def words_of(text: str) -> str:
+    body = re.sub(r"<(script|style).*?</\1>", " ", text, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+@pytest.fixture(autouse=True)
+def few_plans(monkeypatch):
+    """The grid of the chosen point alone: test_browser.py and test_grid.py look at whole ones."""
+    monkeypatch.setattr(grid, "LEVELS", ())
+    monkeypatch.setattr(grid, "LOSS_REACH", (1.0, 1.0))
+
+
+QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, exponential", "tiny alpha", "fine alpha")]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_kind_of_calibration_has_a_page(name):
+    cal = released(name)
+    text = cal.report()
+    assert len(text.encode()) < MOST_BYTES
+    assert certificate_of(text) == cal.to_json()
+    assert hashlib.sha256(cal.to_json().encode()).hexdigest() in text
+    words = words_of(text)
+    assert html.unescape(str(cal.privacy)) in words
+    assert ("Every label is in every set" in words) == math.isinf(cal.threshold)
+    assert f"{cal.candidates:,}" in words
+    assert "None" not in words
+    assert "nan" not in words.lower().split()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(set(OPTIONS) - set(QUICK)))
+def test_every_kind_of_calibration_has_a_page_extremes(name):
+    test_every_kind_of_calibration_has_a_page(name)
+
+
+METHODS = {
+    "pps": {"epsilon": 4.0, "neighbors": "replace_one"},
+    "pps-laplace": {"epsilon": 1.0, "neighbors": "replace_one"},
+    "noisy-histogram": {"epsilon": 1.0},
+    "opendp-quantile": {"epsilon": 1.0},
+    "none": {},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
+    scores, candidates = np.linspace(0, 1, 1000), confide.Candidates.unit(100)
+    cal = confide.calibrate(scores, 0.1, score="lac", candidates=candidates, mechanism=method, **METHODS[method])
+    words = words_of(cal.report())
+    assert method in words
+    assert ("No coverage is promised" in words) == (method == "opendp-quantile")
+    assert ("Not private. The threshold is a function" in words) == (method == "none")
+    assert ("plans of the library’s own mechanism" in words) == (method != "slopes")
+    assert ("exact for continuous scores" in words) == (method == "none")
+
+
+def several() -> dict[str, object]:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(4000), rng.choice(["north", HOSTILE], 4000)
+    p = rng.random((4000, 6))
+    return {
+        "levels": confide.calibrate_levels(scores, [0.2, 0.1, 0.05], epsilon=1.0, score="lac"),
+        "groups": confide.calibrate_groups(scores, groups, ["north", HOSTILE], 0.1, 1.0, score="lac"),
+        "sides": confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000), 0.1, 1.0),
+        "risk": confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng),
+    }
+
+
+@pytest.mark.parametrize("kind", ["levels", "groups", "sides", "risk"])
+def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
+    release = several()[kind]
+    release.save(tmp_path / "release.json")
+    text = release.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == text
+    assert certificate_of(text) == release.to_json()
+    assert load_release(tmp_path / "release.json").report() == text
+    assert HOSTILE not in text
+    words = words_of(text)
+    for part in release.parts.values() if kind in ("levels", "groups") else ():
+        assert f"{part.threshold:.12g}" in words
+    assert str(release.privacy) in words
+    assert len(data_of(text)["laws"]) == {"levels": 3, "groups": 1, "sides": 1, "risk": 1}[kind]
+
+
+def test_a_bound_on_a_loss_is_not_called_coverage():
+    text = several()["risk"].report()
+    words = words_of(text)
+    assert "the loss “false_negative_rate” is at most 0.1" in words
+    assert "Of a hundred new records" not in words
+    assert "A label is in the set if the model gives it a probability of at least" in words
+
+
+def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
+    cal, k = calibration(), 200
+    by_class = np.tile([10, 9, 1000], (k, 1))
+    by_class[17, 1] = 0
+    by_size = np.tile([10, 9], (k + 1, 1))
+    by_size[0] = (0, 0)
+    by_size[100, 1] = 0
+    found = of_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
+    text = cal.report(evaluation=found)
+    (drawn,) = data_of(text)["evaluation"]["blocks"]
+    assert len(drawn["classes"]) == len(drawn["frequent"]) == 30
+    assert drawn["classes"][0]["name"] == "class 17"
+    assert len(drawn["sizes"]) == k
+    words = words_of(text)
+    assert "The 30 least covered of 200 classes" in words
+    assert "The 30 most frequent of 200 sizes" in words
+    assert "class 199 10 0.900" in words
+
+
+def test_a_page_is_a_function_of_the_release_alone(tmp_path):
+    """Written in one process and read in another, the calibration gives the same page, byte by byte."""
+    cal = calibration()
+    cal.save(tmp_path / "cal.json")
+    assert confide.Calibration.load(tmp_path / "cal.json").report() == cal.report()
+    scores = confide.lac_score(np.full((50, 2), 0.5), np.zeros(50, int))
+    for number in np.unique(scores):
+        assert f"{number!r}" not in json.dumps(data_of(cal.report())["grid"])
+
+
+def test_a_title_is_escaped_and_checked():
+    text = calibration().report(title=HOSTILE)
+    assert HOSTILE not in text
+    assert html.escape(HOSTILE, quote=False) in text.replace("&#39;", "'").replace("&#34;", '"')
+    for title, error in (("", confide.InputError), ("two\nlines", confide.InputError), (3, confide.InputTypeError)):
+        with pytest.raises(error, match="title must"):
+            calibration().report(title=title)
+
+
+def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
+    cal = calibration()
+    found = evaluation(cal)
+    text = release_page(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
+    assert HOSTILE not in text
+    assert "<img" not in text
+    assert data_of(text)["evaluation"]["blocks"][0]["classes"][0]["name"] in {part.name for part in found.classes}
+    assert text.count("<script") == 6
+
+
+def test_nothing_but_the_policys_own_scripts_and_styles():
+    text = calibration().report()
+    policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1])
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for tag in ("script", "style"):
+        for body in re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL):
+            assert base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() in policy
+    outside = re.sub(r"<(script|style)\b.*?</\1>|<pre.*?</pre>", "", text, flags=re.DOTALL)
+    assert not re.search(r"""\s(src|href|action)=["']?(?!["']?#)""", outside)
+    assert not re.search(r"""\son\w+=|style=""", outside)
+
+
+def test_the_vendored_libraries_are_those_of_the_registry():
+    notes = (VENDOR / "README.md").read_text(encoding="utf-8")
+    for name in ("d3.min.js", "plot.umd.min.js"):
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() in notes
+        assert (VENDOR / f"{name.split('.')[0]}.LICENSE").read_text(encoding="utf-8").startswith("Copyright")
+
+
+def test_an_evaluation_of_another_calibration_is_refused():
+    found = evaluation(calibration())
+    other = calibration(alpha=0.2)
+    with pytest.raises(confide.InputError, match="names another; evaluate again"):
+        other.report(evaluation=found)
+    with pytest.raises(confide.InputTypeError, match="evaluation must be"):
+        other.report(evaluation=3)
+    with pytest.raises(confide.InputError, match="names another; evaluate again"):
+        release_page(several()["levels"], evaluation=found)
+
+
+@pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
+def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
+    release, found = pages.several()[kind]
+    text = release.report(evaluation=found)
+    assert HOSTILE not in text
+    drawn, words = data_of(text)["evaluation"], words_of(text)
+    single = isinstance(found, Evaluation)
+    blocks = [found] if single else list(found.levels.values())
+    assert len(drawn["blocks"]) == len(blocks)
+    assert [one["promised"] for one in drawn["levels"]] == ([] if single else [one.promised for one in blocks])
+    for block, one in zip(drawn["blocks"], blocks, strict=True):
+        for points, parts in ((block["groups"], one.groups), (block["classes"], one.classes)):
+            by_name = {part.name: part for part in parts}
+            assert len(points) == len(parts)
+            for point in points:
+                part = by_name[point["name"]]
+                c = part.coverage
+                assert (point["value"], point["low"], point["high"]) == tuple(
+                    round(x, 6) for x in (c.value, c.low, c.high)
+                )
+                assert point.get("promised") == part.promised
+                assert f"{part.n:,} {c.value:.3f} {c.low:.3f} {c.high:.3f}" in words
+        assert (one.by is None) == ("Upright: what is promised for each of them" not in words)
+    assert "Not private. The numbers of this section" in words
+    assert words.count("contains the truth") + words.count("misses the truth") == sum(len(b.examples) for b in blocks)
+    assert "None" not in words
+
+
+def test_many_levels_and_groups_are_drawn_in_part():
+    scores, names = np.linspace(0, 1, 6000), [f"ward {i}" for i in range(60)]
+    levels = confide.calibrate_levels(scores, [Fraction(k, 20) for k in range(1, 9)], epsilon=20.0, score="lac")
+    found = of_scores(levels, scores)
+    text = levels.report(evaluation=found)
+    assert len(data_of(text)["evaluation"]["levels"]) == 8
+    assert len(data_of(text)["evaluation"]["blocks"]) == 6
+    assert "2 more levels are in the evaluation file" in words_of(text)
+    place = np.arange(6000) % 60
+    groups = confide.calibrate_groups(scores, [names[i] for i in place], names, 0.2, 5.0, score="lac")
+    measured = of_scores(groups, scores, groups=[names[i] for i in place])
+    drawn = data_of(groups.report(evaluation=measured))["evaluation"]["blocks"][0]["groups"]
+    assert len(drawn) == 30
+    worst = min(part.coverage.value for part in measured.groups)
+    assert drawn[0]["value"] == round(worst, 6)
+    assert "The 30 least covered of 60 groups" in words_of(groups.report(evaluation=measured))
+
+
+def test_an_evaluation_must_have_the_parts_of_its_release():
+    """One that was altered by hand to name another release, or other parts, is refused."""
+    kinds = pages.several()
+    for kind, (release, _) in kinds.items():
+        for other, (_, found) in kinds.items():
+            changed = dataclasses.replace(found, calibration=fingerprint(release))
+            if other == kind:
+                release.report(evaluation=changed)
+            elif {kind, other} != {"groups", "lengths"}:
+                with pytest.raises(confide.InputError, match="evaluate again"):
+                    release.report(evaluation=changed)
+    levels, found = kinds["levels"]
+    fewer = LevelEvaluation(found.calibration, dict(list(found.levels.items())[:2]))
+    with pytest.raises(confide.InputError, match="must be of the levels"):
+        levels.report(evaluation=fewer)
+
+
+def test_a_loss_is_shown_as_a_loss():
+    released = several()["risk"]
+    found = of_scores(released, np.linspace(0, 1, 1000))
+    words = words_of(released.report(evaluation=found))
+    assert f"Loss “false_negative_rate”, estimated {1 - found.coverage.value:.4g} (95 % interval" in words
+    sides, quantiles = several()["sides"], np.tile([-1.0, 1.0], (50, 1))
+    text = sides.report(evaluation=of_intervals(sides, quantiles, np.zeros(50)))
+    assert "Coverage by end of the interval" in words_of(text)
+
+
+def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():
+    cal = calibration()
+    plain, measured = cal.report(), cal.report(evaluation=evaluation(cal))
+    assert "Measured on labelled records" not in words_of(plain)
+    assert data_of(plain)["evaluation"] is None
+    assert "Not private. The numbers of this section" in words_of(measured)
+    assert "not covered by ε" in words_of(measured)
+
+
+def test_a_federated_calibration_shows_its_silos(tmp_path):
+    joined, more = federation(tmp_path)
+    text = joined.report(**more)
+    words = words_of(text)
+    assert "4 of 5 silos answered" in words
+    assert "silo 4 600" in words
+    assert "did not answer" in words
+    assert [one["name"] for one in data_of(text)["silos"]["reports"]] == ["silo 0", "silo 1", "silo 3"]
+    replies = sorted(one["value"] for one in data_of(text)["silos"]["replies"])
+    assert replies[joined.k - 1] == joined.threshold
+    bare = joined.report()
+    assert data_of(bare)["silos"]["replies"] == []
+    assert "Coverage by silo" not in words_of(bare)
+    assert read_release(joined.to_json()).report() == bare
+    with pytest.raises(confide.InputError, match="must come once each"):
+        joined.report(silo_reports=[more["silo_reports"][0]] * 2)
+    with pytest.raises(confide.InputError, match="not federated"):
+        release_page(calibration(), answers=more["answers"])
+    (tmp_path / "other").mkdir()
+    _, others = federation(tmp_path / "other")
+    with pytest.raises(confide.InputError, match="another plan"):
+        joined.report(answers=others["answers"])
+
+
+def test_the_command_of_a_plan_makes_the_planned_calibration(tmp_path, monkeypatch, capsys):
+    import shlex
+
+    import pyarrow
+    from pyarrow import parquet
+
+    from confide.cli import main
+
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([6, 2], size=2000)
+    table = pyarrow.table(
+        {"p_yes": p[:, 0], "p_no": p[:, 1], "diagnosis": np.where(rng.random(2000) < p[:, 0], "yes", "no")}
+    )
+    parquet.write_table(table, tmp_path / "records.parquet")
+    monkeypatch.chdir(tmp_path)
+    for options in (
+        {"neighbors": "replace_one"},
+        {"delta": 0.1, "n_min": 100},
+        {"alpha": Fraction(1, 3), "records_per_person": 2},
+    ):
+        planned = confide.plan(**{"alpha": 0.1, "epsilon": 0.5, "n": 2000, **options})
+        assert main([*shlex.split(calibrate_command(planned))[1:], "--force"]) == 0
+        made = confide.Calibration.load("calibration.json")
+        assert made.mechanism == planned.mechanism
+        assert made.privacy == planned.privacy
+
+
+def test_a_plan_that_no_record_number_serves_has_a_page():
+    words = words_of(plan_page(confide.plan(alpha=0.01, epsilon=0.1, n=50, neighbors="replace_one")))
+    assert "Every label would be in every set" in words
+
+
+def test_evaluations_come_back_as_they_were_and_damage_is_refused():
+    found = evaluation(calibration())
+    assert Evaluation.from_json(found.to_json()) == found
+    content = json.loads(found.to_json())
+    assert content["private"] is False
+    damages = [
+        {"kind": "other"},
+        {"schema": 2},
+        {"unknown": 1},
+        {"promised": 2.0},
+        {"examples": [{"set": [1], "truth": "a"}]},
+        {"coverage": {**content["coverage"], "covered": content["coverage"]["n"] + 1}},
+        {"coverage": {**content["coverage"], "n": -1}},
+        {"coverage": 1},
+        {"classes": content["classes"][:1]},
+        {"sizes": [{**content["sizes"][0], "covered": 10**9}]},
+        {"classes": [3]},
+        {"mean_size": "many"},
+    ]
+    for damage in damages:
+        with pytest.raises(confide.FormatError, match="evaluation"):
+            Evaluation.from_json(json.dumps({**content, **damage}))
+    for text in ("", "[]", "{", "[" * 100_000):
+        with pytest.raises(confide.FormatError, match="not an evaluation"):
+            Evaluation.from_json(text)
+    lying = {**content, "mean_size": 0.1, "coverage": {**content["coverage"], "value": 1.0, "low": 1.0}}
+    assert Evaluation.from_json(json.dumps(lying)) == found

@@ -1,0 +1,257 @@
+"""Where conformal libraries are known to go wrong: coverage and set size together, by exact tests."""
+
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.scores.classification import set_mask
+from confide.support.rationals import exact_level
+from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_threshold_below
+
+DETERMINISTIC = ["lac", "aps", "raps(penalty=0.01,k_reg=3)", "saps(penalty=0.1)", "margin", "top_k"]
+RANDOMISED = ["aps_randomised", "raps_randomised(penalty=0.01,k_reg=3)", "saps_randomised(penalty=0.1)"]
+
+
+def quantile(scores, level):
+    """Split conformal prediction without privacy: the ceil((n+1) level)-th smallest score, +inf if there is none."""
+    k = -(-(len(scores) + 1) * exact_level("level", level).numerator // exact_level("level", level).denominator)
+    return np.inf if k > len(scores) else np.partition(scores, k - 1)[k - 1]
+
+
+def check(p_cal, y_cal, p, y, score):
+    """Sets at level 0.9 without and with privacy (epsilon = 2): coverage, and the threshold from both sides.
+
+    Returns the two masks. The sets without privacy are those of the plain quantile; the private threshold is at most
+    the score at a rank that the noise does not exceed.
+    """
+    rng = np.random.default_rng(0)
+    shares = [None if "randomised" not in score else rng.random(len(part)) for part in (p_cal, p)]
+    scores = confide.class_score(p_cal, y_cal, score, u=shares[0])
+    plain = confide.calibrate(scores, "0.1", mechanism="none", score=score)
+    private = confide.calibrate(scores, "0.1", 2.0, score=score)
+    assert plain.threshold == quantile(scores, 0.9)
+    assert_threshold_below(private, scores)
+    every, masks = confide.all_scores(p, score, u=shares[1]), []
+    for released in (plain, private):
+        masks.append(confide.predict_set(p, released, u=shares[1]).mask)
+        np.testing.assert_array_equal(masks[-1], every <= released.threshold)
+        assert_covers(released, len(scores), masks[-1][np.arange(len(y)), y])
+    return masks
+
+
+def ideal(rng, n, spread):
+    """True class probabilities, and labels drawn from them."""
+    p = rng.dirichlet(np.ones(10) / spread, n)
+    return p, (np.cumsum(p, axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 9)
+
+
+def noisy(rng, n, k, noise):
+    truth = rng.integers(0, k, n)
+    return truth, np.where(rng.random(n) < noise, rng.integers(0, k, n), truth)
+
+
+@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
+def test_01_zero_and_saturated_probabilities(score):
+    """A tree's 0/1 probabilities and float32 softmax of overconfident logits, with 20 % wrong labels."""
+    rng = np.random.default_rng(1)
+    truth, y = noisy(rng, 6000, 10, 0.2)
+    check(np.eye(10)[truth[:3000]], y[:3000], np.eye(10)[truth[3000:]], y[3000:], score)
+    logits = np.float32(20) * (3 * np.eye(10)[truth] + rng.normal(size=(6000, 10))).astype(np.float32)
+    p = np.exp(logits - logits.max(axis=1, keepdims=True), dtype=np.float32)
+    p /= p.sum(axis=1, keepdims=True)
+    check(p[:3000], y[:3000], p[3000:], y[3000:], score)
+
+
+@pytest.mark.parametrize("score", ["aps", "aps_randomised", "lac"])
+def test_02_include_rule_is_the_calibration_score(score):
+    """Ideal probabilities without ties: coverage is the level, neither .857 nor .928 nor .960, by its exact law."""
+    p, y = ideal(np.random.default_rng(2), 40000, 1.2)
+    plain, _ = check(p[:20000], y[:20000], p[20000:], y[20000:], score)
+    assert_exact_level(plain[np.arange(20000), y[20000:]], 18001, 20000)
+
+
+def test_03_the_rank_is_exact():
+    for n in (9, 19, 20, 99, 100, 999):
+        scores = np.arange(1, n + 1) / (n + 1)
+        k = quantile(scores, 0.9) * (n + 1)
+        assert k == pytest.approx(-(-(n + 1) * 9 // 10))
+
+
+@pytest.mark.parametrize(("n", "rank"), [(9, 9), (20, 19), (99, 90)])
+def test_03_and_12_coverage_is_the_rank_over_n_plus_one(n, rank):
+    """Neither above (a rank too many) nor below (a quantile without the n + 1), and never +inf: an exact binomial test.
+
+    The size is tested by the same number: the threshold has mean rank/(n + 1) as well, and lies in [0, 1].
+    """
+    points = np.random.default_rng(n).random((3000, n + 1))
+    thresholds = [confide.calibrate(row[1:], 1 - 0.9, mechanism="none", score="lac").threshold for row in points]
+    hits = int(np.count_nonzero(points[:, 0] <= thresholds))
+    assert stats.binomtest(hits, 3000, rank / (n + 1)).pvalue > LEVEL
+    spread = stats.beta(rank, n + 1 - rank).std() / math.sqrt(3000)
+    assert abs(np.mean(thresholds) - rank / (n + 1)) < 6 * spread
+
+
+def test_04_too_few_records_give_full_sets():
+    with pytest.warns(confide.CoverageWarning, match=r"\+inf"):
+        released = confide.calibrate([0.1] * 5, 0.1, 1.0, score="lac", neighbors="replace_one")
+    assert released.threshold == np.inf
+    assert confide.predict_set([[0.0, 1.0]], released).mask.all()
+    with pytest.warns(confide.CoverageWarning):
+        released = confide.calibrate([0.1] * 5, 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
+    assert confide.predict_interval([1.0], released) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
+def test_05_sets_hold_the_likely_labels(score):
+    """Inverted sets have the right coverage and ten times the size: the likeliest label comes first."""
+    p, y = ideal(np.random.default_rng(5), 8000, 5)
+    for mask in check(p[:4000], y[:4000], p[4000:], y[4000:], score):
+        inside = np.where(mask, p[4000:], np.inf).min(axis=1)
+        outside = np.where(mask, -np.inf, p[4000:]).max(axis=1)
+        assert (inside >= outside).all() if score != "lac" else inside.min() > outside.max()
+
+
+@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
+def test_06_few_test_rows(score):
+    """One row, and fewer rows than classes, give what the rows give among many."""
+    rng = np.random.default_rng(6)
+    p = np.vstack([np.full((3, 10), 0.1), rng.dirichlet(np.ones(10), 40)])
+    u = rng.random(43) if "randomised" in score else None
+    for threshold in (0.2, 0.7, 0.95, 1.5, 5.0):
+        mask = set_mask(p, score, threshold, u=u)
+        for rows in (slice(0, 1), slice(0, 5), slice(20, 21), slice(40, 43)):
+            part = set_mask(p[rows], score, threshold, u=None if u is None else u[rows])
+            np.testing.assert_array_equal(part, mask[rows])
+    rows, y = ideal(rng, 3500, 3)
+    v = rng.random(3500) if "randomised" in score else None
+    scores = confide.class_score(rows[:3000], y[:3000], score, u=None if v is None else v[:3000])
+    released = confide.calibrate(scores, 0.1, 2.0, score=score)
+    by_one, by_five = (
+        np.vstack(
+            [
+                confide.predict_set(rows[i : i + few], released, u=None if v is None else v[i : i + few]).mask
+                for i in range(3000, 3500, few)
+            ]
+        )
+        for few in (1, 5)
+    )
+    np.testing.assert_array_equal(by_one, by_five)
+    assert_covers(released, 3000, by_one[np.arange(500), y[3000:]])
+    assert_threshold_below(released, scores)
+    assert set_mask(p[:3], "aps", 0.95).sum() == 0  # ties are never broken: all ten or none
+    assert set_mask(p[:3], "aps", 1.0 + 1e-9).sum() == 30
+
+
+@pytest.mark.parametrize("score", DETERMINISTIC)
+def test_07_nan_is_refused_with_count_and_position(score):
+    p = np.full((50, 4), 0.25)
+    p[[7, 30], 1] = np.nan
+    with pytest.raises(confide.InputError, match=r"found 2 row\(s\) with NaN or values outside, the first at row 7"):
+        confide.class_score(p, np.ones(50, dtype=int), score)
+    with pytest.raises(confide.InputError, match=r"found 2 row\(s\) with NaN or values outside, the first at row 7"):
+        set_mask(p, score, 0.5)
+    for bad in (np.nan, np.inf):
+        with pytest.raises(confide.InputError, match="found 1"):
+            confide.absolute_residual_score([0.0, bad], [1.0, 1.0])
+        with pytest.raises(confide.InputError, match="found 1"):
+            confide.interval_score([[0.0, 1.0], [0.0, bad]], [1.0, 1.0], "cqr")
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, 1.0, float("nan")])
+def test_08_alpha_lies_strictly_between(alpha):
+    with pytest.raises(confide.InputError, match=r"^alpha must"):
+        confide.calibrate([0.1] * 50, alpha, 1.0)
+
+
+@pytest.mark.parametrize("score", DETERMINISTIC)
+def test_09_labels_outside_the_classes_are_refused(score):
+    p = np.full((3, 4), 0.25)
+    for y in ([0, -1, 2], [0, 4, 2], [0, 1], [0.0, 1.0, 2.0], ["a", "b", "c"]):
+        with pytest.raises((confide.InputError, confide.InputTypeError), match=r"^labels must"):
+            confide.class_score(p, y, score)
+    p, y = ideal(np.random.default_rng(9), 4000, 3)
+    names = np.array(list("jihgfedcba"))  # the columns' order is not the alphabet's
+    scores = confide.class_score(p[:2000], names[y[:2000]], score, classes=names)
+    np.testing.assert_array_equal(scores, confide.class_score(p[:2000], y[:2000], score))
+    released = confide.calibrate(scores, 0.1, 2.0, score=score)
+    sets = confide.predict_set(p[2000:], released, classes=names)
+    assert_covers(released, 2000, sets.contains(names[y[2000:]]))
+    assert_threshold_below(released, scores)
+
+
+@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
+def test_10_half_precision_and_rows_that_drift(score):
+    p, y = ideal(np.random.default_rng(10), 6000, 3)
+    for table in (p.astype(np.float16), p.astype(np.float32), p * (1 - 2e-5), np.minimum(p * 1.01, 1)):
+        check(table[:3000], y[:3000], table[3000:], y[3000:], score)
+
+
+@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
+def test_11_ties(score):
+    """Hard and flat predictions: valid, and no wider than the score has to be."""
+    rng = np.random.default_rng(11)
+    truth, y = noisy(rng, 4000, 10, 0.25)
+    hard = np.eye(10)[truth]
+    masks = check(hard[:2000], y[:2000], hard[2000:], y[2000:], score)
+    if "randomised" not in score:  # more than a tenth of the labels is wrong, and all wrong labels have one score
+        assert masks[0].all()
+    flat = np.full((4000, 10), 0.1)
+    masks = check(flat[:2000], y[:2000], flat[2000:], y[2000:], score)
+    if "randomised" not in score:
+        assert masks[0].all()
+        assert masks[1].all()
+    if score == "aps_randomised":  # the score is the random number itself: all ten labels or none
+        full = masks[0].all(axis=1)
+        assert (full == masks[0].any(axis=1)).all()
+        assert_exact_level(full, 1801, 2000)
+
+
+def test_12_levels_are_exact():
+    assert exact_level("alpha", 1 - 0.9) == Fraction(1, 10)
+    for n in range(1, 60):
+        for thousandths in range(1, 1000, 7):
+            k = math.ceil((n + 1) * (1 - exact_level("alpha", thousandths / 1000)))
+            assert k == -((-(n + 1) * (1000 - thousandths)) // 1000)
+    assert quantile(np.arange(9.0), 0.9) == 8.0  # nine records suffice for 90 %
+
+
+def test_13_nothing_of_the_records_is_kept_or_changed():
+    rng = np.random.default_rng(13)
+    p, y = rng.dirichlet(np.ones(4), 2000), rng.integers(0, 4, 2000)
+    p.flags.writeable = y.flags.writeable = False
+    for score in DETERMINISTIC:
+        scores = confide.class_score(p, y, score)
+        released = confide.calibrate(scores, 0.1, 1.0, score=score)
+        assert_threshold_below(released, scores)
+        assert_covers(released, 2000, confide.predict_set(p, released).contains(y))
+        assert len(pickle.dumps(released)) < 4000
+        values = set(json.dumps(json.loads(released.to_json())).replace(",", " ").split())
+        assert not values & {repr(float(v)) for v in scores[:200] if v != released.threshold and v not in range(5)}
+        confide.predict_set(p, released)
+
+
+@pytest.mark.parametrize("scores", ["atom", "concentrated", "ties"])
+def test_14_private_quantiles_keep_coverage(scores):
+    """Where a private quantile at the conformal level undercovers or fails: one fresh point per release.
+
+    No release, of 300, goes beyond the score that the noise exceeds with probability 1e-6 / 300.
+    """
+    rng = np.random.default_rng(14)
+    draw = {
+        "atom": lambda n: np.where(rng.random(n) < 0.87, 0.01 * rng.random(n), rng.random(n)),
+        "concentrated": lambda n: np.minimum(rng.exponential(1e-3, n), 1),
+        "ties": lambda n: rng.integers(0, 3, n) / 4,
+    }[scores]
+    hits = 0
+    for _ in range(300):
+        points = draw(1501)
+        released = confide.calibrate(points[1:], 0.1, 1.0, score="lac")
+        hits += points[0] <= released.threshold
+        assert_threshold_below(released, points[1:], LEVEL / 300)
+    assert stats.binomtest(hits, 300, 0.9, alternative="less").pvalue > LEVEL

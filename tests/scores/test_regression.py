@@ -1,0 +1,114 @@
+"""|y - f(x)| in float64, of finite numbers only."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide
+from confide.scores.regression import interval_ends
+from tests.both_ways import both_ways  # noqa: F401
+from tests.private import assert_error_is_private
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, ">f4"])
+def test_absolute_residual(dtype):
+    f, y = np.array([1, 2, 3], dtype), np.array([4, 2, -1], dtype)
+    scores = confide.absolute_residual_score(f, y)
+    assert scores.dtype == np.float64
+    assert scores.tolist() == [3.0, 0.0, 4.0]
+
+
+def test_dtypes_mix_exactly():
+    f, y = np.float32([0.1]), np.float64([0.1])
+    assert confide.absolute_residual_score(f, y)[0] == abs(0.1 - float(np.float32(0.1))) > 0
+    assert confide.absolute_residual_score(pd.Series([1.5], dtype="Float64"), [1]).tolist() == [0.5]
+    unsigned = confide.absolute_residual_score(np.array([5], np.uint8), np.array([3], np.uint8))
+    assert unsigned.tolist() == [2.0]  # in unsigned integers 3 - 5 would be 254
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["predictions", "targets"])
+def test_values_that_are_not_finite(name, bad):
+    values = np.full(9, 0.123456789)
+    wrong = values.copy()
+    wrong[[4, 6]] = bad
+    arguments = {"predictions": values, "targets": values, name: wrong}
+    with pytest.raises(
+        confide.InputError, match=rf"^{name} must be finite; found 2 NaN or infinite, .* position 4$"
+    ) as e:
+        confide.absolute_residual_score(**arguments)
+    assert_error_is_private(e.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr", "cqr_low", "cqr_high"])
+def test_blocks_and_threads_change_nothing(monkeypatch, score, dtype):
+    """Whole arrays, computed by their formulas, beside blocks of a few rows on threads: bit for bit."""
+    monkeypatch.setattr(confide.arrays.blocks, "_WORTH_THREADS", 1)
+    rng = np.random.default_rng(0)
+    n = 200_000
+    center = (rng.integers(1, 1000, (n, 2)) * 1.25).astype(dtype)
+    f = center if score.startswith("cqr") else center[:, 0]
+    y, d = rng.normal(size=n) * 1000, rng.random(n).astype(np.float32) + np.float32(0.1)
+    a, b = center.astype(np.float64).T
+    residual = np.abs(y - a)
+    expected = {
+        "absolute_residual": residual,
+        "gamma": residual / a,
+        "normalised_residual": residual / d.astype(np.float64),
+        "cqr": np.maximum(a - y, y - b),
+        "cqr_low": a - y,
+        "cqr_high": y - b,
+    }[score]
+    difficulty = d if score == "normalised_residual" else None
+    assert np.array_equal(confide.interval_score(f, y, score, difficulty=difficulty), expected)
+    lower, upper = interval_ends(f, score, 2.5, difficulty=difficulty)
+    beyond = np.nextafter(2.5, np.inf)
+    if score in ("gamma", "normalised_residual"):
+        beyond = np.nextafter(beyond * (a if score == "gamma" else d), np.inf)
+    assert np.array_equal(lower, np.full(n, -np.inf) if score == "cqr_high" else a - beyond)
+    high = b if score.startswith("cqr") else a
+    assert np.array_equal(upper, np.full(n, np.inf) if score == "cqr_low" else high + beyond)
+
+
+def test_bad_values_are_counted_across_blocks():
+    f, d = np.ones(300_000), np.ones(300_000)
+    f[[7, 299_999]] = [np.inf, np.nan]
+    with pytest.raises(
+        confide.InputError, match=r"^predictions must be finite; found 2 NaN or infinite, .* position 7$"
+    ):
+        confide.absolute_residual_score(f, d)
+    with pytest.raises(
+        confide.InputError, match=r"^predictions must be finite; found 2 NaN or infinite, .* position 7$"
+    ):
+        interval_ends(f, "absolute_residual", 1.0)
+    d[[200_000, 250_000]] = [0.0, -1.0]
+    with pytest.raises(confide.InputError, match=r"^difficulty must be positive .* found 2 that are not, .* 200000$"):
+        confide.normalised_residual_score(np.ones(300_000), np.ones(300_000), d)
+    with pytest.raises(confide.InputError, match=r"^predictions must be positive .* found 2 that are not, .* 200000$"):
+        confide.gamma_score(d, np.ones(300_000))
+    huge = np.full(300_000, 1.7e308)  # finite, though their sum is not
+    assert confide.absolute_residual_score(huge, huge).max() == 0
+
+
+def test_lengths_differ():
+    with pytest.raises(confide.InputError, match=r"^targets must have as many entries as predictions; found 2 for 3$"):
+        confide.absolute_residual_score([1, 2, 3], [1, 2])
+
+
+def test_wrong_shapes_and_types():
+    with pytest.raises(confide.InputError, match=r"^targets must be one-dimensional"):
+        confide.absolute_residual_score([1, 2], [[1], [2]])
+    with pytest.raises(confide.InputError, match=r"^predictions must not be empty"):
+        confide.absolute_residual_score([], [])
+    with pytest.raises(confide.InputTypeError, match=r"^predictions must hold real numbers"):
+        confide.absolute_residual_score(["1"], [1])
+
+
+def test_a_residual_that_overflows_is_refused_when_counted():
+    scores = confide.absolute_residual_score([-1.5e308], [1.5e308])
+    assert scores.tolist() == [np.inf]
+    with pytest.raises(
+        confide.InputError, match=r"^scores must be numbers of at least 0 and finite; found 0 NaN and 1"
+    ):
+        confide.calibrate(scores, alpha=0.1, epsilon=1.0, score="absolute_residual")

@@ -1,0 +1,169 @@
+"""Scalar arguments: out of range is an InputError, a wrong type an InputTypeError, and both name the argument."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import confide
+from confide.planning.request import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
+from confide.support.checks import one_of, positive_integer, positive_number
+from tests.private import PLANTED, assert_error_is_private, planted_scores
+
+
+def refused(error, text, **changed):
+    """Both doors refuse, and nothing that is private shows."""
+    arguments = {"alpha": 0.1, "epsilon": 1.0, **changed}
+    with pytest.raises(error, match=text) as refusal:
+        confide.plan(**arguments)
+    assert isinstance(refusal.value, confide.ConfideError)
+    arguments.pop("n", None)
+    if "candidates" in arguments or "n" in changed:
+        return
+    with pytest.raises(error, match=text) as refusal:
+        confide.calibrate(planted_scores(), **arguments)
+    assert_error_is_private(refusal.value)
+    histogram = confide.ScoreHistogram.from_scores(planted_scores(), confide.Candidates.unit(10))
+    with pytest.raises(error, match=text):
+        confide.calibrate_histogram(histogram, **arguments)
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, 0.0, -0.0, math.nan, math.inf, -math.inf, 9e-7, 1.1e6, 1e300, 10**400, 5e-324]
+)
+@pytest.mark.parametrize("name", ["epsilon", "rho"])
+def test_losses_out_of_range(name, value):
+    refused(confide.InputError, f"^{name} must ", **{"epsilon": None, name: value})
+
+
+@pytest.mark.parametrize("value", [True, False, "1", "abc", 1j, [1.0], np.array(1.0), b"1", object()])
+@pytest.mark.parametrize("name", ["epsilon", "rho"])
+def test_losses_of_the_wrong_type(name, value):
+    refused(
+        confide.InputTypeError,
+        f"^{name} must be a positive number; found {type(value).__name__}",
+        **{"epsilon": None, name: value},
+    )
+
+
+def test_one_loss_is_given():
+    refused(confide.InputError, "^epsilon or rho must be given, and not both", epsilon=1.0, rho=1.0)
+    refused(confide.InputError, "^epsilon or rho must be given, and not both", epsilon=None)
+    refused(confide.InputError, "^rho needs selector='exponential'", epsilon=None, rho=1.0, selector="permute_and_flip")
+
+
+@pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.float64(1), np.int16(1), Fraction(1)])
+def test_losses_of_any_real_type(value):
+    assert confide.plan(alpha=0.1, epsilon=value) == confide.plan(alpha=0.1, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("n", MOST_RECORDS),
+        ("n_min", MOST_RECORDS),
+        ("n_typical", MOST_RECORDS),
+        ("candidates", MOST_CANDIDATES),
+        ("records_per_person", MOST_PER_PERSON),
+    ],
+)
+def test_counts(name, most):
+    for value in (0, -1, most + 1, 10**400):
+        refused(
+            confide.InputError, f"^{name} must be a positive integer of at most {most}; found {value}$", **{name: value}
+        )
+    for value in (True, 1.0, "1", [1], np.array([1]), 1j, math.nan):
+        refused(
+            confide.InputTypeError, f"^{name} must be a positive integer; found {type(value).__name__}", **{name: value}
+        )
+    assert confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: np.int64(7)}).mechanism is not None
+
+
+def test_every_record_gets_a_loss():
+    text = "^records_per_person leaves each record less than a loss of 1e-06; found 1001 records for epsilon=0.001"
+    refused(confide.InputError, text, epsilon=0.001, records_per_person=1001)
+    assert confide.plan(alpha=0.1, epsilon=0.001, records_per_person=1000).mechanism is not None
+
+
+@pytest.mark.parametrize("name", ["neighbors", "selector"])
+def test_words(name):
+    for value in ("replace-one", "ADD_REMOVE", "", "add_remove "):
+        refused(confide.InputError, f"^{name} must be one of '.*', '.*'; found {value!r}", **{name: value})
+    for value in (1, 0.5, ["add_remove"], np.array(["a", "b"]), np.array(PLANTED)):
+        refused(confide.InputTypeError, f"^{name} must be one of '.*'; found {type(value).__name__}$", **{name: value})
+
+
+def test_slopes_are_a_pair_of_positive_integers():
+    for value in ([3, 1], (3,), (1, 2, 3), 3, "31", np.array([3, 1])):
+        refused(confide.InputTypeError, r"^slopes must be a pair of positive integers", slopes=value)
+    for value in ((0, 1), (1, -1), (1, 1001)):
+        refused(confide.InputError, r"^slopes\[[01]\] must be a positive integer of at most 1000", slopes=value)
+    for value in ((1.0, 1), (1, True), ("3", 1)):
+        refused(confide.InputTypeError, r"^slopes\[[01]\] must be a positive integer; found", slopes=value)
+    assert confide.plan(alpha=0.1, epsilon=1.0, slopes=(np.int64(3), np.int8(1))).mechanism.left == 3
+
+
+def test_shift_is_a_number_of_ranks():
+    for value in (-1, -1e-9, math.nan, math.inf, 2**49, 10**400):
+        refused(confide.InputError, "^shift must be a number of ranks from 0", shift=value)
+    for value in (True, "5", [5], 1j):
+        refused(confide.InputTypeError, "^shift must be a number of ranks; found", shift=value)
+    refused(confide.InputError, "^shift cannot be combined with delta", shift=5, delta=0.05)
+    plans = [confide.plan(alpha=0.1, epsilon=1.0, shift=value) for value in (5, 5.0, np.float32(5), Fraction(5))]
+    assert len(set(plans)) == 1
+
+
+@pytest.mark.parametrize("score", ["", "x" * 201, "a\nb", "\ud800", "\x00"])
+def test_score_names(score):
+    with pytest.raises(confide.InputError, match=r"^score must be a name of 1 to 200 printable characters"):
+        confide.calibrate([0.5], alpha=0.1, epsilon=1.0, score=score)
+
+
+@pytest.mark.parametrize("score", [5, 0.5, b"lac", ["lac"], np.array(PLANTED)])
+def test_score_names_are_texts(score):
+    with pytest.raises(confide.InputTypeError, match=r"^score must be a name or None; found") as refusal:
+        confide.calibrate([0.5], alpha=0.1, epsilon=1.0, score=score)
+    assert_error_is_private(refusal.value)
+
+
+@pytest.mark.parametrize("candidates", [100, [0.1, 0.2], np.array([0.1]), "unit", confide.Candidates])
+def test_candidates_are_candidates(candidates):
+    with pytest.raises(
+        confide.InputTypeError, match=r"^candidates must be a confide.Candidates; found .*wrap values in"
+    ):
+        confide.calibrate([0.5], alpha=0.1, epsilon=1.0, candidates=candidates)
+
+
+def test_histograms_are_histograms():
+    for histogram in (None, [1, 2], np.array([1, 2])):
+        with pytest.raises(confide.InputTypeError, match=r"^histogram must be a ScoreHistogram; found"):
+            confide.calibrate_histogram(histogram, alpha=0.1, epsilon=1.0)
+
+
+def test_the_checks_themselves():
+    assert positive_number("a", np.float16(0.5)) == 0.5
+    assert positive_integer("a", np.uint8(200), most=200) == 200
+    assert one_of("a", "x", ("y", "x")) == "x"
+
+
+def test_losses_never_exceed_what_was_asked():
+    """Rounding is downwards: neither the stated loss per person nor rho is above the request by the last digit."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        k, loss = int(rng.integers(1, 60)), round(float(rng.uniform(0.01, 8)), 3)
+        neighbors = ["add_remove", "replace_one"][int(rng.integers(2))]
+        request = {
+            "alpha": 0.1,
+            "neighbors": neighbors,
+            "n": 10**6,
+            "records_per_person": k,
+            "slopes": (3, 1),
+            "shift": 1e4,
+        }
+        for asked in ({"epsilon": loss}, {"rho": loss}):
+            plan = confide.plan(**request, **asked)
+            spent = confide.mechanisms.privacy.privacy_statement(plan.mechanism, neighbors, k)
+            assert getattr(spent, *asked) <= loss
+            assert getattr(spent, *asked) >= loss * (1 - 1e-12)
+            assert Fraction(spent.epsilon) >= k * Fraction(getattr(spent, neighbors))

@@ -1,0 +1,118 @@
+"""Files are written whole or not at all."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+import confide
+from confide.support.files import OutputExistsError, new_file, read_text, write_text
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_written_whole(tmp_path):
+    with new_file(tmp_path / "a.txt", overwrite=False) as part:
+        assert part.parent == tmp_path
+        part.write_text("content")
+        assert not (tmp_path / "a.txt").exists()
+    assert (tmp_path / "a.txt").read_text() == "content"
+    assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, confide.InputError])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_nothing_is_left_when_the_work_fails(tmp_path, error, overwrite):
+    path = tmp_path / "a.txt"
+    if overwrite:
+        path.write_text("before")
+
+    def work():
+        with new_file(path, overwrite=overwrite) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        work()
+    assert names(tmp_path) == (["a.txt"] if overwrite else [])
+    assert not overwrite or path.read_text() == "before"
+
+
+def test_an_existing_file_is_refused_before_the_work(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(OutputExistsError, match=r"^output '.*a.txt' exists already"), new_file(path, overwrite=False):
+        pytest.fail("the work must not begin")
+    assert path.read_text() == "before"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_file_that_appears_during_the_work_is_not_overwritten(tmp_path):
+    path = tmp_path / "a.txt"
+
+    def work():
+        with new_file(path, overwrite=False) as part:
+            part.write_text("ours")
+            path.write_text("theirs")
+
+    with pytest.raises(OutputExistsError, match="exists already"):
+        work()
+    assert path.read_text() == "theirs"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_overwriting_replaces_in_one_step(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    reader = path.open()
+    write_text(path, "after", overwrite=True)
+    with reader:
+        assert reader.read() == "before"  # who was reading reads on
+    assert path.read_text() == "after"
+
+
+def test_errors_of_the_disk_are_one_line(tmp_path):
+    with (
+        pytest.raises(confide.InputError, match=r"^output '.*a.txt' cannot be written: No space left on device$"),
+        new_file(tmp_path / "a.txt", overwrite=False),
+    ):
+        raise OSError(28, os.strerror(28))
+    assert names(tmp_path) == []
+
+
+def test_folders(tmp_path):
+    with pytest.raises(confide.InputError, match=r"is a folder; name a file$"):
+        write_text(tmp_path, "x", overwrite=True)
+    with pytest.raises(confide.InputError, match=r"cannot be written: No such file or directory$"):
+        write_text(tmp_path / "missing" / "a.txt", "x", overwrite=False)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(confide.InputError, match=r"cannot be written: Not a directory$"):
+        write_text(tmp_path / "file" / "a.txt", "x", overwrite=False)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_permissions_are_the_usual_ones(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "a.txt", "x", overwrite=False)
+        assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o666 & ~umask
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
+
+
+def test_names_of_any_length(tmp_path):
+    path = tmp_path / ("ü" * 120 + ".json")  # 245 bytes of at most 255
+    write_text(path, "x", overwrite=False)
+    assert names(tmp_path) == [path.name]
+    with pytest.raises(confide.InputError, match="cannot be written: File name too long"):
+        write_text(tmp_path / ("a" * 300), "x", overwrite=False)
+
+
+def test_text_is_utf8(tmp_path):
+    write_text(tmp_path / "a.txt", "ü数\n", overwrite=False)
+    assert (tmp_path / "a.txt").read_bytes() == "ü数\n".encode()
+    assert read_text(tmp_path / "a.txt") == "ü数\n"

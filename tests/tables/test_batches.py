@@ -1,0 +1,301 @@
+"""Counts made batch by batch, anywhere, equal those of the whole array; bad records are counted and refused."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import confide
+from confide import Candidates, InputError, InputTypeError, ScoreHistogram
+from confide.tables.batch_scores import source_scores
+from confide.tables.batches import count_batches, merge_counts, score_batches
+from confide.tables.what import Classified, Regressed
+from tests.private import assert_error_is_private, planted_scores
+
+CANDIDATES = Candidates.of([-1.5, -5e-324, 0.0, 5e-324, 0.1, 0.5, 1.0, 1e300])
+K, N = 7, 2000
+
+
+def cut(array, rng, pieces=5):
+    """Pieces of any length, some of them empty."""
+    return np.split(array, np.sort(rng.integers(0, len(array) + 1, pieces - 1)))
+
+
+@pytest.fixture(scope="module")
+def records() -> dict:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(K, 0.3), N).astype(np.float32)
+    labels, f = rng.integers(0, K, N), rng.normal(size=N)
+    return {
+        "p": p,
+        "y": labels,
+        "f": f,
+        "low": f - 1,
+        "high": f + 1,
+        "t": f + rng.normal(size=N),
+        "d": rng.random(N) + 1,
+    }
+
+
+def arrow(records, rows=slice(None)) -> pa.Table:
+    columns = {name: values[rows] for name, values in records.items() if name != "p"}
+    return pa.table(columns | {"p": pa.array(list(records["p"][rows]), pa.list_(pa.float32()))})
+
+
+@settings(deadline=None)
+@given(hnp.arrays(np.float64, st.integers(0, 60), elements=st.floats(allow_nan=False)), st.integers(0, 2**32))
+def test_batches_give_the_counts_of_the_whole(scores, seed):
+    scores = np.where(scores == -np.inf, 0.0, scores)
+    expected = np.diff([0, *(int(np.sum(scores <= edge)) for edge in CANDIDATES.values)])
+    pieces = cut(scores, np.random.default_rng(seed))
+    np.testing.assert_array_equal(score_batches(pieces, candidates=CANDIDATES).counts, expected)
+    tables = [count_batches([piece], candidates=CANDIDATES) for piece in pieces]
+    np.testing.assert_array_equal(merge_counts(tables, candidates=CANDIDATES).counts, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
+def test_edges_are_met_to_the_bit_whatever_the_batch_is(dtype):
+    edges = Candidates.unit(50, "logit")
+    around = np.concatenate([edges.edges, np.nextafter(edges.edges, 0), np.nextafter(edges.edges, 1), [0.0, -0.0]])
+    scores = around.astype(dtype)
+    expected = ScoreHistogram.from_scores(scores, edges).counts
+    batches = {
+        "numpy": [scores],
+        "arrow array": [pa.array(scores)],
+        "record batches": [pa.record_batch({"s": scores})],
+        "table": [pa.table({"s": scores})],
+        "chunked": [pa.table({"s": pa.chunked_array([scores[:7], scores[7:]])})],
+        "mapping": [{"s": scores}],
+        "lists": [scores.tolist()],
+    }
+    for kind, found in batches.items():
+        column = None if kind in ("numpy", "arrow array", "lists") else "s"
+        np.testing.assert_array_equal(score_batches(found, column, candidates=edges).counts, expected, err_msg=kind)
+
+
+def test_tensors_of_every_float_type_are_batches():
+    torch = pytest.importorskip("torch", reason="needs PyTorch: install the extra torch")
+    scores = torch.linspace(-1, 1, 501, requires_grad=True)
+    for kind in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        held = scores.to(kind)
+        expected = ScoreHistogram.from_scores(held.detach().to(torch.float64).numpy(), CANDIDATES)
+        np.testing.assert_array_equal(score_batches([held], candidates=CANDIDATES).counts, expected.counts)
+        np.testing.assert_array_equal(score_batches([{"s": held}], "s", candidates=CANDIDATES).counts, expected.counts)
+
+
+@pytest.mark.parametrize("score", ["lac", "aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k"])
+def test_classification_scores_of_columns(records, score):
+    expected = ScoreHistogram.from_scores(
+        confide.class_score(records["p"], records["y"], score), confide.scores.kinds.score_kind(score).candidates()
+    )
+    whole, names = arrow(records), tuple("abcdefg")
+    named = whole.set_column(whole.column_names.index("y"), "y", pa.array([names[i] for i in records["y"]]))
+    coded = named.set_column(named.column_names.index("y"), "y", named["y"].dictionary_encode())
+    apart = pa.table({f"p_{k}": records["p"][:, k] for k in range(K)} | {"y": records["y"]})
+    cases = [
+        (whole.to_batches(max_chunksize=300), Classified("p", "y", tuple(range(K)), score=score)),
+        (named.to_batches(max_chunksize=300), Classified("p", "y", names, score=score)),
+        (coded.to_batches(max_chunksize=300), Classified("p", "y", names, score=score)),
+        ([whole, whole.slice(0, 0)], Classified("p", "y", tuple(range(K)), score=score)),
+        ([apart], Classified(tuple(f"p_{k}" for k in range(K)), "y", score=score)),
+        ([records], Classified("p", "y", tuple(range(K)), score=score)),
+    ]
+    for batches, scores in cases:
+        found = score_batches(batches, pickle.loads(pickle.dumps(scores)))  # noqa: S301
+        assert found.candidates == expected.candidates
+        np.testing.assert_array_equal(found.counts, expected.counts)
+
+
+def test_randomised_scores_are_between_their_bounds(records):
+    found = source_scores(records, Classified("p", "y", tuple(range(K)), score="aps_randomised"))[0]
+    highest = confide.class_score(records["p"], records["y"], "aps")
+    assert ((found >= 0) & (found <= highest)).all()
+    assert (found < highest).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("scores", "columns"),
+    [
+        (Regressed("f", "t"), ["f"]),
+        (Regressed("d", "t", "gamma"), ["d"]),
+        (Regressed(("low", "high"), "t", "cqr"), ["low", "high"]),
+        (Regressed(("low", "high"), "t", "cqr_low"), ["low", "high"]),
+    ],
+)
+def test_regression_scores_of_columns(records, scores, columns):
+    predictions = records[columns[0]] if len(columns) == 1 else np.stack([records[c] for c in columns], axis=1)
+    own = confide.interval_score(predictions, records["t"], scores.score)
+    np.testing.assert_array_equal(source_scores(arrow(records), scores)[0], own)
+    found = score_batches(arrow(records).to_batches(max_chunksize=300), scores)
+    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, found.candidates).counts)
+
+
+def broken(records, name, values) -> pa.Table:
+    table = arrow(records)
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+def ragged(records):
+    lists = records["p"].tolist()
+    lists[3], lists[5], lists[8] = None, lists[5][:-1], [None, *lists[8][1:]]
+    return broken(records, "p", pa.array(lists, pa.list_(pa.float32())))
+
+
+def with_values(array, positions, values):
+    changed = list(array)
+    for i, value in zip(positions, values, strict=True):
+        changed[i] = value
+    return pa.array(changed)
+
+
+CLASSES, INTERVALS = Classified("p", "y", tuple(range(K)), score="aps"), Regressed("f", "t")
+
+
+@pytest.mark.parametrize(
+    ("make", "scores", "found", "first"),
+    [
+        (
+            ragged,
+            CLASSES,
+            "1 row whose score is missing or NaN, 2 rows whose list of probabilities has another length",
+            3,
+        ),
+        (
+            lambda r: broken(r, "y", with_values(r["y"], [4, 9, 11], [None, -1, K])),
+            CLASSES,
+            "3 rows whose label is none of the classes",
+            4,
+        ),
+        (
+            lambda r: broken(r, "p", with_values(r["p"].tolist(), [600, 601], [[1.5] + [0.0] * (K - 1)] * 2)),
+            CLASSES,
+            "2 rows whose score is not a number of at least 0 and finite",
+            600,
+        ),
+        (
+            lambda r: broken(r, "f", with_values(r["f"], [700, 701], [None, np.nan])),
+            INTERVALS,
+            "2 rows whose score is missing or NaN",
+            700,
+        ),
+        (
+            lambda r: broken(r, "t", with_values(r["t"], [2, 1999], [np.inf, -np.inf])),
+            INTERVALS,
+            "2 rows whose score is not a number of at least 0 and finite",
+            2,
+        ),
+    ],
+)
+def test_records_without_a_usable_score_are_counted_on_every_way(records, make, scores, found, first):
+    batches = make(records).to_batches(max_chunksize=300)
+    with pytest.raises(InputError, match=rf"found {found}, the first is row {first} "):
+        score_batches(batches, scores)
+    counted = [count_batches([batch], scores) for batch in batches]
+    with pytest.raises(InputError, match=rf"found {found}; correct"):
+        merge_counts(counted, score=scores.kind.name)
+
+
+def test_lac_looks_at_the_probability_of_the_label_alone(records):
+    p, y = records["p"].copy(), records["y"]
+    p[np.arange(N), (y + 1) % K] = np.nan
+    found = score_batches([{"p": p, "y": y}], Classified("p", "y", tuple(range(K))))
+    np.testing.assert_array_equal(found.counts, score_batches([records], Classified("p", "y", tuple(range(K)))).counts)
+    p[5, y[5]] = np.nan
+    with pytest.raises(InputError, match="found 1 row whose score is missing or NaN, the first is row 5 "):
+        score_batches([{"p": p, "y": y}], Classified("p", "y", tuple(range(K))))
+
+
+def test_nothing_private_in_refusals():
+    scores = planted_scores(100)
+    scores[scores > 1] = scores[0]
+    scores[[40, 60]] = [np.nan, -scores[60]]
+    with pytest.raises(
+        InputError, match=r"1 row whose score is missing .*, 1 row whose score is not .*, the first is row 40 "
+    ) as caught:
+        score_batches([scores[:50], scores[50:]], score="lac")
+    assert_error_is_private(caught.value)
+    tables = [count_batches([part], score="lac") for part in (scores[:50], scores[50:])]
+    assert pa.Table.from_batches(tables).to_pydict() == {"bin": [-1, -2], "count": [1, 1]}
+    with pytest.raises(InputError) as caught:
+        merge_counts(tables, score="lac")
+    assert_error_is_private(caught.value)
+
+
+def classes(**columns):
+    return score_batches([columns], CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: score_batches([{"s": [0.1]}], "t"), InputError, "column 't' is not in the batches"),
+        (lambda: score_batches([{"s": [0.1]}]), InputError, "scores must name the column"),
+        (lambda: score_batches([pa.record_batch({"s": [0.1]})]), InputError, "scores must name the column"),
+        (lambda: score_batches([[0.1]], "s"), InputTypeError, "batches must have columns; found list"),
+        (lambda: score_batches([["high"]]), InputTypeError, "scores must hold real numbers"),
+        (lambda: score_batches([[[0.1]]]), InputError, r"scores must be one-dimensional; found shape \(1, 1\)"),
+        (lambda: score_batches([], CLASSES, score="lac"), InputError, "score must be left out or be 'aps'"),
+        (
+            lambda: classes(p=np.ones((2, 3)), y=[0, 1]),
+            InputError,
+            "found 2 rows whose list of probabilities has another",
+        ),
+        (
+            lambda: classes(p=pa.array([0.1]), y=[0]),
+            InputError,
+            "column 'p' must hold lists of numbers, or be a matrix",
+        ),
+        (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column 'y' must hold texts or whole numbers"),
+        (lambda: score_batches([{"f": np.ones((2, 2)), "t": [0, 1]}], INTERVALS), InputError, "one number per record"),
+        (
+            lambda: score_batches([{"p": [], "y": []}], Classified("p", "y")),
+            InputError,
+            "classes must be given for a list",
+        ),
+        (
+            lambda: merge_counts([count_batches([[0.9]], score="lac")], candidates=Candidates.unit(10)),
+            InputError,
+            "tables must hold counts over 10 candidates",
+        ),
+        (lambda: merge_counts([pa.table({"bin": [0], "count": [0.5]})], score="lac"), InputTypeError, "whole numbers"),
+        (lambda: merge_counts([pa.table({"bin": [-99], "count": [1]})], score="lac"), InputError, "tables must hold"),
+        (lambda: merge_counts([pa.table({"bin": [0], "count": [-1]})], score="lac"), InputError, "tables must hold"),
+    ],
+)
+def test_refusals_say_what_to_do(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_no_batches_are_an_empty_histogram():
+    assert score_batches([], score="lac").total == 0
+    assert merge_counts([], score="lac").total == 0
+    assert count_batches([], score="lac").num_rows == 0
+
+
+def test_memory_holds_one_batch():
+    """A hundred batches of 1 MB take a tenth of that: one batch, the counts, and what counting takes."""
+    rng = np.random.default_rng(0)
+
+    def peak(batches: int) -> int:
+        tracemalloc.start()
+        assert score_batches((rng.random(2**17) for _ in range(batches)), score="lac").total == batches * 2**17
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    assert peak(100) < 10 * 2**20
+
+
+def test_a_release_from_batches_is_a_release_from_scores(records):
+    histogram = score_batches(
+        arrow(records).to_batches(max_chunksize=300), Classified("p", "y", tuple(range(K)), score="aps")
+    )
+    released = confide.calibrate_histogram(histogram, 0.1, 1000.0, score="aps")
+    exact = np.quantile(confide.aps_score(records["p"], records["y"]), 0.9, method="higher")
+    assert released.threshold == pytest.approx(exact, rel=0.02)

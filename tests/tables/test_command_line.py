@@ -1,0 +1,325 @@
+"""`confide calibrate` and `predict` on globs, DuckDB databases and PostgreSQL, in this process."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide.cli.run import main
+from confide.errors import ConfideError
+from confide.tables.connect import open_source
+from tests.tables import postgres_server
+
+RNG = np.random.default_rng(0)
+P = RNG.dirichlet(np.ones(3), 3000)
+Y = np.array([RNG.choice(3, p=row) for row in P])
+WARD = np.where(RNG.random(3000) < 0.3 + 0.4 * (P[np.arange(3000), Y] < 0.5), "south", "north")  # south is harder
+DATA = pa.table(
+    {
+        "id": pa.array(range(3000), pa.int64()),
+        **{f"p_{k}": P[:, k] for k in range(3)},
+        "y": Y,
+        "f": P[:, 0],
+        "t": P[:, 1],
+        "ward": WARD,
+        "site": np.where(WARD == "south", 7, -1),
+    }
+)
+COUNTED = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1"]
+
+
+@pytest.fixture(params=["glob", "duckdb", "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+def source(request, tmp_path):
+    """The same rows, as what a command line names."""
+    if request.param == "glob":
+        for part in range(3):
+            pq.write_table(DATA.slice(part * 1000, 1000), tmp_path / f"part-{part}.parquet")
+        return [str(tmp_path / "part-*.parquet")]
+    if request.param == "duckdb":
+        import duckdb
+
+        with duckdb.connect(tmp_path / "db.duckdb") as connection:
+            connection.register("arriving", DATA)
+            connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
+        return [f"duckdb://{tmp_path}/db.duckdb", "--table", "records"]
+    if request.param == "spark":
+        master = request.getfixturevalue("spark").sparkContext.master
+        pq.write_table(DATA, tmp_path / "records.parquet")
+        return [master, "--table", str(tmp_path / "records.parquet")]
+    server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
+    name = reader.table(DATA).get_name()
+    return [server.url(postgres_server.READER), "--table", f"public.{name}"]
+
+
+def test_calibrate_and_predict(source, tmp_path, capsys):
+    released, out = tmp_path / "cal.json", tmp_path / "sets.parquet"
+    assert main(["calibrate", *source, *COUNTED, "--out", str(released)]) == 0
+    calibration = confide.Calibration.load(released)
+    assert calibration.score == "lac"
+    assert 0.5 < calibration.threshold < 1
+    options = ["--probabilities", "p_*", "--calibration", str(released), "--keep", "id", "--out", str(out), "--json"]
+    capsys.readouterr()
+    assert main(["predict", *source, *options]) == 0
+    said = json.loads(capsys.readouterr().out)
+    sets = pq.read_table(out).sort_by("id")
+    expected = confide.predict_set(P, calibration, ["0", "1", "2"])
+    assert sets.column_names == ["id", "prediction_set", "set_size"]
+    assert sets.column("prediction_set").to_pylist() == expected.labels()
+    assert said["rows"] == 3000
+    assert said["mean_set_size"] == pytest.approx(expected.sizes.mean())
+    everything = capsys.readouterr()
+    for text in (released.read_text(), json.dumps(said), everything.out, everything.err):
+        assert postgres_server.PASSWORD not in text
+
+
+SURE = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1000", "--candidates", "unit:1000"]
+"""So much epsilon that thresholds are quantiles, up to the candidates."""
+
+
+def spent(budget):
+    return confide.Ledger(budget).account("patients").spent().epsilon
+
+
+def predicted(source, released, out, *options):
+    command = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), "--out", str(out)]
+    assert main([*command, "--keep", "id", *options]) == 0
+    return pq.read_table(out).sort_by("id")
+
+
+def test_a_threshold_per_group(source, tmp_path, capsys):
+    """From the same pass, for a column of texts and one of integers; a group that nobody is in gets +inf."""
+    scores = confide.lac_score(P, Y)
+    for number, (column, names) in enumerate([("ward", ("north", "nowhere", "south")), ("site", (-1, 0, 7))]):
+        released, out = tmp_path / f"{number}.json", tmp_path / f"{number}.parquet"
+        listed = ",".join(map(str, names))
+        assert main(["calibrate", *source, *SURE, "--by", column, "--groups", listed, "--out", str(released)]) == 0
+        assert "the threshold is +inf for 1 of 3 groups" in capsys.readouterr().err
+        calibration = confide.GroupCalibration.load(released)
+        assert (calibration.by, tuple(calibration.parts)) == ("group", names)
+        assert calibration.infinite == (names[1],)
+        for ward, name in (("north", names[0]), ("south", names[2])):
+            quantile = np.quantile(scores[ward == WARD], 0.9, method="higher")
+            assert calibration[name].threshold == pytest.approx(quantile, abs=0.02)
+        sets = predicted(source, released, out, "--by", column)
+        expected = confide.predict_set(P, calibration, ["0", "1", "2"], groups=DATA[column].to_pylist())
+        assert sets["prediction_set"].to_pylist() == expected.labels()
+    assert calibration[7].threshold > calibration[-1].threshold + 0.1
+
+
+def test_a_threshold_per_class(source, tmp_path):
+    """For any score: APS is computed in Python where SQL cannot."""
+    for score in ("lac", "aps"):
+        released, out = tmp_path / f"{score}.json", tmp_path / f"{score}.parquet"
+        asked = [*SURE[:-2], "--score", score, "--by-class"]
+        assert main(["calibrate", *source, *asked, "--out", str(released)]) == 0
+        calibration = confide.GroupCalibration.load(released)
+        assert (calibration.by, calibration.score, tuple(calibration.parts)) == ("class", score, (0, 1, 2))
+        own = confide.class_score(P, Y, score)
+        for k in range(3):
+            quantile = np.quantile(own[k == Y], 0.9, method="higher")
+            assert calibration[k].threshold == pytest.approx(quantile, abs=0.02)
+        sets = predicted(source, released, out)
+        expected = confide.predict_set(P, calibration).mask
+        assert sets["set_size"].to_pylist() == expected.sum(axis=1).tolist()
+        assert sets["prediction_set"].to_pylist() == [[str(k) for k in np.flatnonzero(row)] for row in expected]
+
+
+def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
+    asked = [*SURE, "--by", "ward", "--groups", "north,east", "--out", str(tmp_path / "cal.json")]
+    assert main(["calibrate", *source, *asked]) == 3
+    said = capsys.readouterr().err
+    assert f"{np.count_nonzero(WARD == 'south')} rows whose group is none of the names" in said
+    assert not (tmp_path / "cal.json").exists()
+    asked = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
+    assert main(["calibrate", *source, *asked]) == 3
+    assert (
+        "--groups must be integers, for column 'site' holds integers; found 2 that are not" in capsys.readouterr().err
+    )
+
+
+def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys):
+    budget, released = tmp_path / "budget.db", tmp_path / "cal.json"
+    paying = ["--ledger", str(budget), "--dataset", "patients", "--partition", "ward"]
+    asked = [*COUNTED, "--by", "ward", "--groups", "north,south", *paying, "--out", str(released)]
+    assert main(["calibrate", *source, *asked]) == 0
+    first = released.read_text()
+    assert spent(budget) == 1
+    assert main(["calibrate", *source, *asked, "--force"]) == 0
+    assert released.read_text() == first
+    assert spent(budget) == 1
+    wrong = [*COUNTED, "--by", "ward", "--groups", "north,east", *paying, "--out", str(tmp_path / "none.json")]
+    assert main(["calibrate", *source, *wrong]) == 3  # after east was paid for
+    assert "none of the names" in capsys.readouterr().err
+    cells = [entry.cost.group.cell for entry in confide.Ledger(budget).account("patients").entries]
+    assert sorted(cells) == ["east", "north", "south"]
+
+
+def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path, capsys):
+    budget = tmp_path / "budget.db"
+    paying = ["--neighbors", "replace_one", "--ledger", str(budget), "--dataset", "patients"]
+    confide.Ledger(budget).set_limit("patients", 1.5, neighbors="replace_one")
+
+    def calibrate(name, *options):
+        return main(["calibrate", *source, *COUNTED, *paying, *options, "--out", str(tmp_path / name)])
+
+    assert calibrate("none.json") == 3
+    assert "--n must be given with --neighbors replace_one and --ledger" in capsys.readouterr().err
+    assert spent(budget) == 0
+    assert calibrate("one.json", "--n", "3000") == 0
+    assert confide.Calibration.load(tmp_path / "one.json").n == 3000
+    assert spent(budget) == 1
+    assert calibrate("two.json", "--n", "3000") == 0
+    assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
+    assert calibrate("none.json", "--n", "3000", "--n-min", "2") == 3
+    assert "0.5 left" in capsys.readouterr().err
+    confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
+    assert calibrate("none.json", "--n", "2999") == 3
+    assert "n must be the number of records that count; found 3000, and n=2999" in capsys.readouterr().err
+    assert spent(budget) == 2
+    assert not (tmp_path / "none.json").exists()
+
+
+def test_regression(source, tmp_path):
+    released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
+    columns = ["--prediction", "f", "--target", "t"]
+    assert main(["calibrate", *source, *columns, "--alpha", "0.1", "--epsilon", "1", "--out", str(released)]) == 0
+    options = ["--prediction", "f", "--calibration", str(released), "--out", str(out)]
+    assert main(["predict", *source, *options]) == 0
+    with pa.memory_map(str(out)) as mapped:
+        intervals = pa.ipc.open_file(mapped).read_all().sort_by("id")
+        lower, upper = confide.predict_interval(P[:, 0], confide.Calibration.load(released))
+        assert intervals.column("lower").to_pylist() == lower.tolist()
+        assert intervals.column("upper").to_pylist() == upper.tolist()
+
+
+def test_quantile_regression(source, tmp_path):
+    released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
+    columns = ["--prediction", "p_0,p_1", "--target", "t"]
+    assert main(["calibrate", *source, *columns, "--alpha", "0.1", "--epsilon", "1", "--out", str(released)]) == 0
+    calibration = confide.Calibration.load(released)
+    assert calibration.score == "cqr"
+    covered = np.mean(confide.cqr_score(P[:, :2], P[:, 1]) <= calibration.threshold)
+    assert 0.88 < covered <= 1
+    options = ["--prediction", "p_0,p_1", "--calibration", str(released), "--out", str(out)]
+    assert main(["predict", *source, *options]) == 0
+    with pa.memory_map(str(out)) as mapped:
+        intervals = pa.ipc.open_file(mapped).read_all().sort_by("id")
+        lower, upper = confide.predict_interval(P[:, :2], calibration)
+        assert intervals.column("lower").to_pylist() == lower.tolist()
+        assert intervals.column("upper").to_pylist() == upper.tolist()
+
+
+def test_predictions_are_written_where_the_data_is(tmp_path, request):
+    import duckdb
+
+    released = tmp_path / "cal.json"
+    confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0, score="lac").save(released)
+    options = ["--probabilities", "p_*", "--calibration", str(released), "--out-table", "sets"]
+    with duckdb.connect(tmp_path / "db.duckdb") as connection:
+        connection.register("arriving", DATA)
+        connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
+    assert main(["predict", f"duckdb://{tmp_path}/db.duckdb", "--table", "records", *options]) == 0
+    expected = confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"]).labels()
+    with duckdb.connect(tmp_path / "db.duckdb") as connection:
+        rows = connection.execute("SELECT prediction_set, set_size FROM sets ORDER BY id").fetchall()
+        assert [list(row[0]) for row in rows] == expected
+        connection.execute("INSERT INTO records SELECT * REPLACE (NULL AS p_1) FROM records LIMIT 2")
+    options[-1] = "more"
+    assert main(["predict", f"duckdb://{tmp_path}/db.duckdb", "--table", "records", *options]) == 3
+    with duckdb.connect(tmp_path / "db.duckdb") as connection:
+        assert "more" not in [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
+
+
+def test_postgresql_writes_sets_as_an_owner_and_not_as_a_reader(postgres, reader, tmp_path, capsys):
+    released = tmp_path / "cal.json"
+    confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0, score="lac").save(released)
+    name = reader.table(DATA).get_name()
+    options = ["--table", name, "--probabilities", "p_*", "--calibration", str(released), "--out-table", f"{name}_sets"]
+    assert main(["predict", postgres.url(postgres_server.READER), *options]) == 3
+    assert "the role has no right" in capsys.readouterr().err
+    assert main(["predict", postgres.url(postgres_server.OWNER), *options]) == 0
+    with open_source(postgres.url(postgres_server.READER), f"{name}_sets") as written:
+        sets = written.order_by("id").prediction_set.to_pyarrow().to_pylist()
+    assert sets == confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"]).labels()
+
+
+def test_a_reader_needs_no_right_to_write(postgres, reader):
+    """The role can neither create tables nor temporary ones; the session is read-only besides."""
+    import psycopg
+
+    name = reader.table(DATA).get_name()
+    with psycopg.connect(postgres.url(postgres_server.READER), autocommit=True) as connection:
+        for command in ("CREATE TEMPORARY TABLE t (a int)", "CREATE TABLE t (a int)", f"TRUNCATE {name}"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(command)
+    with (
+        open_source(postgres.url(postgres_server.OWNER), name) as table,
+        pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
+    ):
+        table.get_backend().raw_sql("CREATE TABLE t (a int)")
+
+
+def test_at_most_so_many_records_of_one_person(tmp_path):
+    person = RNG.integers(0, 1000, 3000)
+    pq.write_table(DATA.append_column("person", pa.array(person)), tmp_path / "a.parquet")
+    released = tmp_path / "cal.json"
+    options = ["--person", "person", "--max-records-per-person", "2", "--order", "id", "--out", str(released)]
+    assert main(["calibrate", str(tmp_path / "a.parquet"), *COUNTED, *options]) == 0
+    privacy = confide.Calibration.load(released).privacy
+    assert privacy.records_per_person == 2
+    assert privacy.epsilon <= 1
+    assert privacy.loss() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("source", "finding"),
+    [
+        (["postgresql://reader:{password}@127.0.0.1:{closed}/postgres", "--table", "t"], "no connection"),
+        (["postgresql://reader:wrong-{password}@127.0.0.1:{port}/postgres", "--table", "t"], "no connection|refused"),
+        (["postgresql://reader:{password}@127.0.0.1:{port}/postgres", "--table", "nothing"], "'nothing' is not in"),
+        (["postgresql://reader:{password}@127.0.0.1:{port}/postgres"], "table must be given"),
+        (["mysql://reader:{password}@127.0.0.1/db", "--table", "t"], "found mysql://"),
+        (["duckdb:///nowhere/at.all", "--table", "t"], "opening 'duckdb:///nowhere/at.all'"),
+        (["/nowhere/*.parquet"], "matches no file"),
+    ],
+)
+def test_failures_are_one_line_without_password(postgres, source, finding, tmp_path, capfd):
+    import re
+
+    values = {"password": postgres_server.PASSWORD, "port": postgres.port, "closed": 1}
+    arguments = [text.format(**values) if "{" in text else text for text in source]
+    assert main(["calibrate", *arguments, *COUNTED, "--out", str(tmp_path / "cal.json")]) == 3
+    said = capfd.readouterr()
+    assert re.search(finding, said.err), said.err
+    assert len(said.err.splitlines()) == 1
+    assert postgres_server.PASSWORD not in said.err + said.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
+    from confide.tables import Regressed, score_histogram
+
+    table = reader.table(pa.table({"f": [1e308], "y": [-1.7e308]}))
+    with pytest.raises(ConfideError, match="a number exceeds double precision") as caught:
+        score_histogram(table, Regressed("f", "y"))
+    assert "e308" not in str(caught.value)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("option", ["--out", "--out-table"])
+def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys, option):
+    """The executors write the sets; a second time the folder is in the way."""
+    pq.write_table(DATA, tmp_path / "records.parquet")
+    source = [spark.sparkContext.master, "--table", str(tmp_path / "records.parquet")]
+    released, out = tmp_path / "cal.json", tmp_path / "sets"
+    assert main(["calibrate", *source, *COUNTED, "--out", str(released)]) == 0
+    written = ["predict", *source, "--probabilities", "p_*", "--calibration", str(released), option, str(out)]
+    assert main([*written, "--keep", "id"]) == 0
+    expected = confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"])
+    assert pq.read_table(out).sort_by("id")["prediction_set"].to_pylist() == expected.labels()
+    capsys.readouterr()
+    assert main([*written, "--keep", "id"]) != 0
+    assert "exists; choose another folder" in capsys.readouterr().err

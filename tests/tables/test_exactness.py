@@ -1,0 +1,175 @@
+"""Every engine puts every double into the same bin as numpy does, and refuses what numpy refuses."""
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import Candidates, InputError, ScoreHistogram
+from confide.tables import Classified, Regressed, Scored, group_histograms, score_histogram
+
+FAMILIES = {
+    "unit": Candidates.unit(200),
+    "logit": Candidates.unit(1000, "logit"),
+    "geometric": Candidates.geometric(unit=3.0, step=0.05),
+    "sinh": Candidates.sinh(step=0.05),
+    "extreme": Candidates.of(
+        [-1.7976931348623157e308, -1.0, -2.2250738585072014e-308, -5e-324, 0.0, 5e-324, 1e-310, 0.1, 1 / 3, 1e16, 1e308]
+    ),
+    "none": Candidates.of([np.inf]),
+}
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def adversaries(edges):
+    """Each edge, its neighbours among the doubles, and everything peculiar."""
+    with np.errstate(over="ignore"):
+        near = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)])
+    bits = np.random.default_rng(0).integers(-(2**63), 2**63, 500).view(np.float64)
+    odd = [0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e-310, LARGEST, -LARGEST, np.inf, 0.1, 1 / 3, 2.0**53]
+    values = np.concatenate([near, bits, odd])
+    return values[~np.isnan(values) & (values > -np.inf)]
+
+
+def counts(engine, values, candidates, score=None):
+    table = engine.table(pa.table({"s": pa.array(values)}))
+    return score_histogram(table, Scored("s", score), candidates).counts
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_doubles(engine, family):
+    candidates = FAMILIES[family]
+    values = adversaries(candidates.edges)
+    assert (counts(engine, values, candidates) == ScoreHistogram.from_scores(values, candidates).counts).all()
+
+
+def test_each_adversary_on_its_own(engine):
+    """Every value as a group of its own, so that errors cannot cancel."""
+    candidates = FAMILIES["extreme"]
+    values = adversaries(candidates.edges)[-60:]
+    table = engine.table(pa.table({"s": values, "g": pa.array(range(len(values)), pa.int64())}))
+    found = group_histograms(table, Scored("s"), "g", range(len(values)), candidates)
+    for place, value in enumerate(values):
+        assert (found[place].counts == ScoreHistogram.from_scores([value], candidates).counts).all()
+
+
+@pytest.mark.parametrize("family", ["unit", "logit", "geometric"])
+def test_single_precision(engine, family):
+    candidates = FAMILIES[family]
+    near = candidates.edges.astype(np.float32)
+    values = np.concatenate([near, np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(-np.inf))])
+    assert (counts(engine, values, candidates) == ScoreHistogram.from_scores(values, candidates).counts).all()
+
+
+def test_decimals_are_read_once(engine):
+    """A decimal becomes the nearest double, also where its digits or its scale exceed 2^53."""
+    rng = np.random.default_rng(1)
+    texts = [f"0.{''.join(rng.choice(list('0123456789'), 30))}" for _ in range(400)]
+    texts += [f"{value:.30f}" for value in (0.1, 1 / 3, 2 / 3, 0.7)]
+    candidates = Candidates.of(sorted({float(text) for text in texts[::2]}))
+    values = pa.array([Decimal(text) for text in texts], pa.decimal128(38, 30))
+    table = engine.table(pa.table({"s": values}))
+    expected = ScoreHistogram.from_scores(np.array([float(text) for text in texts]), candidates)
+    assert (score_histogram(table, Scored("s"), candidates).counts == expected.counts).all()
+
+
+def test_large_integers(engine):
+    values = np.array([2**53 - 1, 2**53, 2**53 + 1, 2**62 + 1, -(2**63), 2**63 - 1, 0, -1])
+    candidates = Candidates.of([-(2.0**63), -0.5, 2.0**53 - 1, 2.0**53, 2.0**53 + 2, 2.0**62, 2.0**63])
+    assert (counts(engine, values, candidates) == ScoreHistogram.from_scores(values, candidates).counts).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", ["columns", "list", "list of names"])
+def test_lac(engine, dtype, shape):
+    """1 - p is computed in double precision, whatever the precision of p."""
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(4) / 3, 800).astype(dtype)
+    p[:8] = [[0, 1, 1, 0]] * 4 + [[1e-45, 1, 1e-45, 1]] * 4
+    y = rng.integers(0, 4, len(p))
+    candidates = Candidates.of(np.unique(1.0 - p[::3].astype(np.float64).ravel()))
+    names = ("ant", "bee", "cat", "dog")
+    label = pa.array([names[k] for k in y]) if shape == "list of names" else pa.array(y)
+    if shape == "columns":
+        table = engine.table(pa.table({**{f"p{k}": p[:, k] for k in range(4)}, "y": label}))
+        source = Classified(("p0", "p1", "p2", "p3"), "y")
+    else:
+        table = engine.table(pa.table({"p": pa.array(p.tolist(), pa.list_(pa.from_numpy_dtype(dtype))), "y": label}))
+        source = Classified("p", "y", names if shape == "list of names" else tuple(range(4)))
+    expected = ScoreHistogram.from_scores(confide.lac_score(p, y), candidates, "lac")
+    assert (score_histogram(table, source, candidates).counts == expected.counts).all()
+
+
+@pytest.mark.parametrize("score", ["absolute_residual", "cqr", "cqr_low", "cqr_high"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_regression(engine, score, dtype):
+    rng = np.random.default_rng(3)
+    f = np.sort(rng.normal(size=(1000, 2)), axis=1).astype(dtype)
+    y = (rng.normal(size=1000) * rng.choice([1e-9, 1, 1e9], 1000)).astype(dtype)
+    y[:5] = f[:5, 0]
+    predicted = f if score.startswith("cqr") else f[:, 0]
+    scores = confide.interval_score(predicted, y, score)
+    candidates = Candidates.of(np.unique(scores[::2]))
+    table = engine.table(pa.table({"lo": f[:, 0], "hi": f[:, 1], "y": y}))
+    source = Regressed(("lo", "hi") if score.startswith("cqr") else "lo", "y", score)
+    expected = ScoreHistogram.from_scores(scores, candidates, score)
+    assert (score_histogram(table, source, candidates).counts == expected.counts).all()
+
+
+def test_missing_and_outside_are_refused_with_their_counts(engine):
+    values = [0.5, None, float("nan"), 1.5, None, float("-inf"), float("inf"), -1e-300, 1.0]
+    table = engine.table(pa.table({"s": pa.array(values, pa.float64())}))
+    text = "found 3 rows whose score is missing or NaN, 4 rows whose score is not a number between 0 and 1"
+    with pytest.raises(InputError, match=text):
+        score_histogram(table, Scored("s", "lac"), FAMILIES["unit"])
+    with pytest.raises(InputError, match="found 3 rows whose score is missing or NaN, 1 row whose score is not"):
+        score_histogram(table, Scored("s"), FAMILIES["unit"])
+
+
+def test_unusable_rows_are_counted_by_reason(engine):
+    data = pa.table(
+        {
+            "p": pa.array([[0.5, 0.5], [0.5], None, [0.5, None], [0.5, 2.0], [1.0, 0.0], [0.5, 0.5]]),
+            "y": pa.array(["a", "a", "b", "b", "b", "c", None]),
+            "g": pa.array([1, 1, 1, 1, 2, 2, 3], pa.int64()),
+        }
+    )
+    table = engine.table(data)
+    text = (
+        "found 1 row whose score is missing or NaN, 1 row whose score is not a number between 0 and 1, "
+        "2 rows whose label is none of the classes, 2 rows whose list of probabilities has another length;"
+    )
+    with pytest.raises(InputError, match=text):
+        score_histogram(table, Classified("p", "y", ("a", "b")), FAMILIES["unit"])
+    with pytest.raises(InputError, match="1 row whose group is none of the names"):
+        group_histograms(table, Scored("g"), "g", [1, 2], FAMILIES["unit"])
+
+
+def test_an_empty_table_is_refused(engine):
+    table = engine.table(pa.table({"s": pa.array([], pa.float64())}))
+    with pytest.raises(InputError, match="table must have rows"):
+        score_histogram(table, Scored("s"), FAMILIES["unit"])
+
+
+def test_groups_are_counted_in_the_same_pass(engine):
+    rng = np.random.default_rng(4)
+    s, g = rng.random(5000), rng.choice(["north", "south", "o'hara"], 5000)
+    table = engine.table(pa.table({"s": s, "g": g}))
+    names = ["o'hara", "south", "north", "nobody"]
+    found = group_histograms(table, Scored("s"), "g", names, FAMILIES["logit"])
+    assert list(found) == names
+    for name in names[:3]:
+        expected = ScoreHistogram.from_scores(s[g == name], FAMILIES["logit"]).counts
+        assert (found[name].counts == expected).all()
+    assert found["nobody"].total == 0
+
+
+def test_many_groups(engine):
+    rng = np.random.default_rng(5)
+    s, g = rng.random(20_000), rng.integers(0, 60, 20_000)
+    table = engine.table(pa.table({"s": s, "g": g}))
+    found = group_histograms(table, Scored("s"), "g", range(60), FAMILIES["unit"])
+    for name, histogram in found.items():
+        assert (histogram.counts == ScoreHistogram.from_scores(s[g == name], FAMILIES["unit"]).counts).all()

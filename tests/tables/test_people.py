@@ -1,0 +1,152 @@
+"""At most k records of a person: the right ones are kept, and the loss per person is what is stated."""
+
+import hashlib
+import itertools
+from collections import Counter, defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import Candidates, InputError, ScoreHistogram
+from confide.tables import People, Scored, calibrate_table, calibrate_table_groups, group_histograms, score_histogram
+from tests.exact import histograms, mechanism_law, worst_log_ratio
+
+CANDIDATES = Candidates.unit(50)
+
+
+def people_table(rows=2000, persons=150):
+    rng = np.random.default_rng(0)
+    person = rng.integers(0, persons, rows)
+    visit = rng.permutation(rows)
+    return person, visit, rng.random(rows), rng.choice(["a", "b"], rows)
+
+
+def kept(person, visit, most, sample=None):
+    """The reference: which rows stay."""
+
+    def key(i):
+        text = f"{sample}:{visit[i]}:"
+        return (hashlib.md5(text.encode()).hexdigest() if sample else "", visit[i])  # noqa: S324
+
+    owned = defaultdict(list)
+    for i, name in enumerate(person):
+        owned[name].append(i)
+    return sorted(i for rows in owned.values() for i in sorted(rows, key=key)[:most])
+
+
+@pytest.mark.parametrize("sample", [None, "2024"])
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_first_or_the_sampled_records_count(engine, most, sample):
+    person, visit, scores, groups = people_table()
+    people = People("person", most, ("visit",), sample)
+    rows = kept(person, visit, most, sample)
+    for order in (np.arange(len(person)), np.random.default_rng(1).permutation(len(person))):
+        data = {"person": person[order], "visit": visit[order], "s": scores[order], "g": groups[order]}
+        table = engine.table(pa.table(data))
+        found = score_histogram(table, Scored("s"), CANDIDATES, people=people)
+        assert (found.counts == ScoreHistogram.from_scores(scores[rows], CANDIDATES).counts).all()
+        found = group_histograms(table, Scored("s"), "g", ["a", "b"], CANDIDATES, people=people)
+        for name, histogram in found.items():
+            mine = scores[rows][groups[rows] == name]
+            assert (histogram.counts == ScoreHistogram.from_scores(mine, CANDIDATES).counts).all()
+
+
+def test_a_sample_is_another_one_with_another_text(engine):
+    person, visit, scores, _ = people_table()
+    table = engine.table(pa.table({"person": person, "visit": visit, "s": scores}))
+    found = [
+        score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 1, ("visit",), text)).counts
+        for text in ("a", "b")
+    ]
+    assert (found[0] != found[1]).any()
+    assert found[0].sum() == found[1].sum() == len(set(person))
+
+
+def test_nameless_and_tied_records_are_refused(engine):
+    data = {"person": pa.array([1, 1, 1, None, 2, 2], pa.int64()), "visit": [1, 2, 2, 1, 1, 2], "s": [0.5] * 6}
+    table = engine.table(pa.table(data))
+    text = "found 1 row that name no person, 1 row that their person's order does not tell apart"
+    with pytest.raises(InputError, match=text):
+        score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 2, ("visit",)))
+
+
+def test_epsilon_is_stated_per_person(engine):
+    person, visit, scores, groups = people_table()
+    table = engine.table(pa.table({"person": person, "visit": visit, "s": scores, "g": groups}))
+    options = {"candidates": CANDIDATES, "people": People("person", 3, ("visit",))}
+    released = calibrate_table(table, Scored("s", "lac"), 0.5, 1.5, **options)
+    assert released.privacy.records_per_person == 3
+    assert released.privacy.epsilon <= 1.5
+    assert released.privacy.loss(records=3) == released.privacy.epsilon
+    assert str(released.privacy) == "1.5-differential privacy for adding or removing up to 3 records of a person"
+    each = calibrate_table_groups(table, Scored("s", "lac"), "g", ["a", "b"], 0.5, 1.5, **options)
+    assert each.privacy.epsilon <= 1.5
+    with pytest.raises(InputError, match="records_per_person must be left out"):
+        calibrate_table(table, Scored("s", "lac"), 0.1, 1.5, records_per_person=2, **options)
+
+
+def up_to(k, change):
+    """Every histogram within k steps."""
+
+    def neighbours(h):
+        reached = {h}
+        for _ in range(k):
+            reached |= {g for start in reached for g in change(start)}
+        return iter(reached - {h})
+
+    return neighbours
+
+
+@pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_loss_when_up_to_k_records_come_or_go(selector, k):
+    """All histograms of up to five records, all ways to add up to k: at most epsilon, and nearly all of it is used."""
+    from tests.exact import added
+
+    options = {"candidates": 4, "selector": selector, "records_per_person": k}
+    mechanism = confide.plan(0.4, 2.0, n_typical=10, **options).mechanism
+    starts = [h for n in range(6) for h in histograms(n, 4)]
+    worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, up_to(k, added))
+    assert worst <= 2.0 + 1e-9
+    assert worst > worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, added) * (k - 0.75)
+
+
+@pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
+def test_loss_when_up_to_two_records_are_replaced(selector):
+    from tests.exact import replaced
+
+    options = {"candidates": 4, "selector": selector, "neighbors": "replace_one"}
+    mechanism = confide.plan(0.4, 2.0, n=30, records_per_person=2, **options).mechanism
+    worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(7, 4), up_to(2, replaced))
+    assert worst <= 2.0 + 1e-9
+
+
+def test_loss_of_a_person_whatever_the_table_says():
+    """End to end: one person's records in every possible combination, capped by the engine, against their absence."""
+    import ibis
+
+    edges, most = Candidates.of([0.25, 0.5, 0.75]), 2
+    others = [(1, 0, 0.1), (1, 1, 0.6), (2, 0, 0.4), (3, 0, 0.9)]
+    people = People("person", most, ("visit",))
+
+    def counted(rows):
+        person, visit, s = zip(*rows, strict=True)
+        table = ibis.memtable(pa.table({"person": person, "visit": visit, "s": s}))
+        return tuple(score_histogram(table, Scored("s"), edges, people=people).counts.tolist())
+
+    mechanism = confide.plan(0.3, 1.0, candidates=edges.size, n_typical=10, records_per_person=most).mechanism
+    without = counted(others)
+    law = np.log(mechanism_law(mechanism, without))
+    seen = Counter()
+    for owned in range(1, 4):
+        for scores in itertools.product([0.2, 0.5, 0.7, 1.0], repeat=owned):
+            mine = [(9, visit, s) for visit, s in enumerate(scores)]
+            h = counted([*mine, *others])
+            gained = np.subtract(h, without)
+            assert (gained >= 0).all()
+            assert gained.sum() == min(owned, most)
+            assert np.abs(np.log(mechanism_law(mechanism, h)) - law).max() <= 1.0 + 1e-9
+            seen[h] += 1
+    assert len(seen) == 14  # four ways to own one record that counts, ten to own two

@@ -1,0 +1,155 @@
+"""The privacy statement does not depend on the engine, and is paid for before the engine is asked."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import BudgetError, Candidates, CoverageWarning, InputError
+from confide.ledger import Ledger
+from confide.tables import Classified, EngineError, Scored, calibrate_table, calibrate_table_groups, counts
+
+SCORES = np.random.default_rng(0).random(3000)
+CANDIDATES = Candidates.unit(100)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 1.0},
+        {"epsilon": 0.5, "neighbors": "replace_one"},
+        {"rho": 0.1},
+        {"epsilon": 2.0, "records_per_person": 3},
+        {"epsilon": 1.0, "delta": 0.1},
+        {"epsilon": 1.0, "mechanism": "noisy-histogram"},
+    ],
+)
+def test_everything_but_the_draw_is_that_of_calibrate(engine, options):
+    table = engine.table(pa.table({"s": SCORES}))
+    ours = calibrate_table(table, Scored("s", "lac"), 0.1, candidates=CANDIDATES, **options)
+    same = confide.calibrate(SCORES, 0.1, candidates=CANDIDATES, score="lac", **options)
+    assert ours.privacy == same.privacy
+    assert ours.guarantee == same.guarantee
+    assert ours.mechanism == same.mechanism
+    assert confide.Calibration.from_json(ours.to_json()) == ours
+
+
+def test_groups_state_what_calibrate_groups_states(engine):
+    groups = np.random.default_rng(1).choice(["a", "b"], len(SCORES))
+    table = engine.table(pa.table({"s": SCORES, "g": groups}))
+    for neighbors in ("add_remove", "replace_one"):
+        options = {"candidates": CANDIDATES, "neighbors": neighbors}
+        ours = calibrate_table_groups(table, Scored("s", "lac"), "g", ["a", "b"], 0.1, 1.0, **options)
+        same = confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.1, 1.0, score="lac", **options)
+        assert ours.privacy == same.privacy
+        assert [part.mechanism for part in ours.parts.values()] == [part.mechanism for part in same.parts.values()]
+
+
+def test_an_empty_group_is_warned_about():
+    import ibis
+
+    table = ibis.memtable(pa.table({"s": SCORES, "g": ["a"] * len(SCORES)}))
+    infinite = 0
+    for _ in range(12):  # each time with probability 0.82
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            released = calibrate_table_groups(table, Scored("s", "lac"), "g", ["a", "b"], 0.1, 1.0)
+        said = [str(one.message) for one in caught if one.category is CoverageWarning]
+        assert released.infinite == ("b",) * len(said)
+        assert all("inf for 1 of 2 groups: 'b'" in text for text in said)
+        infinite += len(said)
+    assert infinite
+
+
+class AskedError(Exception):
+    """The engine was asked."""
+
+
+@pytest.fixture
+def watched(monkeypatch, tmp_path):
+    """A ledger, a table, and an engine that fails when it is asked and remembers what had been charged by then."""
+    import ibis
+
+    ledger = Ledger(tmp_path / "ledger.db")
+    seen = []
+
+    def fail(*arguments):
+        seen.append(ledger.accounts()["patients"].spent().epsilon)
+        raise AskedError(f"row 7 holds {SCORES[7]}")
+
+    monkeypatch.setattr(counts, "_executor", lambda name: fail)
+    return ledger, ibis.memtable(pa.table({"s": SCORES, "g": ["a"] * len(SCORES)})), seen
+
+
+def test_the_ledger_is_charged_before_the_engine_is_asked(watched):
+    ledger, table, seen = watched
+    ledger.set_limit("patients", 3.0)
+    with pytest.raises(EngineError, match="its driver reports AskedError") as caught:
+        calibrate_table(table, Scored("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
+    assert str(SCORES[7]) not in str(caught.value)
+    assert caught.value.__suppress_context__
+    assert seen == [ledger.accounts()["patients"].spent().epsilon]
+    assert seen == [1.0]
+
+
+def test_groups_are_all_charged_before_the_engine_is_asked(watched):
+    ledger, table, seen = watched
+    ledger.set_limit("patients", 3.0)
+    with pytest.raises(EngineError):
+        calibrate_table_groups(
+            table, Scored("s"), "g", ["a", "b"], 0.1, 1.0, ledger=ledger, dataset="patients", partition="ward"
+        )
+    assert seen == [ledger.accounts()["patients"].spent().epsilon]
+
+
+def test_a_ledger_that_refuses_keeps_the_engine_from_being_asked(watched):
+    ledger, table, seen = watched
+    ledger.set_limit("patients", 0.5)
+    with pytest.raises(BudgetError):
+        calibrate_table(table, Scored("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
+    with pytest.raises(BudgetError):
+        calibrate_table_groups(
+            table, Scored("s"), "g", ["a", "b"], 0.1, 1.0, ledger=ledger, dataset="patients", partition="ward"
+        )
+    with pytest.raises(InputError, match="n must be given"):
+        calibrate_table(table, Scored("s"), 0.1, 0.1, neighbors="replace_one", ledger=ledger, dataset="patients")
+    assert seen == []
+
+
+def test_a_column_that_does_not_exist_costs_nothing(watched):
+    ledger, table, seen = watched
+    ledger.set_limit("patients", 3.0)
+    paying = {"ledger": ledger, "dataset": "patients"}
+    for source in (Scored("score"), Classified("p", "y", (0, 1), "aps")):
+        with pytest.raises(InputError, match="is not in the table"):
+            calibrate_table(table, source, 0.1, 1.0, **paying)
+    for source, group in ((Scored("score"), "g"), (Scored("s"), "ward")):
+        with pytest.raises(InputError, match="is not in the table"):
+            calibrate_table_groups(table, source, group, ["a"], 0.1, 1.0, partition="ward", **paying)
+    assert ledger.account("patients").entries == ()
+    assert seen == []
+
+
+def test_a_public_number_of_rows_is_checked(engine):
+    table = engine.table(pa.table({"s": SCORES}))
+    options = {"neighbors": "replace_one", "candidates": CANDIDATES}
+    released = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=3000, **options)
+    assert released.n == 3000
+    with pytest.raises(InputError, match="found 3000, and n=2999 was given"):
+        calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=2999, **options)
+    with pytest.raises(InputError, match="n must be left out"):
+        calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=3000)
+
+
+def test_an_identical_request_is_served_without_the_engine(tmp_path, monkeypatch):
+    import ibis
+
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.set_limit("patients", 3.0)
+    table = ibis.memtable(pa.table({"s": SCORES}))
+    paid = {"ledger": ledger, "dataset": "patients"}
+    first = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **paid)
+    monkeypatch.setattr(counts, "_executor", lambda name: pytest.fail("the engine was asked"))
+    assert calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **paid) == first

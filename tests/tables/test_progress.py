@@ -1,0 +1,99 @@
+"""How far a run is: rows that arrive, of about how many; tasks of Spark, of those that are known."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from confide.tables.progress import expected_rows, silent
+from tests.tables import postgres_server
+
+
+class Watching:
+    """Somebody who watches."""
+
+    def __init__(self) -> None:
+        self.rows, self.shares = 0, []
+
+    def __call__(self, rows: int) -> None:
+        self.rows += rows
+
+    def share(self, done: int, total: int) -> None:
+        self.shares.append((done, total))
+
+
+def test_expected_rows(engine):
+    table = engine.table(pa.table({"s": np.arange(5000.0)}))
+    name = table.get_backend().name
+    found = expected_rows(table, streamed=True)
+    if name == "duckdb":
+        assert found == expected_rows(table, streamed=False) == 5000
+    elif name == "pyspark":
+        assert found is None
+    else:
+        assert expected_rows(table, streamed=False) is None
+
+
+def test_postgresql_estimates_what_it_has_analysed(postgres, reader):
+    import psycopg
+
+    table = reader.table(pa.table({"s": np.arange(5000.0)}))
+    with psycopg.connect(postgres.url(postgres_server.OWNER), autocommit=True) as owner:
+        owner.execute(f"ANALYZE {table.get_name()}")
+    assert expected_rows(table, streamed=True) == 5000
+    half = expected_rows(table.filter(table.s < 2500), streamed=True)
+    assert half == pytest.approx(2500, rel=0.1)
+
+
+def test_tasks_are_those_of_the_jobs_known_so_far():
+    from confide.tables.spark.watching import tasks
+
+    stages = {1: (4, 4), 2: (8, 3), 3: None}
+    tracker = SimpleNamespace(
+        getJobIdsForGroup={"ours": [10, 11, 12]}.get,
+        getJobInfo={10: SimpleNamespace(stageIds=[1]), 11: SimpleNamespace(stageIds=[1, 2, 3])}.get,
+        getStageInfo=lambda stage: (
+            stages[stage] and SimpleNamespace(numTasks=stages[stage][0], numCompletedTasks=stages[stage][1])
+        ),
+    )
+    assert tasks(tracker, "ours") == (7, 12)
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_tells_its_tasks(spark, tmp_path):
+    """A job of eight slow tasks on two cores is seen on its way, and its group is not left behind."""
+    from confide.tables.spark.counts import gathered
+    from confide.tables.spark.watching import watched
+
+    for part in range(8):
+        pq.write_table(pa.table({"s": [0.5]}), tmp_path / f"{part}.parquet")
+
+    def slowly(batches):
+        import time
+
+        for batch in batches:
+            time.sleep(0.7)
+            yield batch
+
+    context, watching = spark.sparkContext, Watching()
+    spark.conf.set("spark.sql.files.openCostInBytes", "128m")  # a task per file
+    try:
+        context.setJobGroup("mine", "of the user")
+        frame = spark.read.parquet(str(tmp_path)).mapInArrow(slowly, "s double")
+        with watched(spark, watching):
+            assert frame.count() == 8
+        assert context.getLocalProperty("spark.jobGroup.id") == "mine"
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+        spark.conf.unset("spark.sql.files.openCostInBytes")
+    shares = [done / total for done, total in watching.shares]
+    assert shares == sorted(shares)
+    assert any(0 < share < 1 for share in shares)
+    assert max(total for _, total in watching.shares) >= 8
+    with watched(spark, silent):
+        assert context.getLocalProperty("spark.jobGroup.id") is None
+    answer = gathered(lambda: spark.createDataFrame([(0, 0, 1, 5)], "f int, g int, b int, n long"), 2, 1, watching)
+    assert answer[0].tolist() == [[0, 5]]
+    assert watching.rows == 5

@@ -1,0 +1,84 @@
+"""Scores that SQL cannot compute come from batches of rows, on every engine with the same counts, groups and people."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import Candidates, InputError, ScoreHistogram
+from confide.tables import Classified, People, calibrate_table, group_histograms, score_histogram
+
+K, N = 7, 3000
+COLUMNS = tuple(f"p_{k}" for k in range(K))
+SOURCES = [
+    Classified("p", "y", tuple(range(K)), "aps"),
+    Classified(COLUMNS, "y", score="raps(penalty=0.01,k_reg=2)"),
+    Classified("p", "name", tuple("abcdefg"), "margin"),
+]
+WARDS = ("a", "b", "c'\"\\", "nobody")
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.full(K, 0.3), N).astype(np.float32)
+    p[:100, :] = np.float32(0.5)  # ties
+    labels = rng.integers(0, K, N)
+    return {
+        "id": np.arange(N),
+        "p": p,
+        "y": labels,
+        "name": np.array(list("abcdefg"))[labels],
+        "ward": rng.choice(WARDS[:3], N),
+        "who": rng.integers(0, N // 4, N),
+    }
+
+
+@pytest.fixture
+def table(engine, data) -> Any:
+    columns = data | {name: data["p"][:, k] for k, name in enumerate(COLUMNS)} | {"p": pa.array(data["p"].tolist())}
+    columns["p"] = columns["p"].cast(pa.list_(pa.float32()))
+    return engine.table(pa.table(columns))
+
+
+def test_counts_groups_and_people(table, data):
+    first = np.array([np.count_nonzero(data["who"][:i] == who) < 2 for i, who in enumerate(data["who"])])
+    for source in SOURCES:
+        own = confide.class_score(data["p"], data["y"], source.score)
+        fine = Candidates.of(np.unique(own)[::7])  # every seventh score is an edge: one wrong bit moves a count
+        found = score_histogram(table, source, fine)
+        np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
+        grouped = group_histograms(table, source, "ward", WARDS, fine, people=People("who", 2, ("id",)))
+        for ward in WARDS[:3]:
+            members = own[first & (data["ward"] == ward)]
+            np.testing.assert_array_equal(grouped[ward].counts, ScoreHistogram.from_scores(members, fine).counts)
+        assert grouped["nobody"].total == 0
+
+
+def test_unusable_rows_are_refused_by_reason(engine, data):
+    lists, labels, wards = data["p"].tolist(), data["y"].tolist(), data["ward"].tolist()
+    lists[5], lists[6], lists[7], lists[8] = None, lists[6][:-1], [None] * K, [2.0] + [0.0] * (K - 1)
+    labels[9:12], wards[20:22] = [None, K, -1], [None, "elsewhere"]
+    columns = {"p": pa.array(lists, pa.list_(pa.float32())), "y": pa.array(labels, pa.int64()), "ward": wards}
+    table = engine.table(pa.table(columns))
+    found = "1 row whose score is missing or NaN, 1 row whose score is not .*, 3 rows whose label .*, 2 rows whose list"
+    with pytest.raises(InputError, match=found):
+        score_histogram(table, SOURCES[0])
+    with pytest.raises(InputError, match=f"{found}.*, 2 rows whose group is none of the names"):
+        group_histograms(table, SOURCES[0], "ward", WARDS)
+
+
+def test_a_release_is_that_of_the_scores(table, data):
+    released = calibrate_table(table, SOURCES[0], 0.1, 1000.0)
+    exact = np.quantile(confide.aps_score(data["p"], data["y"]), 0.9, method="higher")
+    assert released.score == "aps"
+    assert released.threshold == pytest.approx(exact, rel=0.02)
+
+
+def test_randomised_scores_are_drawn_anew_and_lie_below_the_others(table, data):
+    source = Classified("p", "y", tuple(range(K)), "aps_randomised")
+    whole, drawn = (score_histogram(table, one) for one in (SOURCES[0], source))
+    assert drawn.total == whole.total == N
+    assert (np.cumsum(drawn.counts) >= np.cumsum(whole.counts)).all()

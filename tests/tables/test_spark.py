@@ -1,0 +1,67 @@
+"""What is Spark's own: its errors, which quote records, and sources that do not exist."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from confide import ConfideError, InputError
+from confide.tables import EngineError, Scored, score_histogram
+from tests.private import PLANTED, assert_error_is_private, assert_no_private_value
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture
+def planted(tmp_path) -> Path:
+    """A Parquet file of planted values, as texts and as numbers."""
+    path = tmp_path / "planted.parquet"
+    pq.write_table(pa.table({"text": [str(value) for value in PLANTED], "s": list(PLANTED)}), path)
+    return path
+
+
+def test_a_value_that_spark_quotes_goes_no_further(spark, planted, capfd):
+    from confide.tables.spark import spark_table
+
+    table = spark_table(spark, str(planted))
+    with pytest.raises(EngineError, match="its logs say why") as caught:
+        score_histogram(table.mutate(n=table.text.replace(".", "x").cast("float64")), Scored("n"))
+    assert_error_is_private(caught.value)
+    assert_no_private_value("".join(capfd.readouterr()))
+
+
+def test_a_model_that_fails_on_an_executor_shows_no_record(spark, planted, capfd):
+    from confide.tables.spark.failures import in_words
+
+    def fails(batches):
+        raise ValueError(str(next(batches).column("s").to_pylist()))
+        yield
+
+    with pytest.raises(EngineError, match="its logs say why") as caught:
+        in_words(spark.read.parquet(str(planted)).mapInArrow(fails, "a int").collect)
+    assert_error_is_private(caught.value)
+    assert_no_private_value("".join(capfd.readouterr()))
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda whole: b"987654.321" * 20, lambda whole: whole[:-40], lambda whole: whole[:4] + b"7" * len(whole)]
+)
+def test_damaged_files_are_refused_without_their_content(spark, planted, capfd, damage):
+    from confide.tables.spark import spark_table
+
+    planted.write_bytes(damage(planted.read_bytes()))
+    with pytest.raises(ConfideError, match="cannot be used: a file is damaged, or is not a Parquet file") as caught:
+        score_histogram(spark_table(spark, str(planted)), Scored("s"))
+    assert_error_is_private(caught.value)
+    assert_no_private_value("".join(capfd.readouterr()))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"), [("no_such_table", "no table of that name"), ("no/such", "does not exist")]
+)
+def test_missing_sources_are_refused(spark, source, text):
+    from confide.tables.spark import spark_table
+
+    with pytest.raises(InputError, match=text):
+        spark_table(spark, source)
