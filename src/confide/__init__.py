@@ -24,7 +24,9 @@ from confide.calibration.risk import (
     false_negative_rate,
     predict_labels,
 )
-from confide.calibration.several import calibrate_groups, calibrate_levels, calibrate_sides
+from confide.calibration.groups import calibrate_groups
+from confide.calibration.levels import calibrate_levels
+from confide.calibration.sides import calibrate_sides
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
 from confide.errors import (
