@@ -1,14 +1,15 @@
 """The ledger options of `confide calibrate`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from confide.errors import InputError
 
 if TYPE_CHECKING:
-    from confide.ledger import Dataset, Group, Ledger
+    from confide.ledger import Group
 
 _MOST_KEY = 2**16
 _PRIVACY = "Privacy"
@@ -51,27 +52,27 @@ LedgerKey: TypeAlias = Annotated[
 ]
 
 
-class Paying(TypedDict):
-    """What `calibrate_histogram` takes of the ledger."""
+@dataclass(frozen=True)
+class LedgerOptions:
+    """Who pays."""
 
-    ledger: "Ledger | None"
-    dataset: "Dataset | None"
+    ledger: LedgerOption = None
+    dataset: DatasetOption = None
+    group: GroupOption = None
+    ledger_key: LedgerKey = None
 
+    def account(self, file: str) -> dict[str, Any]:
+        """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
+        if (self.ledger, self.dataset, self.group, self.ledger_key) == (None, None, None, None):
+            return {}
+        if self.ledger is None or self.dataset is None:
+            raise InputError("--ledger and --dataset must be given together")
+        from confide.ledger import Dataset, Ledger, fingerprint
 
-def open_account(
-    file: str, ledger: Path | None, dataset: str | None, group: str | None, ledger_key: Path | None
-) -> Paying:
-    """The ledger and the data set that the options name; both None without them."""
-    if ledger is None and dataset is None and group is None and ledger_key is None:
-        return {"ledger": None, "dataset": None}
-    if ledger is None or dataset is None:
-        raise InputError("--ledger and --dataset must be given together")
-    from confide.ledger import Dataset, Ledger, fingerprint
-
-    if ledger_key is not None and not Path(file).is_file():
-        raise InputError("--ledger-key binds to one file's bytes; leave it out for databases, Spark and globs")
-    mark = None if ledger_key is None else fingerprint(_read_key(ledger_key), Path(file))
-    return {"ledger": Ledger(ledger), "dataset": Dataset(dataset, _group(group), mark)}
+        if self.ledger_key is not None and not Path(file).is_file():
+            raise InputError("--ledger-key binds to one file's bytes; leave it out for everything else")
+        mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
+        return {"ledger": Ledger(self.ledger), "dataset": Dataset(self.dataset, _group(self.group), mark)}
 
 
 def _group(text: str | None) -> "Group | None":

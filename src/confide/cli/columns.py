@@ -1,25 +1,27 @@
-"""Which columns a command reads: what was typed, checked for sense before the file is opened."""
+"""The options that say which columns are read: what was typed, checked for sense before the table is opened."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import click
 
+from confide.calibration.risk import RiskCalibration
+from confide.candidates import Candidates
+from confide.cli import options as o
+from confide.cli.candidates import parse_candidates
 from confide.errors import InputError
-from confide.releases.calibration import Calibration
-from confide.releases.several import GroupCalibration
+from confide.releases.reading import Release, parts_of
+from confide.releases.several import SidesCalibration
 from confide.scores.kinds import FAMILIES, score_kind
-from confide.tables import choose
-from confide.tables.parts import Label, Number, Probabilities
-from confide.tables.source import Table
+from confide.tables import Classified, Losses, Regressed, Scored
+from confide.tables.what import SIDES, What
 
-Task: TypeAlias = Literal["score", "classification", "regression"]
+Task: TypeAlias = Literal["score", "classification", "regression", "losses"]
 
 _COMPUTED = {
     "--probabilities": [name for name, family in FAMILIES.items() if family.task == "classification"],
     "--prediction": ["absolute_residual"],
-    "--prediction LOWER,UPPER": ["cqr", "cqr_low", "cqr_high"],
+    "--prediction LOWER,UPPER": ["cqr", "cqr_low", "cqr_high", SIDES],
 }
 """The scores that the command line computes, by the columns that they need; the first is the default."""
 
@@ -27,44 +29,77 @@ _OPTIONS: dict[Task, str] = {
     "score": "--score-column",
     "classification": "--probabilities",
     "regression": "--prediction",
+    "losses": "--losses",
 }
 
 
 @dataclass(frozen=True)
-class Scored:
-    """A column of ready-made scores."""
+class ModelColumns:
+    """What a model says of each record."""
 
-    column: Number
+    probabilities: o.Probabilities = None
+    classes: o.Classes = None
+    prediction: o.Prediction = None
+
+    @property
+    def predictions(self) -> tuple[str, ...]:
+        """The column of predicted numbers, or those of the lower and the upper quantile."""
+        text = self.prediction or ""
+        names = tuple(o.split(text)) if "," in text else (text,)
+        if len(names) > 2:
+            raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
+        return names
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names given with --classes."""
+        return None if self.classes is None else tuple(o.split(self.classes))
+
+    @property
+    def way(self) -> str:
+        """The option that names the columns."""
+        if self.probabilities is not None:
+            return "--probabilities"
+        return "--prediction" if len(self.predictions) == 1 else "--prediction LOWER,UPPER"
+
+    def to_predict(self, release: Release, path: object) -> What | None:
+        """What is read to predict; None if no columns were named.
+
+        Raises
+        ------
+        click.UsageError
+            If both ways are named.
+        InputError
+            If the release was made for another score.
+        """
+        if self.probabilities is not None and self.prediction is not None:
+            raise click.UsageError("give one of --probabilities and --prediction, not both")
+        if self.probabilities is None and self.prediction is None:
+            return None
+        if isinstance(release, RiskCalibration):
+            if self.probabilities is None:
+                raise InputError(f"calibration {str(path)!r} is one of sets of labels; name their --probabilities")
+            return Losses(probabilities=self.probabilities, classes=self.class_names)
+        check_fits(self.way, release, path)
+        if self.probabilities is not None:
+            return Classified(self.probabilities, None, self.class_names)
+        return Regressed(one_or_pair(self.predictions), None, _score_of(release))
 
 
 @dataclass(frozen=True)
-class Classified:
-    """Class probabilities, with the label column if it was asked for."""
+class Columns(ModelColumns):
+    """The columns of records whose truth is known."""
 
-    probabilities: Probabilities
-    label: Label | None
+    score_column: o.ScoreColumn = None
+    score: o.Score = None
+    label: o.Label = None
+    target: o.Target = None
+    truth: o.Truth = None
+    losses: o.LossColumns = None
+    loss: o.LossName = None
+    bound: o.LossBound = 1.0
 
-
-@dataclass(frozen=True)
-class Regressed:
-    """Predicted numbers, or lower and upper predicted quantiles, with the target column if it was asked for."""
-
-    predictions: tuple[Number, ...]
-    target: Number | None
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The column options of a command line."""
-
-    score_column: str | None = None
-    score: str | None = None
-    probabilities: str | None = None
-    label: str | None = None
-    classes: str | None = None
-    prediction: str | None = None
-    target: str | None = None
-    ways: str = "--probabilities with --label, --prediction with --target, or --score-column"
+    ways = "--probabilities with --label, --prediction with --target, or --score-column"
 
     @property
     def task(self) -> Task | None:
@@ -79,6 +114,7 @@ class Columns:
             "score": self.score_column,
             "classification": self.probabilities,
             "regression": self.prediction,
+            "losses": self.losses,
         }
         tasks = [task for task, value in given.items() if value is not None]
         if len(tasks) > 1:
@@ -88,103 +124,124 @@ class Columns:
             self._check_score(task)
         companions: tuple[tuple[str, str | None, Task], ...] = (
             ("--label", self.label, "classification"),
+            ("--truth", self.truth, "classification"),
             ("--classes", self.classes, "classification"),
             ("--target", self.target, "regression"),
+            ("--loss", self.loss, "losses"),
         )
         for option, value, owner in companions:
             if value is not None and task is not None and task != owner:
                 raise click.UsageError(f"{option} belongs to {_OPTIONS[owner]}, not to {_OPTIONS[task]}")
         return task
 
-    def check_truth(self) -> None:
-        """Refuse probabilities without labels, and predictions without targets."""
-        if self.task == "classification" and self.label is None:
-            raise click.UsageError("--probabilities needs --label, the column of the true classes")
-        if self.task == "regression" and self.target is None:
-            raise click.UsageError("--prediction needs --target, the column of the true values")
+    def what(self, candidates: Candidates | None = None) -> What | None:
+        """What is read of each record; None if no columns were named.
+
+        Raises
+        ------
+        click.UsageError
+            If options contradict one another, or the truth is missing.
+        """
+        match self.task:
+            case "score":
+                return Scored(str(self.score_column), self.score)
+            case "classification":
+                if (self.label is None) == (self.truth is None):
+                    raise click.UsageError(
+                        "--probabilities needs --label, the column of the true classes"
+                        if self.label is None
+                        else "give one of --label and --truth, not both"
+                    )
+                if self.truth is not None:
+                    if self.score is not None:
+                        raise click.UsageError("--score must be left out with --truth")
+                    return Losses(probabilities=self.probabilities, truth=self.truth, classes=self.class_names)
+                return Classified(str(self.probabilities), self.label, self.class_names, self.score or "lac")
+            case "regression":
+                if self.target is None:
+                    raise click.UsageError("--prediction needs --target, the column of the true values")
+                return Regressed(one_or_pair(self.predictions), self.target, self.score or _COMPUTED[self.way][0])
+            case "losses":
+                if self.loss is None:
+                    raise click.UsageError("--losses needs --loss, the name of the loss")
+                return Losses(self.losses, self.loss, self.bound, candidates=candidates)
+        return None
+
+    def to_evaluate(self, release: Release, path: object, candidates: Candidates | None = None) -> What | None:
+        """What is read to evaluate a release, whose score counts."""
+        what = self.what(candidates)
+        if isinstance(what, Scored):
+            if isinstance(release, SidesCalibration):
+                raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
+            return Scored(
+                what.column, next(iter(parts_of(release).values())).score if self.score is None else self.score
+            )
+        if isinstance(what, Classified | Regressed):
+            check_fits(self.way, release, path)
+        if isinstance(what, Regressed):
+            return Regressed(what.prediction, what.target, _score_of(release) or what.score)
+        return what
 
     def _check_score(self, task: Task) -> None:
         """Any name for a column of scores, else one that these columns give."""
-        if task == "score" or _computes(self._way, self.score):
+        if task in ("score", "losses") or _computes(self.way, self.score):
             return
-        names = ", ".join(_COMPUTED[self._way])
+        names = ", ".join(_COMPUTED[self.way])
         if task == "regression":
             one_of = "one of " if "," in names else ""
-            raise click.UsageError(f"--score must be left out, or be {one_of}{names}, with {self._way}")
+            raise click.UsageError(f"--score must be left out, or be {one_of}{names}, with {self.way}")
         raise click.UsageError(
-            f"--score must be one of {names} with {self._way}, with its parameters; "
-            "another score belongs to --score-column"
+            f"--score must be one of {names} with {self.way}, with its parameters; another score belongs to "
+            "--score-column"
         )
 
-    @property
-    def predictions(self) -> tuple[str, ...]:
-        """The column of predicted numbers, or those of the lower and the upper quantile."""
-        text = self.prediction or ""
-        names = tuple(split(text)) if "," in text else (text,)
-        if len(names) > 2:
-            raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
-        return names
 
-    @property
-    def _way(self) -> str:
-        if self.probabilities is not None:
-            return "--probabilities"
-        return "--prediction" if len(self.predictions) == 1 else "--prediction LOWER,UPPER"
-
-    @property
-    def score_name(self) -> str | None:
-        """The name of the score that these columns give."""
-        return self.score or (None if self.task in (None, "score") else _COMPUTED[self._way][0])
-
-    @property
-    def class_names(self) -> Sequence[str] | None:
-        """The names given with --classes."""
-        return None if self.classes is None else split(self.classes)
-
-    def open(self, table: Table) -> "Scored | Classified | Regressed":
-        """The columns in the file, or a refusal that says what can be named and which columns there are."""
-        if self.score_column is not None:
-            return Scored(choose.score(table, self.score_column, self.score))
-        if self.probabilities is not None:
-            if self.label is not None:
-                table.kind(self.label)  # the shorter message first
-            p = choose.probabilities(table, self.probabilities, self.class_names, self.label)
-            return Classified(p, None if self.label is None else choose.label(table, self.label, p.names))
-        if self.prediction is not None:
-            target = None if self.target is None else choose.number(table, self.target)
-            return Regressed(tuple(choose.number(table, name) for name in self.predictions), target)
-        raise InputError(f"say which columns to read, by {self.ways}; {table.existing()}")
-
-    def check_fits(self, calibration: Calibration | GroupCalibration, path: object) -> None:
-        """Refuse a calibration that was made for another score."""
-        made_for, task = calibration.score, self.task
-        if made_for is None and task == "regression" and len(self.predictions) > 1:
-            raise InputError(f"calibration {str(path)!r} does not name its score, which {self._way} needs to be cqr")
-        if task is None or task == "score" or made_for is None or _computes(self._way, made_for):
-            return
-        right = next((way for way in _COMPUTED if _computes(way, made_for)), None)
+def check_fits(way: str, release: Release, path: object) -> None:
+    """Refuse a release that was made for another score than these columns give."""
+    for part in parts_of(release).values():
+        made_for = part.score
+        if made_for is None and way == "--prediction LOWER,UPPER":
+            raise InputError(f"calibration {str(path)!r} does not name its score, which {way} needs to be cqr")
+        if made_for is None or _computes(way, made_for):
+            continue
+        right = next((other for other in _COMPUTED if _computes(other, made_for)), None)
         remedy = (
             f"name the columns with {right}"
             if right
             else "only its own program computes that score; use threshold from `confide show` there"
         )
         raise InputError(
-            f"calibration {str(path)!r} was made for the score {made_for!r}, and {self._way} gives the score "
-            f"{_COMPUTED[self._way][0]!r}; {remedy}"
+            f"calibration {str(path)!r} was made for the score {made_for!r}, and {way} gives the score "
+            f"{_COMPUTED[way][0]!r}; {remedy}"
         )
+
+
+def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> Candidates | None:
+    """The candidates that --candidates or --unit ask for; None for those that suit the score."""
+    if spec is not None and unit is not None:
+        raise click.UsageError("give one of --candidates and --unit, not both")
+    if unit is None:
+        return parsed(spec)
+    if not isinstance(what, Regressed):
+        raise click.UsageError("--unit belongs to --prediction")
+    return Candidates.geometric(unit) if what.kind.family == "absolute_residual" else Candidates.sinh(unit)
+
+
+def parsed(spec: str | None) -> Candidates | None:
+    """The candidates that --candidates asks for."""
+    return None if spec is None else parse_candidates(spec)
+
+
+def one_or_pair(names: tuple[str, ...]) -> str | tuple[str, str]:
+    """The column of predictions, or the pair of columns of quantiles."""
+    return names[0] if len(names) == 1 else (names[0], names[1])
+
+
+def _score_of(release: Release) -> str | None:
+    """The score of a regression release."""
+    return SIDES if isinstance(release, SidesCalibration) else next(iter(parts_of(release).values())).score
 
 
 def _computes(way: str, score: str | None) -> bool:
     """Whether the command line computes this score from these columns."""
     return score in _COMPUTED[way] or (way == "--probabilities" and score_kind(score).task == "classification")
-
-
-def split(text: str) -> list[str]:
-    """Names between commas.
-
-    Examples
-    --------
-    >>> split("cat, dog")
-    ['cat', 'dog']
-    """
-    return [name.strip() for name in text.split(",")]

@@ -1,24 +1,44 @@
-"""Calibration where the data is: scores, counts, sets and intervals computed by a database or a cluster.
+"""One way in and out for tables: files, folders, streams, data frames, databases and Spark.
 
-A table is an Ibis expression. What is asked of its engine is one GROUP BY over the bins of public candidates; what
-comes back are m counts per group and the number of rows that had to be refused. Ibis and the engines' drivers are
-imported when a table is connected, not before.
+In comes whatever somebody typed or handed over, and what is to be read of each record; out go counts, which releases
+are made of, evaluations, and prediction sets in files, folders and tables. Memory does not grow with the rows. DuckDB,
+pyarrow and Ibis are imported when a table is opened, not before; texts of their errors may quote records and are never
+passed on.
+
+what.py            what is read of each record: the one definition
+open_table.py      from a name or data to a table; files.py, memory.py, databases.py, spark/ open one kind each
+table.py           what a table can do; duckdb_table.py and ibis_table.py do it
+readings.py        from columns to one score per record: in numpy, or as SQL; named_column.py for labels and groups
+stream_counts.py   counting in this process; group_by.py and spark/counts.py count where the rows live
+predictors.py      from columns to sets and intervals; targets.py and database_writers.py write them
+findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
+calibrate.py, predict.py, evaluate.py, counts.py, batches.py   the calls
 """
 
-from confide.tables.calibrate import calibrate_table, calibrate_table_groups
+from confide.tables.batches import count_batches, merge_counts, score_batches
+from confide.tables.calibrate import calibrate_table
 from confide.tables.counts import group_histograms, score_histogram
-from confide.tables.engine_failures import EngineError
+from confide.tables.evaluate import evaluate_table
+from confide.tables.failures import EngineError
+from confide.tables.open_table import open_table
 from confide.tables.people import People
-from confide.tables.what import Classified, Regressed, Scored
+from confide.tables.predict import predict_table
+from confide.tables.what import Classified, Losses, Regressed, Scored
 
 __all__ = [
     "Classified",
     "EngineError",
+    "Losses",
     "People",
     "Regressed",
     "Scored",
     "calibrate_table",
-    "calibrate_table_groups",
+    "count_batches",
+    "evaluate_table",
     "group_histograms",
+    "merge_counts",
+    "open_table",
+    "predict_table",
+    "score_batches",
     "score_histogram",
 ]

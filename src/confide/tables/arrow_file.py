@@ -1,11 +1,11 @@
-"""Arrow and Feather files as a stream of small batches over a memory map.
+"""Arrow data as a stream of small batches: files over a memory map, tables and batches that somebody handed over.
 
-Pages that were read are given back at once, so that a file of one huge batch is streamed, too. (A *compressed* batch
-has to be unpacked whole: there the memory needed is that of the writer's batch.)
+Pages of a file that were read are given back at once, so that a file of one huge batch is streamed, too. (A
+*compressed* batch has to be unpacked whole: there the memory needed is that of the writer's batch.)
 """
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,8 @@ ROWS = 16384
 
 
 def arrow_schema(path: Path) -> Any:
-    """The schema of an Arrow file, half-precision columns as single precision (DuckDB has no half precision)."""
-    return _schema(_open(path)[0])
-
-
-def arrow_stream(path: Path) -> Any:
-    """A `pyarrow.RecordBatchReader` over an Arrow file; it can be read once."""
-    import pyarrow as pa
-
-    reader, mapped = _open(path)
-    schema = _schema(reader)
-    return pa.RecordBatchReader.from_batches(schema, _batches(reader, mapped, schema))
+    """The schema of an Arrow file, as it can be read."""
+    return readable_schema(_open(path)[0].schema)
 
 
 def arrow_rows(path: Path) -> int:
@@ -32,18 +23,30 @@ def arrow_rows(path: Path) -> int:
     return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
 
-def _open(path: Path) -> tuple[Any, mmap.mmap]:
+def arrow_stream(path: Path) -> Iterator[Any]:
+    """The record batches of an Arrow file, in pieces."""
+    reader, mapped = _open(path)
+    schema = readable_schema(reader.schema)
+    for i in range(reader.num_record_batches):
+        for piece in in_pieces([reader.get_batch(i)], schema):
+            yield piece
+            if hasattr(mmap, "MADV_DONTNEED"):
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def in_pieces(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """Record batches of at most ROWS rows, of this schema."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS):
+            piece = batch.slice(start, ROWS)
+            yield piece if piece.schema.types == schema.types else piece.cast(schema)
+
+
+def readable_schema(schema: Any) -> Any:
+    """The same schema with single precision for half precision, which DuckDB does not have."""
     import pyarrow as pa
 
-    with path.open("rb") as stream:
-        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    return pa.ipc.open_file(pa.py_buffer(mapped)), mapped
-
-
-def _schema(reader: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.schema([pa.field(field.name, _readable(field.type), field.nullable) for field in reader.schema])
+    return pa.schema([pa.field(field.name, _readable(field.type), field.nullable) for field in schema])
 
 
 def _readable(kind: Any) -> Any:
@@ -58,11 +61,9 @@ def _readable(kind: Any) -> Any:
     return kind
 
 
-def _batches(reader: Any, mapped: mmap.mmap, schema: Any) -> Iterator[Any]:
-    for i in range(reader.num_record_batches):
-        batch = reader.get_batch(i)
-        for start in range(0, batch.num_rows, ROWS):
-            piece = batch.slice(start, ROWS)
-            yield piece if piece.schema.types == schema.types else piece.cast(schema)
-            if hasattr(mmap, "MADV_DONTNEED"):
-                mapped.madvise(mmap.MADV_DONTNEED)
+def _open(path: Path) -> tuple[Any, mmap.mmap]:
+    import pyarrow as pa
+
+    with path.open("rb") as stream:
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return pa.ipc.open_file(pa.py_buffer(mapped)), mapped

@@ -1,94 +1,101 @@
-"""Columns of a batch, whatever it is: an Arrow record batch or table, or a mapping of arrays."""
+"""Columns of an Arrow batch as numpy arrays: numbers, lists of numbers, and positions among names."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays.checked import as_numeric
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError
+from confide.support.names import as_integer, canonical
+from confide.tables.table import Read
 
 
-def has_columns(batch: Any) -> bool:
-    """Whether a batch has columns, or is one itself."""
-    return isinstance(batch, Mapping) or hasattr(batch, "schema")
-
-
-def column_of(batch: Any, name: str) -> Any:
-    """A column by its name."""
-    if not has_columns(batch):
-        raise InputTypeError(f"batches must have columns; found {type(batch).__name__}")
-    names = list(batch) if isinstance(batch, Mapping) else list(batch.schema.names)
+def column_of(batch: Any, read: Read) -> Any:
+    """A column: as a table hands it over, or by its own name."""
+    names = batch.schema.names
+    name = read.alias if read.alias in names else read.column
     if name not in names:
-        raise InputError(f"column {name!r} is not in the batches; their columns are {', '.join(map(str, names[:40]))}")
-    return batch[name] if isinstance(batch, Mapping) else batch.column(name)
+        raise InputError(f"column {name!r} is not in the batches; their columns are {', '.join(names[:40])}")
+    return batch.column(name)
 
 
 def number_column(batch: Any, name: str) -> NDArray[Any]:
     """A column of numbers, shape (n,), missing ones as NaN."""
-    array = as_numeric(name, as_host_array(column_of(batch, name)))
+    import pyarrow as pa
+
+    column = column_of(batch, Read(name))
+    array = as_numeric(name, column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
     if array.ndim != 1:
         raise InputError(f"column {name!r} must hold one number per record; found shape {array.shape}")
     return array
 
 
-def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """A column of lists as a matrix of shape (n, width), and which rows have `width` entries (the others are NaN)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """A column of lists as a matrix, shape (n, width), and which rows have that many entries; None if all have.
 
-    column = as_host_array(column_of(batch, name))
-    if isinstance(column, np.ndarray) and column.ndim == 2:
-        whole = np.full(len(column), column.shape[1] == width)
-        return as_numeric(name, column) if whole.all() else np.full((len(column), width), np.nan), whole
-    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if not isinstance(lists, pa.Array) or not hasattr(lists.type, "value_field"):
-        raise InputError(f"column {name!r} must hold lists of numbers, or be a matrix")
-    whole = pc.equal(pc.fill_null(pc.list_value_length(lists), -1), width).to_numpy(zero_copy_only=False)
-    kept = lists if whole.all() else lists.filter(pa.array(whole))
-    entries = as_numeric(name, kept.flatten()).reshape(len(kept), width)
-    if len(kept) == len(lists):
-        return entries, whole
-    matrix = np.full((len(lists), width), np.nan)
-    matrix[whole] = entries
-    return matrix, whole
-
-
-def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDArray[np.int64]:
-    """The position of each value of a column among names, shape (n,), -1 for those that are none of them.
-
-    Names are texts for a column of texts and whole numbers for a column of whole numbers, as in the engines.
+    The entries of the others are NaN.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = _arrow(batch, name)
-    kind = values.type
+    column = column_of(batch, Read(name, "numbers"))
+    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not hasattr(lists.type, "value_field"):
+        raise InputError(f"column {name!r} must hold lists of numbers, or be a matrix")
+    whole = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
+    if whole.all():
+        return as_numeric(name, lists.flatten()).reshape(len(lists), width), None
+    matrix = np.full((len(lists), width), np.nan)
+    matrix[whole] = as_numeric(name, lists.filter(pa.array(whole)).flatten()).reshape(-1, width)
+    return matrix, whole
+
+
+def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDArray[np.int64]:
+    """The position of each value of a column among names, shape (n,), -1 for those that are none of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held = column_of(batch, Read(name, "label"))
+    values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
+    kind, texts = values.type, list(map(canonical, names))
     if pa.types.is_integer(kind):
-        known, wide = pa.array([_whole(name, value) for value in names], pa.int64()), pa.int64()
+        integers = [as_integer(one) for one in names]
+        known = pa.array([one if one is not None and abs(one) < 2**63 else None for one in integers], pa.int64())
+        values = values.cast(pa.int64(), safe=False) if kind != pa.uint64() else _below_2_63(values)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        known, wide = pa.array([str(value) for value in names], pa.large_string()), pa.large_string()
+        known, values = pa.array(texts, pa.large_string()), values.cast(pa.large_string())
     else:
         raise InputError(f"column {name!r} must hold texts or whole numbers, the names of classes or groups")
-    places = pc.index_in(values.cast(wide, safe=False), value_set=known)
-    return np.asarray(pc.fill_null(places, -1)).astype(np.int64)
+    found = pc.index_in(values, value_set=known, skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
 
 
-def _whole(column: str, name: str | int) -> int:
-    try:
-        return int(name)
-    except ValueError:
-        raise InputError(f"column {column!r} holds whole numbers, and {name!r} is none") from None
-
-
-def _arrow(batch: Any, name: str) -> Any:
-    """A column as an Arrow array, without a dictionary."""
+def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
+    """A column of integers, shape (n,), missing ones, and those beyond 2**63, as -1."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    held = as_host_array(column_of(batch, name))
-    values = held if isinstance(held, pa.Array | pa.ChunkedArray) else pa.array(held, from_pandas=True)
-    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+    values = column_of(batch, Read(name, "label"))
+    values = _below_2_63(values) if values.type == pa.uint64() else values.cast(pa.int64())
+    return np.asarray(pc.fill_null(values, -1)).astype(np.int64)
+
+
+def _below_2_63(values: Any) -> Any:
+    """Unsigned integers as signed ones, those that do not fit as missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fits = pc.less(values, pa.scalar(2**63, pa.uint64()))
+    return pc.if_else(fits, values, pa.scalar(None, pa.uint64())).cast(pa.int64())
+
+
+def first_length(lists: Any) -> int | None:
+    """The length of the first list that is not null; None if there is none."""
+    import pyarrow.compute as pc
+
+    lengths = pc.list_value_length(lists).drop_null()
+    return int(lengths[0].as_py()) if len(lengths) else None
 
 
 def as_host_array(data: Any) -> Any:

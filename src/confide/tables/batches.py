@@ -8,7 +8,8 @@ A batch is whatever the engine hands over: an Arrow record batch (Spark's `mapIn
 arrays (Ray Data's `map_batches`), what a torch DataLoader yields. Memory holds one batch and m counts.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,25 +17,27 @@ from numpy.typing import NDArray
 
 from confide.arrays.checked import as_numeric
 from confide.candidates import Candidates
-from confide.counting.bin_counter import BinCounter
 from confide.counting.histogram import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores.kinds import score_kind
-from confide.tables.batch_columns import as_host_array, column_of, has_columns
-from confide.tables.batch_scores import source_scores
-from confide.tables.engine_findings import Finding, refuse
-from confide.tables.what import Classified, Regressed, Scored
+from confide.tables.batch_columns import as_host_array, first_length
+from confide.tables.memory import as_record_batches
+from confide.tables.people import People
+from confide.tables.readings import Reading, ScoreReading
+from confide.tables.stream_counts import Counters, Job
+from confide.tables.table import Read, Table
+from confide.tables.what import Classified, Losses, Regressed, Scored
 
-Scores: TypeAlias = "Scored | Classified | Regressed | str | Callable[[Any], Any] | None"
+Scores: TypeAlias = "Scored | Classified | Regressed | Losses | str | Callable[[Any], Any] | None"
 """The scores of a batch: what they are computed from, the column that holds them, a function, or the batch itself."""
 
 COUNT_COLUMNS = {"bin": "int32", "count": "int64"}
-"""What travels: the position of a candidate (or minus a `Finding`), and how many records fall to it."""
+"""What travels: the position of a candidate (or minus a finding), and how many records fall to it."""
 
 COUNT_SCHEMA = "bin int, count long"
 """The same in the words of Spark's `mapInArrow`."""
 
-_FINDINGS = max(Finding)
+_MOST_FINDINGS = 7
 
 
 def score_batches(
@@ -49,9 +52,9 @@ def score_batches(
     batches
         Arrow record batches or tables, mappings of arrays, or arrays and tensors of shape (n,).
     scores
-        `Classified` or `Regressed`, which name the columns that a score is computed from; the column that holds the
-        scores; a function from a batch to its scores, shape (n,), where NaN marks a record without one; or None if
-        the batches are the scores.
+        `Classified`, `Regressed` or `Losses`, which name the columns that a score is computed from; the column that
+        holds the scores; a function from a batch to its scores, shape (n,), where NaN marks a record without one; or
+        None if the batches are the scores.
     score
         The score's name, for a column or a function: it sets the valid range and the default candidates.
     candidates
@@ -74,9 +77,10 @@ def score_batches(
     >>> score_batches([np.array([0.1, 0.5]), np.array([0.7])], candidates=Candidates.of([0.5])).counts
     array([2, 1])
     """
-    counter = _counted(batches, scores, score, candidates)
-    refuse(counter.found, score_kind(counter.score), first=counter.first)
-    return ScoreHistogram(counter.candidates, counter.bins.counts())
+    chosen, reading, counters = _counted(batches, scores, score, candidates)
+    counts = counters.counts()
+    counters.found.refuse(reading.requirements)
+    return ScoreHistogram(chosen, counts[0])
 
 
 def count_batches(
@@ -108,9 +112,9 @@ def count_batches(
     """
     import pyarrow as pa
 
-    counter = _counted(batches, scores, score, candidates)
-    counts = counter.bins.counts()
-    rows = {-int(finding): n for finding, n in counter.found.items()} or {
+    _, _, counters = _counted(batches, scores, score, candidates)
+    counts = counters.counts()[0]
+    rows = {-finding: n for finding, n in counters.found.counts().items()} or {
         int(j): int(counts[j]) for j in np.flatnonzero(counts)
     }
     columns = zip(COUNT_COLUMNS.items(), (list(rows), list(rows.values())), strict=True)
@@ -142,71 +146,86 @@ def merge_counts(
     >>> merge_counts(parts, candidates=candidates).counts
     array([2, 1])
     """
-    kind = score_kind(score)
-    chosen = kind.candidates() if candidates is None else candidates
-    total = np.zeros(_FINDINGS + chosen.size, dtype=np.int64)
+    chosen = score_kind(score).candidates() if candidates is None else candidates
+    total = np.zeros(_MOST_FINDINGS + chosen.size, dtype=np.int64)
     for table in tables:
-        bins, counts = (_whole_numbers(column_of(table, name), name) for name in COUNT_COLUMNS)
-        if len(bins) and not (bins.min() >= -_FINDINGS and bins.max() < chosen.size and counts.min() >= 0):
+        bins, counts = (_whole_numbers(table, name) for name in COUNT_COLUMNS)
+        if len(bins) and not (bins.min() >= -_MOST_FINDINGS and bins.max() < chosen.size and counts.min() >= 0):
             raise InputError(
                 f"tables must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}; found others: "
                 "pass the candidates that the executors counted over"
             )
-        np.add.at(total, bins + _FINDINGS, counts)
-    refuse({finding: int(total[_FINDINGS - finding]) for finding in Finding}, kind)
-    return ScoreHistogram(chosen, total[_FINDINGS:])
+        np.add.at(total, bins + _MOST_FINDINGS, counts)
+    unusable = int(total[:_MOST_FINDINGS].sum())
+    if unusable:
+        raise InputError(
+            f"every record must have a usable score; {unusable} do not: a number is missing or out of range, a label "
+            "is no class, or a list has another length; score_batches on a worker says which"
+        )
+    return ScoreHistogram(chosen, total[_MOST_FINDINGS:])
 
 
-class _Counter:
-    """m counts, and why records have no usable score."""
-
-    def __init__(self, candidates: Candidates, score: str | None) -> None:
-        self.candidates, self.score = candidates, score
-        kind = score_kind(score)
-        self.low, self.high = np.float64(kind.low), np.float64(kind.high)  # a float would be rounded to float32
-        self.bins = BinCounter(candidates.edges, kind.low, kind.high)
-        self.found: dict[Finding, int] = {}
-        self.first: int | None = None
-        self.seen = 0
-
-    def add(self, scores: NDArray[Any], findings: NDArray[np.int8] | None) -> None:
-        if findings is None:
-            usable = (scores >= self.low) & (scores <= self.high)
-            findings = np.where(usable, 0, np.where(np.isnan(scores), Finding.MISSING, Finding.OUTSIDE))
-        wrong = np.flatnonzero(findings)
-        if not wrong.size:
-            self.bins.add(scores)
-        for finding, held in zip(*np.unique(findings[wrong], return_counts=True), strict=True):
-            self.found[Finding(finding)] = self.found.get(Finding(finding), 0) + int(held)
-        if wrong.size and self.first is None:
-            self.first = self.seen + int(wrong[0])
-        self.seen += len(scores)
-
-
-def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None) -> _Counter:
-    source = scores if isinstance(scores, Scored | Classified | Regressed) else None
-    own = score if source is None else source.kind.name
+def _counted(
+    batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None
+) -> tuple[Candidates, Reading, Counters]:
+    """The counters of all batches, one after the other."""
+    what = Scored(scores, score) if isinstance(scores, str) else scores
+    own = what.kind.name if isinstance(what, Scored | Classified | Regressed | Losses) else score
     if score not in (None, own):
         raise InputError(f"score must be left out or be {own!r}, which is computed; found {score!r}")
-    counter = _Counter(score_kind(own).candidates() if candidates is None else candidates, own)
-    for batch in batches:
-        counter.add(*((_own_scores(batch, scores), None) if source is None else source_scores(batch, source)))
-    return counter
+    if isinstance(what, Scored | Classified | Regressed | Losses):
+        chosen = what.kind.candidates() if candidates is None else candidates
+        arriving = (piece for batch in batches for piece in as_record_batches(batch))
+        first = next(arriving, None)
+        pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
+        (reading,) = (ScoreReading("score", own),) if first is None else what.readings(_Columns(first))
+    else:
+        chosen, reading = (
+            score_kind(own).candidates() if candidates is None else candidates,
+            ScoreReading("scores", own),
+        )
+        pieces = (_own_scores(batch, what) for batch in batches)
+    counters, seen = Counters(Job(reading, None, chosen.edges)), 0
+    for piece in pieces:
+        if piece.num_rows:
+            counters.add(piece, seen)
+        seen += piece.num_rows
+    return chosen, reading, counters
 
 
-def _own_scores(batch: Any, scores: Any) -> NDArray[Any]:
-    """The scores of one batch, shape (n,), missing ones as NaN."""
-    found = column_of(batch, scores) if isinstance(scores, str) else batch if scores is None else scores(batch)
-    if has_columns(found):
+class _Columns(Table):
+    """The columns of batches that pass by, to look names and types up."""
+
+    def __init__(self, first: Any) -> None:
+        super().__init__("the batches", first.schema)
+        self._first = first
+
+    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+        raise NotImplementedError
+
+    def limited(self, people: People) -> Table:
+        raise NotImplementedError
+
+    def first_length(self, column: str) -> int | None:
+        return first_length(self._first.column(column))
+
+
+def _own_scores(batch: Any, scores: Any) -> Any:
+    """The scores of one batch as a column of an Arrow batch, missing ones as NaN."""
+    import pyarrow as pa
+
+    found = batch if scores is None else scores(batch)
+    if isinstance(found, Mapping) or hasattr(found, "schema"):
         raise InputError("scores must name the column of scores, or be a function that computes them; found columns")
     array = as_numeric("scores", as_host_array(found))
     if array.ndim != 1:
         raise InputError(f"scores must be one-dimensional; found shape {array.shape}")
-    return array
+    return pa.record_batch({"scores": array})
 
 
-def _whole_numbers(column: Any, name: str) -> NDArray[np.int64]:
-    array = as_numeric(name, column)
+def _whole_numbers(table: Any, name: str) -> NDArray[np.int64]:
+    held = table[name] if isinstance(table, Mapping) else table.column(name)
+    array = as_numeric(name, held)
     if array.dtype.kind not in "iu":
         raise InputTypeError(f"{name} must hold whole numbers, none of them missing; found dtype {array.dtype}")
     return array.astype(np.int64)

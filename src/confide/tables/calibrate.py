@@ -1,161 +1,201 @@
-"""Calibrations from tables. The price is known without the data, so it is charged before the engine is asked."""
+"""Calibrations from tables, wherever they live: counted, paid for, drawn."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import Any, Literal
 
-from confide.calibration.calibrate import calibrate_histogram, check_candidates
-from confide.calibration.offers import check_number, group_offer, make_offer
+from confide.calibration.groups import price_groups
+from confide.calibration.levels import price_levels
+from confide.calibration.priced import PricedRelease
+from confide.calibration.risk import price_risk
+from confide.calibration.sides import price_sides
+from confide.calibration.threshold import price_threshold
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms.privacy import Neighbors
-from confide.releases.calibration import Calibration
-from confide.releases.several import GroupCalibration
+from confide.support.names import as_integer, canonical
 from confide.support.rationals import Level
-from confide.tables.counts import histograms, prepared
+from confide.tables.arrow_types import is_integer
+from confide.tables.counts import Counting
+from confide.tables.named_column import NamedColumn, Names, group_column
+from confide.tables.open_table import opened
 from confide.tables.people import People
 from confide.tables.progress import Progress, silent
-from confide.tables.what import Source
-
-if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger
+from confide.tables.table import Table
+from confide.tables.what import Classified, Losses, What
 
 
 def calibrate_table(
-    table: Any,
-    source: Source,
-    alpha: Level,
+    source: Any,
+    what: What,
+    alpha: Level | Sequence[Level],
     epsilon: float | None = None,
     *,
+    by: str | None = None,
+    groups: Sequence[str | int] | None = None,
+    by_class: bool = False,
     n: int | None = None,
     candidates: Candidates | None = None,
     people: People | None = None,
-    neighbors: Neighbors = "add_remove",
     records_per_person: int | None = None,
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
+    neighbors: Neighbors = "add_remove",
     progress: Progress = silent,
     **options: Any,
-) -> Calibration:
-    """Release a threshold from a table, wherever it lives; the statement is that of `calibrate` on the same scores.
+) -> Any:
+    """Release thresholds from a table; the statement is that of `calibrate` and its kin on the same scores.
+
+    With a ledger the price is charged before the mechanism sees a count. Where an engine counts, it is charged before
+    the engine is asked, because what its logs or its timing tell is not known; where this process reads the rows, a
+    table with bad rows is refused first and costs nothing.
 
     Parameters
     ----------
-    table, source, people, progress
+    source, people, progress
         As in `score_histogram`. With `people`, epsilon is stated per person (docs/engines/README.md).
+    what
+        What is read of each record. Regression with the score `cqr_sides` releases a threshold for each side, and
+        `Losses` one at which the expected loss is at most alpha.
+    alpha
+        The miscoverage level, or several for nested thresholds under one budget.
+    by, groups
+        One threshold for each of these public groups, which the column `by` names.
+    by_class
+        One threshold for each class.
     n
-        The public number of rows, under `replace_one` only; needed there with a ledger, because the price of a public
-        number is charged before the engine is asked for it. A table with another number of rows is refused.
-    alpha, epsilon, candidates, neighbors, records_per_person, ledger, dataset, **options
-        As in `calibrate`; `records_per_person` follows from `people` if that is given.
+        The public number of rows, under `replace_one` only; needed there with a ledger where an engine counts. A table
+        with another number of rows is refused.
+    epsilon, candidates, neighbors, records_per_person, **options
+        As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
+        `records_per_person` follows from `people` if that is given.
+
+    Returns
+    -------
+    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
+        What follows from the arguments.
 
     Raises
     ------
     InputError
         If an argument cannot be used or rows have no usable score; then nothing was released. What was charged before
-        the engine was asked stays charged.
+        an engine was asked stays charged.
     EngineError
         If the engine fails; likewise.
     BudgetError, LedgerError
-        If the ledger refuses; then the engine was not asked.
+        If the ledger refuses; then no engine was asked.
 
     Examples
     --------
-    >>> import ibis, pyarrow, numpy as np
-    >>> from confide.tables import Scored
-    >>> table = ibis.memtable(pyarrow.table({"s": np.random.default_rng(0).random(2000)}))
-    >>> released = calibrate_table(table, Scored("s", "lac"), alpha=0.1, epsilon=1.0)
-    >>> print(released.privacy)
-    1-differential privacy for adding or removing one record
-    """
-    chosen = source.kind.candidates() if candidates is None else check_candidates(candidates)
-    name = source.kind.name
-    options = {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person), **options}
-
-    rows = prepared(table, source, people=people)  # a column that does not exist costs nothing
-
-    def count() -> ScoreHistogram:
-        return histograms(rows, source, chosen, (None,), progress)[None]
-
-    public = neighbors == "replace_one" or options.get("mechanism") == "none"
-    if not public and n is not None:
-        raise InputError("n must be left out: under neighbors='add_remove' the number of records is secret")
-    if public and n is None:
-        if ledger is not None:
-            raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
-        return calibrate_histogram(count(), alpha, epsilon, score=name, **options)
-    promised = make_offer(alpha, epsilon, n, chosen, name, ledger=ledger, dataset=dataset, **options).accept()
-    if isinstance(promised, Calibration):
-        return promised
-    histogram = count()
-    check_number(histogram, n)
-    return promised.finish(histogram)
-
-
-def calibrate_table_groups(
-    table: Any,
-    source: Source,
-    group: str,
-    names: Sequence[str | int],
-    alpha: Level,
-    epsilon: float | None = None,
-    *,
-    values: Sequence[str | int] | None = None,
-    by: Literal["group", "class"] = "group",
-    candidates: Candidates | None = None,
-    people: People | None = None,
-    rho: float | None = None,
-    neighbors: Neighbors = "add_remove",
-    records_per_person: int | None = None,
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
-    partition: str | None = None,
-    progress: Progress = silent,
-    **options: Any,
-) -> GroupCalibration:
-    """One threshold per group or class, from one pass over a table; every group is paid for before that pass.
-
-    Parameters
-    ----------
-    group
-        The column of each row's group; with `by="class"` the label.
-    values
-        What the column holds for each name, in their order, where that is not the name itself.
-    table, source, people, progress
-        As in `score_histogram`.
-    names, alpha, epsilon, by, rho, neighbors, ledger, dataset, partition, **options
-        As in `calibrate_groups`.
-
-    Examples
-    --------
-    >>> import ibis, pyarrow, numpy as np
+    >>> import pyarrow, numpy as np
     >>> from confide.tables import Scored
     >>> rng = np.random.default_rng(0)
-    >>> table = ibis.memtable(pyarrow.table({"s": rng.random(5000), "ward": rng.choice(["a", "b"], 5000)}))
-    >>> released = calibrate_table_groups(table, Scored("s", "lac"), "ward", ["a", "b"], 0.1, 1.0)
-    >>> released.privacy.epsilon, list(released.parts)
-    (1.0, ['a', 'b'])
+    >>> table = pyarrow.table({"s": rng.random(5000), "ward": rng.choice(["a", "b"], 5000)})
+    >>> print(calibrate_table(table, Scored("s", "lac"), alpha=0.1, epsilon=1.0).privacy)
+    1-differential privacy for adding or removing one record
+    >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
+    ['a', 'b']
     """
-    chosen = source.kind.candidates() if candidates is None else check_candidates(candidates)
-    options = {"records_per_person": _owned(people, records_per_person), **options}
-    accounts: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
-    offer = group_offer(
-        names, alpha, epsilon, chosen, source.kind.name, by=by, rho=rho, neighbors=neighbors, **accounts, **options
-    )
-    held = list(offer.parts) if values is None else list(values)
-    if len(held) != len(offer.parts):
-        raise InputError(f"values must have one entry per name; found {len(held)} for {len(offer.parts)} names")
-    rows = prepared(table, source, group, tuple(held), people)
-    promised = offer.accept()
-    if not promised.waits:
-        return promised.finish({})
-    counts = histograms(rows, source, chosen, tuple(held), progress)
-    return promised.finish(dict(zip(offer.parts, counts.values(), strict=True)))
+    options |= {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person)}
+    if isinstance(what, Losses) and what.losses is not None:
+        what = replace(what, candidates=candidates)
+    with opened(source) as table:
+        group = _group(table, what, by, groups, by_class)
+        counting = Counting.of(table, what, candidates, group, people)
+
+        def price(records: int | None) -> PricedRelease:
+            return _priced(what, alpha, epsilon, records, counting, by_class, options)
+
+        public = group is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
+        if not public and n is not None:
+            raise InputError("n must be left out: the number of records, or of those in each group, is secret")
+        if public and n is None:
+            if not table.local and options.get("ledger") is not None:
+                raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+            counted = _by_name(counting, progress)
+            return price(next(iter(counted.values())).total).charge().draw(counted)
+        priced = price(n)
+        if table.local:
+            priced.refuse_early()
+            counted = _by_name(counting, progress, n)
+            return priced.charge().draw(counted)
+        charged = priced.charge()
+        return charged.draw(_by_name(counting, progress, n) if charged.waits else {})
+
+
+def _by_name(counting: Counting, progress: Progress, n: int | None = None) -> dict[Any, Any]:
+    """The histograms, by the name of the group or, for two sides, of the score; of n records if that is stated."""
+    found = counting.run(progress)
+    if len(found) > 1:
+        counted = {reading.kind.name: one[None] for reading, one in zip(counting.readings, found, strict=True)}
+    else:
+        counted = dict(found[0])
+    total = next(iter(counted.values())).total
+    if n is not None and total != n:
+        raise InputError(f"n must be the number of records that count; found {total}, and n={n} was given")
+    return counted
+
+
+def _priced(
+    what: What,
+    alpha: Any,
+    epsilon: float | None,
+    n: int | None,
+    counting: Counting,
+    by_class: bool,
+    options: dict[str, Any],
+) -> PricedRelease:
+    candidates, name = counting.candidates[0], what.kind.name
+    several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
+    kinds = [several, counting.group is not None, len(counting.readings) > 1, isinstance(what, Losses)]
+    if sum(kinds) > 1:
+        raise InputError("one of several levels, groups or classes, two sides, and losses may be asked for; found more")
+    if several:
+        return price_levels(alpha, epsilon, n, candidates, name, **options)
+    if counting.group is not None:
+        by: Literal["group", "class"] = "class" if by_class else "group"
+        return price_groups(counting.group.names, alpha, epsilon, candidates, name, by=by, **options)
+    if len(counting.readings) > 1:
+        return price_sides(alpha, epsilon, n, candidates, **options)
+    if isinstance(what, Losses):
+        return price_risk(alpha, epsilon, n, candidates, loss=what.loss, bound=what.bound, **options)
+    return PricedRelease.single(price_threshold(alpha, epsilon, n, candidates, name, **options))
+
+
+def _group(
+    table: Table, what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool
+) -> NamedColumn | None:
+    """What thresholds depend on: the label, or a column with a public list of names; None for one threshold."""
+    if by_class:
+        if by is not None or groups is not None:
+            raise InputError("by and groups must be left out with by_class")
+        if not isinstance(what, Classified):
+            raise InputError("by_class needs the probabilities and the label of every record")
+        _, names = what.columns(table)
+        return replace(what.label_column(table, names), names=class_keys(names))
+    if by is None and groups is None:
+        return None
+    if by is None or groups is None:
+        raise InputError("by, the column, and groups, the public list of its values, must be given together")
+    column = group_column(table, by, tuple(groups))
+    integers = is_integer(table.type_of(by))
+    names = tuple(as_integer(name) if integers else canonical(name) for name in groups)  # type: ignore[misc]
+    return replace(column, names=names)
+
+
+def class_keys(names: Names) -> Names:
+    """The names under which classes are released: positions as numbers, as in `predict_set`; anything else as it is.
+
+    Examples
+    --------
+    >>> class_keys(("0", "1")), class_keys(("cat", "1"))
+    ((0, 1), ('cat', '1'))
+    """
+    positions = tuple(range(len(names)))
+    return positions if tuple(map(canonical, names)) == tuple(map(str, positions)) else names
 
 
 def _owned(people: People | None, records_per_person: int | None) -> int:
     if people is None:
         return 1 if records_per_person is None else records_per_person
-    if records_per_person is not None and records_per_person != people.most:
+    if records_per_person not in (None, people.most):
         raise InputError("records_per_person must be left out with people, which bounds the records itself")
     return people.most

@@ -1,10 +1,11 @@
 """How a CSV file is written: its delimiter, its quotes, and the column names of its first line."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.errors import FormatError
+from confide.errors import FormatError, InputError
 from confide.tables.sql import select, text
 
 
@@ -14,18 +15,18 @@ class Dialect:
 
     Parameters
     ----------
-    columns
+    types
         Column names, and the DuckDB type that each has in the first rows.
-    source
-        The SQL expression that reads the file with every column as text.
+    options
+        How DuckDB has to read it, with every column as text.
     """
 
-    columns: dict[str, str]
-    source: str
+    types: dict[str, str]
+    options: str
 
 
-def sniff(connection: Any, path: Path) -> Dialect:
-    """Find the dialect of a CSV file.
+def sniff(connection: Any, path: Path, pattern: str) -> Dialect:
+    """Find the dialect of a CSV file; `pattern` is its name, with DuckDB's special characters escaped.
 
     Raises
     ------
@@ -34,7 +35,7 @@ def sniff(connection: Any, path: Path) -> Dialect:
         would be printed wherever names are.)
     """
     found = connection.sql(
-        select("Delimiter, Quote, Escape, SkipRows, HasHeader, Columns", f"sniff_csv({text(str(path))})")
+        select("Delimiter, Quote, Escape, SkipRows, HasHeader, Columns", f"sniff_csv({text(pattern)})")
     ).fetchall()
     delimiter, quote, escape, skip, has_header, columns = found[0]
     if not has_header:
@@ -45,8 +46,19 @@ def sniff(connection: Any, path: Path) -> Dialect:
     quote, escape = (mark if mark and mark != "(empty)" else '"' for mark in (quote, escape))
     types = {column["name"]: column["type"] for column in columns}
     as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in types)
-    source = (
-        f"read_csv({text(str(path))}, auto_detect=false, header=true, skip={int(skip)}, delim={text(delimiter)}, "
-        f"quote={text(quote)}, escape={text(escape)}, columns={{{as_text}}})"
+    return Dialect(
+        types,
+        f"auto_detect=false, header=true, skip={int(skip)}, delim={text(delimiter)}, quote={text(quote)}, "
+        f"escape={text(escape)}, columns={{{as_text}}}",
     )
-    return Dialect(types, source)
+
+
+def sniff_all(connection: Any, paths: Sequence[Path], patterns: Sequence[str]) -> Dialect:
+    """The dialect of files that are written alike; the types of the first."""
+    dialects = [sniff(connection, path, pattern) for path, pattern in zip(paths, patterns, strict=True)]
+    for path, dialect in zip(paths, dialects, strict=True):
+        if dialect.options != dialects[0].options:
+            raise InputError(
+                f"file {str(path)!r} must have the column names and the dialect of {str(paths[0])!r}; it has others"
+            )
+    return dialects[0]

@@ -1,38 +1,20 @@
-"""What went wrong with a file, in fixed words: the engines' own texts may quote records and go no further."""
+"""What went wrong with a table, in fixed words: the engines' own texts may quote records, and go no further."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from confide.errors import FormatError, InputError
+from confide.errors import ConfideError, FormatError, InputError
 from confide.tables.formats import Format
 
-_NAMES: dict[Format, str] = {
-    "parquet": "a Parquet file",
-    "csv": "a CSV file",
-    "arrow": "an Arrow (IPC) or Feather file",
-}
 
-
-def check_readable(path: Path) -> None:
-    """Refuse a file that is missing, a folder, closed to us, or of no bytes."""
-    if path.is_dir():
-        raise InputError(f"file {str(path)!r} is a folder; name a file")
-    try:
-        with path.open("rb") as stream:
-            empty = not stream.read(1)
-    except FileNotFoundError:
-        raise InputError(f"file {str(path)!r} does not exist") from None
-    except OSError as error:
-        raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
-    if empty:
-        raise FormatError(f"file {str(path)!r} is empty: it has no bytes")
+class EngineError(ConfideError):
+    """A database or a cluster failed, or refused the query."""
 
 
 @contextmanager
-def fixed_words(path: Path, file_format: Format) -> Iterator[None]:
-    """Replace every error of the reading engines by one that says no more than is safe."""
+def of_files(names: str, form: Format) -> Iterator[None]:
+    """Replace every error of reading files by one that says no more than is safe."""
     import duckdb
     import pyarrow as pa
 
@@ -41,15 +23,15 @@ def fixed_words(path: Path, file_format: Format) -> Iterator[None]:
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"file {str(path)!r} {_finding(str(error), file_format)}") from None
+        raise FormatError(f"{names} {_of_file(str(error), form)}") from None
 
 
-def _finding(text: str, file_format: Format) -> str:
+def _of_file(text: str, form: Format) -> str:
     if text.startswith("Out of Memory"):
         return "needs more memory to read than there is"
     sniffing = "Error when sniffing file" in text
-    if file_format != "csv" or not ("CSV Error" in text or sniffing):
-        return f"cannot be read: it is truncated, damaged or not {_NAMES[file_format]}"
+    if form.kind != "csv" or not ("CSV Error" in text or sniffing):
+        return f"cannot be read: it is truncated, damaged or not {form.in_words}"
     if sniffing:
         return (
             "cannot be read: its lines do not look like one CSV table; they must have the same number of values, "
@@ -67,3 +49,47 @@ def _finding(text: str, file_format: Format) -> str:
     return (
         f"cannot be read{where}: a line has more or fewer values than the header has names, or a quote does not close"
     )
+
+
+@contextmanager
+def of_engine(doing: str = "the query") -> Iterator[None]:
+    """Replace every error of an engine, or of its driver, by one that says no more than is safe."""
+    try:
+        yield
+    except (ConfideError, KeyboardInterrupt, MemoryError):
+        raise
+    except ImportError as error:
+        missing = f"the package {error.name.partition('.')[0]!r}" if error.name else "a package that Ibis needs"
+        raise InputError(
+            f"{missing} is not installed; the extras confide[postgres] and confide[spark] bring what these engines "
+            "need, and ibis-framework[NAME] what the engine of that name needs"
+        ) from None
+    except Exception as error:
+        raise EngineError(f"the engine failed at {doing}: {_of_engine(error)}") from None
+
+
+_STATES = {
+    "42501": "the role has no right to read the table",
+    "42P01": "there is no such table",
+    "3D000": "there is no such database",
+    "28P01": "the password was refused",
+    "28000": "the role was refused",
+    "22003": "a number exceeds double precision",
+    "57014": "the query was cancelled",
+    "53100": "the server's disk is full",
+    "53200": "the server is out of memory",
+}
+_TYPES = {
+    "OperationalError": "no connection, or it was lost",
+    "IOException": "a file is missing or cannot be read",
+    "OutOfMemoryException": "it needs more memory than there is",
+    "TableNotFound": "there is no such table",
+    "NumericValueOutOfRange": "a number exceeds double precision",
+}
+
+
+def _of_engine(error: Exception) -> str:
+    """A known cause by its SQLSTATE or type; never the error's text."""
+    state = getattr(error, "sqlstate", None)
+    kind = type(error).__name__
+    return _STATES.get(state or "") or _TYPES.get(kind, f"its driver reports {kind}")

@@ -1,41 +1,74 @@
-"""File formats, told by the extension."""
+"""File formats, told by the ending of a name."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from confide.errors import InputError
 
-Format: TypeAlias = Literal["parquet", "csv", "arrow"]
+Kind: TypeAlias = Literal["parquet", "csv", "arrow"]
 
-EXTENSIONS: dict[str, Format] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Parameters
+    ----------
+    kind
+        `parquet`, `csv` or `arrow`.
+    delimiter
+        Between the cells of a CSV file.
+    compressed
+        Whether a CSV file is packed by gzip.
+    """
+
+    kind: Kind
+    delimiter: str = ","
+    compressed: bool = False
+
+    @property
+    def in_words(self) -> str:
+        """The format's name with its article."""
+        return {"parquet": "a Parquet file", "csv": "a CSV file", "arrow": "an Arrow (IPC) or Feather file"}[self.kind]
+
+
+ENDINGS: dict[str, Format] = {
+    ".parquet": Format("parquet"),
+    ".pq": Format("parquet"),
+    ".csv": Format("csv"),
+    ".tsv": Format("csv", "\t"),
+    ".csv.gz": Format("csv", ",", True),
+    ".tsv.gz": Format("csv", "\t", True),
+    ".arrow": Format("arrow"),
+    ".feather": Format("arrow"),
+    ".ipc": Format("arrow"),
 }
 
 
+def format_of(name: str | Path) -> Format | None:
+    """The format that the ending of a name stands for; None for any other ending.
+
+    Examples
+    --------
+    >>> format_of("scores.Parquet").kind, format_of("scores.csv.gz").compressed, format_of("scores")
+    ('parquet', True, None)
+    """
+    lower = str(name).lower()
+    return next((ENDINGS[ending] for ending in ENDINGS if lower.endswith(ending)), None)
+
+
 def file_format(path: Path) -> Format:
-    """The format that a file's extension stands for.
+    """The format of a file.
 
     Raises
     ------
     InputError
-        If the extension is not known.
-
-    Examples
-    --------
-    >>> file_format(Path("scores.Parquet"))
-    'parquet'
+        If its ending is not known.
     """
-    if path.is_dir():
-        raise InputError(f"file {str(path)!r} is a folder; name a file")
-    found = EXTENSIONS.get(path.suffix.lower())
+    found = format_of(path)
     if found is None:
         raise InputError(
-            f"file {str(path)!r} must end in one of {', '.join(EXTENSIONS)}; found {path.suffix or 'no extension'!r}"
+            f"file {str(path)!r} must end in one of {', '.join(ENDINGS)}; found {path.suffix or 'no extension'!r}"
         )
     return found

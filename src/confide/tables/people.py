@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InputError
-from confide.planning.request import MOST_PER_PERSON
 from confide.support.checks import positive_integer
-from confide.tables.engine_findings import Finding
-from confide.tables.expressions import existing_column
+from confide.support.limits import MOST_PER_PERSON
 
-ORDER, TIED = "confide_place", "confide_tied"
+FLAG = "confide_person"
+"""The column that says what is wrong with a record's person or place: the position of a requirement from 1 on, or 0."""
+
+_PLACE, _TIED = "confide_place", "confide_tied"
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,20 @@ class People:
         if not self.order or len(set(self.order)) != len(self.order):
             raise InputError("order must name one or more different columns that tell one person's records apart")
 
-    def place(self, table: Any) -> Any:
-        """The table with each record's place among its person's, from 0, and whether that place is shared."""
+    @property
+    def requirements(self) -> tuple[str, str]:
+        """What every record has to fulfil, for messages."""
+        shown = ", ".join(map(repr, self.order))
+        return (
+            f"column {self.person!r} must name the person of a record (not missing)",
+            f"{'column' if len(self.order) == 1 else 'columns'} {shown} must tell one person's records apart",
+        )
+
+    def limit(self, table: Any) -> Any:
+        """An Ibis table with the rows that count, and those whose owner or place is not clear, which FLAG marks."""
         import ibis
 
-        person = existing_column(table, self.person)
-        columns = [existing_column(table, name) for name in self.order]
+        person, columns = table[self.person], [table[name] for name in self.order]
         keys = columns
         if self.sample is not None:
             text = ibis.literal(f"{self.sample}:")
@@ -62,15 +71,11 @@ class People:
             keys = [_md5()(text), *columns]
         window = ibis.window(group_by=person, order_by=keys)
         place, rank = ibis.row_number().over(window), ibis.rank().over(window)
-        return table.mutate(**{ORDER: place, TIED: place != rank})
-
-    def findings(self, placed: Any) -> dict[Finding, Any]:
-        """The rows that name no person, and those that their order does not tell apart."""
-        return {Finding.PERSON: placed[self.person].isnull(), Finding.TIE: placed[TIED]}
-
-    def keep(self, placed: Any) -> Any:
-        """The rows that count, and those whose owner or place is not clear, which are refused later."""
-        return placed.filter((placed[ORDER] < self.most) | placed[TIED] | placed[self.person].isnull())
+        placed = table.mutate(**{_PLACE: place, _TIED: place != rank})
+        unclear = placed[_TIED] | placed[self.person].isnull()
+        kept = placed.filter((placed[_PLACE] < self.most) | unclear)
+        flag = ibis.cases((kept[self.person].isnull(), 1), (kept[_TIED], 2), else_=0).cast("int32")
+        return kept.mutate(**{FLAG: flag}).drop(_PLACE, _TIED)
 
 
 def _md5() -> Any:

@@ -1,156 +1,183 @@
-"""Prediction sets and intervals for the rows of a file, written to another."""
+"""Prediction sets and intervals for the rows of a table, written into a file, a folder, or a table beside it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from confide.errors import InputError
-from confide.releases.calibration import Calibration
-from confide.releases.several import GroupCalibration
-from confide.scores.kinds import score_kind
-from confide.sets.predict import predict_interval, predict_set
-from confide.support.files import new_file
-from confide.tables.formats import Format, file_format
-from confide.tables.parts import Label, Number, Part, Probabilities, one_or_pairs
-from confide.tables.scan import Progress, scan, silent
-from confide.tables.set_columns import INTERVAL_COLUMNS, SET_COLUMNS, interval_columns, set_columns
-from confide.tables.sinks import open_sink
-from confide.tables.source import Table
-from confide.tables.sql import identifier, in_words, is_number, is_plain
+from confide.releases.reading import Release
+from confide.tables.findings import Findings
+from confide.tables.open_table import opened
+from confide.tables.predictors import SIZE, Predictor, predictors_of
+from confide.tables.progress import Progress, silent
+from confide.tables.stream_counts import rows_per_batch
+from confide.tables.table import Read, Table
+from confide.tables.targets import Figures, Predictions, write_predictions
+from confide.tables.what import Classified, Losses, What
 
 
-@dataclass(frozen=True)
-class Output:
-    """Where predictions go.
+def predict_table(
+    source: Any,
+    what: What,
+    release: Release,
+    out: str | Path | None = None,
+    *,
+    out_table: str | None = None,
+    by: str | None = None,
+    keep: Sequence[str] | None = None,
+    partition_by: Sequence[str] = (),
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> Figures:
+    """Predict for every row of a table, and write its columns with the predictions; whole, or not at all.
+
+    Sets become `prediction_set`, a list of class names (in CSV a JSON array), and `set_size`; intervals become `lower`
+    and `upper`. With several levels there are such columns for each: `prediction_set_0.1`. The sets are those of
+    `predict_set`, bit for bit, and the intervals those of `predict_interval`.
 
     Parameters
     ----------
-    path
-        The file; its extension says the format.
+    source
+        Whatever `open_table` opens, or what it gave.
+    what
+        The columns of probabilities or predictions; label and target are not needed.
+    release
+        What the thresholds come from.
+    out
+        The file, by its ending Parquet, CSV or Arrow; or a folder (a name without an ending, or one that ends in `/`)
+        of Parquet files, into which Spark's executors write on their own.
+    out_table
+        Instead: a new table in the same database or Spark.
+    by
+        For thresholds per group: the column of each row's group.
     keep
-        Input columns to keep; None keeps all but the probabilities.
+        Columns to keep; by default all but the probabilities.
+    partition_by
+        For a folder: columns whose values become folders, `ward=north/part-0.parquet`.
     overwrite
-        Whether an existing file may be replaced.
+        Whether an existing file may be replaced; folders and tables never are.
+
+    Returns
+    -------
+    dict
+        `rows`, and for sets `mean_set_size`.
+
+    Raises
+    ------
+    InputError
+        If columns do not fit, or rows have no prediction: how many, and why; then nothing is written.
+    OutputExistsError
+        If the output exists.
+
+    Examples
+    --------
+    >>> import confide, pyarrow, tempfile
+    >>> released = confide.calibrate([0.3] * 500, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3))
+    >>> table = pyarrow.table({"p_a": [0.9, 0.5], "p_b": [0.1, 0.5]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     figures = predict_table(table, Classified("p_*"), released, f"{folder}/sets.csv")
+    ...     print(Path(folder, "sets.csv").read_text(), figures["mean_set_size"])
+    "prediction_set","set_size"
+    "[""a""]",1
+    "[""a"", ""b""]",2
+     1.5
+    """
+    if (out is None) == (out_table is None):
+        raise InputError("out or out_table must be given, and not both")
+    with opened(source) as table:
+        predictors = predictors_of(table, what, release, by)
+        made = RowPredictions(table, _kept(table, what, keep, predictors), predictors)
+        return write_predictions(
+            made,
+            str(out_table) if out is None else out,
+            as_table=out is None,
+            partition_by=tuple(partition_by),
+            overwrite=overwrite,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True)
+class RowPredictions(Predictions):
+    """The kept columns of a table with predictions, to be written in batches or by its engine.
+
+    Parameters
+    ----------
+    table
+        What is read.
+    keep
+        The columns that are kept.
+    predictors
+        What is added.
     """
 
-    path: Path
-    keep: tuple[str, ...] | None = None
-    overwrite: bool = False
+    table: Table
+    keep: tuple[str, ...]
+    predictors: tuple[Predictor, ...]
+
+    def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
+        """Record batches of all columns; texts that fit into CSV cells with `as_text`.
+
+        Raises
+        ------
+        InputError
+            At the end, if rows have no prediction, or there are no rows.
+        """
+        import pyarrow as pa
+
+        kept = [Read(name, "text" if as_text else "value") for name in self.keep]
+        reads = tuple(dict.fromkeys([*kept, *(read for one in self.predictors for read in one.reads)]))
+        findings, start = Findings(), 0
+        with closing(self.table.batches(reads, rows_per_batch(self._width + len(kept)))) as batches:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                columns, names = [batch.column(read.alias) for read in kept], list(self.keep)
+                for predictor in self.predictors:
+                    added, wrong = predictor.columns(batch, as_text=as_text)
+                    if wrong is not None:
+                        findings.note(wrong, start if self.table.ordered else None)
+                    columns, names = [*columns, *added], [*names, *predictor.adds]
+                start += batch.num_rows
+                progress(batch.num_rows)
+                if not findings:
+                    yield pa.RecordBatch.from_arrays(columns, names=names)
+        findings.refuse(self.predictors[0].requirements)
+        if not start:
+            raise InputError(f"{self.table.name} must have rows; it is empty: it has column names but no rows")
 
     @property
-    def format(self) -> Format:
-        """The file format."""
-        return file_format(self.path)
+    def proof(self) -> str:
+        """The column that is null where a row has no prediction."""
+        return self.predictors[0].adds[-1]
+
+    @property
+    def counts_members(self) -> bool:
+        """Whether the sizes of sets are summed; of one level only."""
+        return self.proof == SIZE
+
+    @property
+    def _width(self) -> int:
+        return max(
+            len(self.predictors[0].reads), getattr(getattr(self.predictors[0], "probabilities", None), "width", 1)
+        )
 
 
-def write_sets(
-    probabilities: Probabilities,
-    calibration: Calibration | GroupCalibration,
-    output: Output,
-    progress: Progress = silent,
-    group: Label | None = None,
-) -> dict[str, float]:
-    """Write the kept columns with `prediction_set` and `set_size`; returns the number of rows and the mean size.
-
-    Thresholds per group need the column of each row's group. Randomised scores draw fresh numbers.
-    """
-    names, as_text = probabilities.names, output.format == "csv"
-    u = np.random.default_rng() if score_kind(calibration.score).randomised else None
-    members = 0
-
-    def columns(p: NDArray[Any], *place: NDArray[Any]) -> list[Any]:
-        nonlocal members
-        mask = predict_set(p, calibration, names, u=u, groups=_named(group, place)).mask
-        members += int(mask.sum())
-        return set_columns(mask, names, as_text=as_text)
-
-    table = probabilities.table
-    kept = _kept(table, output, probabilities.columns, SET_COLUMNS)
-    rows = _write(table, _with([probabilities], group), columns, kept, SET_COLUMNS, output, progress)
-    return {"rows": rows, "mean_set_size": members / rows}
-
-
-def write_intervals(
-    predictions: Sequence[Number],
-    calibration: Calibration | GroupCalibration,
-    output: Output,
-    progress: Progress = silent,
-    group: Label | None = None,
-) -> dict[str, float]:
-    """Write the kept columns with `lower` and `upper`; returns the number of rows.
-
-    Predictions are one column, or lower and upper quantiles.
-    """
-    many = len(predictions)
-
-    def columns(*arrays: NDArray[Any]) -> list[Any]:
-        f = one_or_pairs(arrays[:many])
-        return interval_columns(*predict_interval(f, calibration, groups=_named(group, arrays[many:])))
-
-    table = predictions[0].table
-    kept = _kept(table, output, (), INTERVAL_COLUMNS)
-    return {"rows": _write(table, _with(predictions, group), columns, kept, INTERVAL_COLUMNS, output, progress)}
-
-
-def _with(parts: Sequence[Part], group: Label | None) -> list[Part]:
-    return [*parts] if group is None else [*parts, group]
-
-
-def _named(group: Label | None, place: tuple[NDArray[Any], ...]) -> NDArray[Any] | None:
-    """The name of each row's group."""
-    return None if group is None else np.array(group.names, dtype=object)[place[0]]
-
-
-def _write(
-    table: Table,
-    parts: Sequence[Part],
-    columns: Callable[..., list[Any]],
-    kept: dict[str, str],
-    added: tuple[str, ...],
-    output: Output,
-    progress: Progress,
-) -> int:
-    import pyarrow as pa
-
-    rows = 0
-    delimiter = "\t" if output.path.suffix.lower() == ".tsv" else ","
-    with (
-        new_file(output.path, overwrite=output.overwrite) as path,
-        open_sink(path, output.format, delimiter) as sink,
-    ):
-        for arrays, others in scan(table, parts, list(kept.values()), progress):
-            sink.write(pa.RecordBatch.from_arrays([*others, *columns(*arrays)], names=[*kept, *added]))
-            rows += len(arrays[0])
-    return rows
-
-
-def _kept(table: Table, output: Output, left_out: Sequence[str], added: tuple[str, ...]) -> dict[str, str]:
-    """The columns to keep, each with the expression that reads it."""
-    names = [name for name in table.columns if name not in left_out] if output.keep is None else list(output.keep)
+def _kept(table: Table, what: What, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
+    """The columns to keep; the names of the predictions must be free."""
+    left_out = set()
+    if isinstance(what, Classified | Losses):
+        left_out = set(what.columns(table)[0].columns)
+    names = [name for name in table.columns if name not in left_out] if keep is None else list(keep)
+    added = {name for one in predictors for name in one.adds}
     for name in names:
-        table.kind(name)
+        table.type_of(name)
         if name in added:
             raise InputError(
                 f"column {name!r} is in the input and would be written as well; choose the columns to keep without it"
             )
     if len(set(names)) != len(names):
         raise InputError(f"keep must name every column once; found {len(names) - len(set(names))} repeated")
-    return {name: _expression(table, name, output.format) for name in names}
-
-
-def _expression(table: Table, name: str, kind: Format) -> str:
-    """A kept column: as it is, in CSV as text where it is no number, from CSV with the type of its first rows."""
-    column, held = identifier(name), table.columns[name]
-    if table.format == "csv":
-        return column if kind == "csv" or held == "VARCHAR" else f"CAST({column} AS {held})"
-    if kind != "csv" or held == "VARCHAR" or is_number(held):
-        return column
-    if not is_plain(held):
-        raise InputError(
-            f"column {name!r} holds {in_words(held)}, which a CSV cell cannot; leave it out with keep, or write Parquet"
-        )
-    return f"CAST({column} AS VARCHAR)"
+    return tuple(names)

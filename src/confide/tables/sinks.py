@@ -14,9 +14,10 @@ _BYTES = 2**25
 class Sink:
     """Gathers batches of one schema into larger ones and writes them; made by `open_sink`."""
 
-    def __init__(self, path: Path, kind: Format, delimiter: str) -> None:
-        self._path, self._kind, self._delimiter = path, kind, delimiter
+    def __init__(self, path: Path, form: Format) -> None:
+        self._path, self._form = path, form
         self._writer: Any = None
+        self._packed: Any = None
         self._waiting: list[Any] = []
         self._rows = self._bytes = 0
 
@@ -36,35 +37,39 @@ class Sink:
         table = pa.Table.from_batches(self._waiting).combine_chunks()
         self._waiting, self._rows, self._bytes = [], 0, 0
         if self._writer is None:
-            self._writer = _writer(self._path, self._kind, self._delimiter, table.schema)
+            self._writer = self._open(table.schema)
         self._writer.write_table(table)
 
     def close(self) -> None:
         """Finish the file format's footer and close the file."""
-        if self._writer is not None:
-            self._writer.close()
+        for one in (self._writer, self._packed):
+            if one is not None:
+                one.close()
+
+    def _open(self, schema: Any) -> Any:
+        import pyarrow as pa
+
+        if self._form.kind == "parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.ParquetWriter(self._path, schema)
+        if self._form.kind == "csv":
+            import pyarrow.csv
+
+            target: Any = self._path
+            if self._form.compressed:
+                target = self._packed = pa.CompressedOutputStream(str(self._path), "gzip")
+            options = pyarrow.csv.WriteOptions(delimiter=self._form.delimiter)
+            return pyarrow.csv.CSVWriter(target, schema, write_options=options)
+        return pa.ipc.new_file(str(self._path), schema)
 
 
 @contextmanager
-def open_sink(path: Path, kind: Format, delimiter: str = ",") -> Iterator[Sink]:
+def open_sink(path: Path, form: Format) -> Iterator[Sink]:
     """A sink that is flushed and closed at the end of the block."""
-    sink = Sink(path, kind, delimiter)
+    sink = Sink(path, form)
     try:
         yield sink
         sink.flush()
     finally:
         sink.close()
-
-
-def _writer(path: Path, kind: Format, delimiter: str, schema: Any) -> Any:
-    if kind == "parquet":
-        import pyarrow.parquet
-
-        return pyarrow.parquet.ParquetWriter(path, schema)
-    if kind == "csv":
-        import pyarrow.csv
-
-        return pyarrow.csv.CSVWriter(path, schema, write_options=pyarrow.csv.WriteOptions(delimiter=delimiter))
-    import pyarrow as pa
-
-    return pa.ipc.new_file(str(path), schema)

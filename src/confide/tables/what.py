@@ -1,33 +1,34 @@
-"""From columns to one score per row, as expressions that every engine computes bit for bit like numpy.
+"""What is read of each record of a table: the one definition for the command line, the library, batches and silos.
 
-Everything is cast to double precision first, exactly; then there is at most one rounding per operation, as in numpy.
-Rows that have no score say why (`Finding`).
+Scored        scores that were computed elsewhere
+Classified    class probabilities, and the true class
+Regressed     predictions or predicted quantiles, and the true number
+Losses        a loss at every candidate, or the probabilities and truths of several labels: risk control
 """
 
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+import re
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
+from confide.candidates import Candidates
+from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind
-from confide.tables.engine_findings import Finding
-from confide.tables.expressions import exact, number, numeric_column, own_probability
+from confide.support.checks import positive_number
+from confide.tables.arrow_types import in_words, is_number, list_element
+from confide.tables.named_column import NamedColumn, Names, label_column
+from confide.tables.readings import (
+    ClassReading,
+    FalseNegativeReading,
+    LossReading,
+    ProbabilityColumns,
+    Reading,
+    ScoreReading,
+    TargetReading,
+)
+from confide.tables.table import Table
 
-Expression: TypeAlias = Any
-"""An Ibis expression."""
-
-
-class Source(Protocol):
-    """Which columns hold the scores, or what they are computed from."""
-
-    @property
-    def kind(self) -> ScoreKind:
-        """The score's name and range."""
-
-    @property
-    def in_sql(self) -> bool:
-        """Whether engines compute it themselves; else it is computed in Python, from batches of rows."""
-
-    def expressions(self, table: Any) -> "tuple[Expression, dict[Finding, Expression]]":
-        """The score (float64; null where there is none) and, per finding, the rows that have it."""
+SIDES = "cqr_sides"
+"""The score that stands for both `cqr_low` and `cqr_high`, each with a threshold of its own."""
 
 
 @dataclass(frozen=True)
@@ -50,35 +51,32 @@ class Scored:
         """The score's name and range."""
         return score_kind(self.score)
 
-    @property
-    def in_sql(self) -> bool:
-        """Whether engines compute it themselves."""
-        return True
-
-    def expressions(self, table: Any) -> tuple[Expression, dict[Finding, Expression]]:
-        """The column in double precision."""
-        return exact(numeric_column(table, self.column)), {}
+    def readings(self, table: Table) -> tuple[Reading, ...]:
+        """The column of a table, checked."""
+        table.check_number(self.column)
+        return (ScoreReading(self.column, self.score),)
 
 
 @dataclass(frozen=True)
 class Classified:
-    """A classification score of the row's own class; engines compute LAC, one minus its probability, in SQL.
+    """A classification score of the record's own class; engines compute LAC, one minus its probability, in SQL.
 
     Parameters
     ----------
     probabilities
-        One column per class, or the name of one list column.
+        One column per class; a pattern with one `*`, such as `p_*`, that matches one column per class, which are then
+        named by what the `*` stands for; or the name of one list column.
     label
-        The column of the true classes: positions, or names out of `classes`.
+        The column of the true classes: positions, or names out of `classes`. Only prediction can do without.
     classes
-        The class names, in the order of the columns; by default 0 .. K-1 for columns, required for a list column.
+        The class names, in the order of the columns; by default those of the pattern, else 0 .. K-1.
     score
-        Any classification score of `class_score`; all but LAC are computed in Python, from batches of rows.
+        Any classification score of `class_score`. Randomised ones draw fresh numbers.
     """
 
     probabilities: str | tuple[str, ...]
-    label: str
-    classes: tuple[str | int, ...] | None = None
+    label: str | None = None
+    classes: Names | None = None
     score: str = "lac"
 
     @property
@@ -86,15 +84,36 @@ class Classified:
         """The score's name and range."""
         return score_kind(self.score)
 
-    @property
-    def in_sql(self) -> bool:
-        """Whether engines compute it themselves."""
-        return self.kind.family == "lac"
+    def columns(self, table: Table) -> tuple[ProbabilityColumns, Names]:
+        """The columns of probabilities in a table, and the class names.
 
-    def expressions(self, table: Any) -> tuple[Expression, dict[Finding, Expression]]:
-        """1 - p in double precision."""
-        own, findings = own_probability(table, self.probabilities, self.label, self.classes)
-        return number(1.0) - exact(own), findings
+        Raises
+        ------
+        InputError
+            If they do not exist, hold something else, or have other names than classes.
+        """
+        if isinstance(self.probabilities, str) and self.label is not None:
+            table.type_of(self.label)  # the shorter message first
+        found, names = number_columns(table, self.probabilities, "probabilities", leave_out=self.label)
+        given = names if self.classes is None else tuple(self.classes)
+        if len(given) != found.width:
+            raise InputError(f"classes must name every class; found {len(given)} names for {found.width} classes")
+        if len(set(given)) != len(given):
+            raise InputError(f"classes must differ from one another; found {len(given) - len(set(given))} repeated")
+        return found, given
+
+    def label_column(self, table: Table, names: Names) -> NamedColumn:
+        """The label column of a table."""
+        if self.label is None:
+            raise InputError("label must be given: the column of the true classes")
+        return label_column(table, self.label, names)
+
+    def readings(self, table: Table) -> tuple[Reading, ...]:
+        """The columns of a table, checked."""
+        found, names = self.columns(table)
+        label = self.label_column(table, names)
+        by_entry = table.takes_entries and found.from_list and label.positions and self.kind.family == "lac"
+        return (ClassReading(found, label, self.score, by_entry),)
 
 
 @dataclass(frozen=True)
@@ -106,33 +125,166 @@ class Regressed:
     prediction
         The column of predicted numbers; for CQR the pair of columns (lower, upper) of predicted quantiles.
     target
-        The column of true numbers.
+        The column of true numbers. Only prediction can do without.
     score
-        `absolute_residual`, `cqr`, `cqr_low` or `cqr_high`.
+        `absolute_residual`, `cqr`, `cqr_low` or `cqr_high`; `cqr_sides` for a threshold of each side. By default the
+        first, or `cqr` for a pair.
     """
 
     prediction: str | tuple[str, str]
-    target: str
-    score: str = "absolute_residual"
+    target: str | None = None
+    score: str | None = None
+
+    @property
+    def predictions(self) -> tuple[str, ...]:
+        """The column of predictions, or the columns of both quantiles."""
+        return (self.prediction,) if isinstance(self.prediction, str) else tuple(self.prediction)
+
+    @property
+    def kinds(self) -> tuple[ScoreKind, ...]:
+        """The scores' names and ranges, one for each threshold."""
+        chosen = self.score or ("absolute_residual" if len(self.predictions) == 1 else "cqr")
+        return tuple(map(score_kind, ("cqr_low", "cqr_high") if chosen == SIDES else (chosen,)))
 
     @property
     def kind(self) -> ScoreKind:
-        """The score's name and range."""
-        return score_kind(self.score)
+        """The score's name and range; of the lower side for both."""
+        return self.kinds[0]
+
+    def check_predictions(self, table: Table) -> None:
+        """Refuse columns that a table does not have, or that do not hold numbers."""
+        if len(self.predictions) != (1 if self.kind.family == "absolute_residual" else 2):
+            raise InputError(
+                f"prediction must name {'one column' if self.kind.family == 'absolute_residual' else 'two columns'} "
+                f"for the score {self.kind.name!r}; found {len(self.predictions)}"
+            )
+        for name in self.predictions:
+            table.check_number(name)
+
+    def readings(self, table: Table) -> tuple[Reading, ...]:
+        """The columns of a table, checked; one reading for each threshold."""
+        if self.target is None:
+            raise InputError("target must be given: the column of the true numbers")
+        for kind in self.kinds:
+            if kind.family not in ("absolute_residual", "cqr", "cqr_low", "cqr_high"):
+                raise InputError(
+                    "score must be absolute_residual, cqr, cqr_low, cqr_high or cqr_sides for predictions; compute "
+                    "others elsewhere and name their column"
+                )
+        self.check_predictions(table)
+        table.check_number(self.target)
+        return tuple(TargetReading(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Risk control: what a threshold would lose on each record (docs/theory-risk.md).
+
+    Parameters
+    ----------
+    losses
+        One column per finite candidate, in their order, or one list column: losses that do not increase.
+    loss
+        The loss's name, recorded in the release.
+    bound
+        Its largest possible value.
+    probabilities, truth
+        Instead of losses, for the false-negative rate of sets of labels: one column per label or one list column, as
+        in `Classified`, of the probabilities, and of whether each label is true. Only prediction can do without truth.
+    classes
+        The names of the labels.
+    """
+
+    losses: str | tuple[str, ...] | None = None
+    loss: str = "false_negative_rate"
+    bound: float = 1.0
+    probabilities: str | tuple[str, ...] | None = None
+    truth: str | tuple[str, ...] | None = None
+    classes: Names | None = None
+    candidates: Candidates | None = None
+
+    def __post_init__(self) -> None:
+        positive_number("bound", self.bound)
+        if (self.losses is None) == (self.probabilities is None):
+            raise InputError("losses or probabilities must be given, and not both")
 
     @property
-    def in_sql(self) -> bool:
-        """Whether engines compute it themselves."""
-        return self.score in ("absolute_residual", "cqr", "cqr_low", "cqr_high")
+    def kind(self) -> ScoreKind:
+        """The name of the critical thresholds, and the candidates that suit them."""
+        kind = score_kind(f"critical threshold of {self.loss}")
+        return kind if self.losses is not None else replace(kind, candidates=lambda: Candidates.unit(1000, "logit"))
 
-    def expressions(self, table: Any) -> tuple[Expression, dict[Finding, Expression]]:
-        """|y - f|, or max(lower - y, y - upper)."""
-        y = exact(numeric_column(table, self.target))
-        names = (self.prediction,) if isinstance(self.prediction, str) else self.prediction
-        f = [exact(numeric_column(table, name)) for name in names]
-        if self.score == "absolute_residual":
-            return (y - f[0]).abs(), {}
-        below, above = f[0] - y, y - f[-1]
-        if self.score == "cqr":
-            return (below >= above).ifelse(below, above), {}
-        return (below if self.score == "cqr_low" else above), {}
+    def columns(self, table: Table) -> tuple[ProbabilityColumns, Names]:
+        """The columns of probabilities in a table, and the names of the labels."""
+        if self.probabilities is None:
+            raise InputError("probabilities must be given: sets of labels are made from them")
+        return Classified(self.probabilities, None, self.classes).columns(table)
+
+    def readings(self, table: Table) -> tuple[Reading, ...]:
+        """The columns of a table, checked."""
+        if self.losses is None:
+            if self.truth is None:
+                raise InputError("truth must be given: the columns that say which labels are true")
+            p, _ = self.columns(table)
+            truth, _ = number_columns(table, self.truth, "truths")
+            if p.width != truth.width:
+                raise InputError(f"truth must name one column per label; found {truth.width} for {p.width} labels")
+            return (FalseNegativeReading(p, truth),)
+        if self.candidates is None:
+            raise InputError("candidates must be given for losses: the thresholds that they belong to")
+        found, _ = number_columns(table, self.losses, "losses")
+        if found.width != self.candidates.size - 1:
+            raise InputError(
+                f"losses must have one column, or one entry, per finite candidate; found {found.width} for "
+                f"{self.candidates.size - 1} candidates"
+            )
+        return (LossReading(found, self.candidates, self.loss, float(self.bound)),)
+
+
+What: TypeAlias = Scored | Classified | Regressed | Losses
+"""What is read of each record."""
+
+
+def number_columns(
+    table: Table, named: str | tuple[str, ...], what: str, leave_out: str | None = None
+) -> tuple[ProbabilityColumns, Names]:
+    """Several columns of numbers, or one of lists of numbers, and what each of the numbers is called."""
+    if isinstance(named, tuple):
+        for name in named:
+            table.check_number(name)
+        return ProbabilityColumns(named, len(named), from_list=False), tuple(range(len(named)))
+    if "*" in named and named not in table.columns:
+        found = matching(table, named, leave_out)
+        for name in found:
+            table.check_number(name)
+        return ProbabilityColumns(tuple(found), len(found), from_list=False), tuple(found.values())
+    kind = table.type_of(named)
+    element = list_element(kind)
+    if element is None or not is_number(element):
+        raise InputError(
+            f"column {named!r} holds {in_words(kind)}{'' if element is None else ' of something else than numbers'}; "
+            f"{what} come from a column of lists of numbers, or from one column per class by a pattern such as "
+            f"'p_*'; {table.existing()}"
+        )
+    k = table.list_length(named)
+    return ProbabilityColumns((named,), k, from_list=True), tuple(map(str, range(k)))
+
+
+def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
+    """The columns that a pattern matches, each with what its `*` stands for.
+
+    Raises
+    ------
+    InputError
+        If the pattern has not one `*`, or matches fewer than two columns.
+    """
+    before, _, after = pattern.partition("*")
+    if "*" in after:
+        raise InputError(f"the pattern {pattern!r} must have one '*'; found {pattern.count('*')}")
+    shape = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
+    found = {name: match[1] for name in table.columns if name != leave_out and (match := shape.fullmatch(name))}
+    if len(found) < 2:
+        raise InputError(
+            f"the pattern {pattern!r} must match one column per class; it matches {len(found)}; {table.existing()}"
+        )
+    return found

@@ -3,38 +3,35 @@
 The result of an action is exact however often a task is retried: a task that is lost or killed has no part in it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.scores.kinds import ScoreKind
-from confide.tables.counts import judged
-from confide.tables.engine_findings import Finding
+from confide.tables.findings import Findings
+from confide.tables.group_by import batch_rows, scored_rows, with_findings
 from confide.tables.progress import Progress
 from confide.tables.spark.failures import in_words
 from confide.tables.spark.frames import Frame, frame_of
 from confide.tables.spark.watching import watched
+from confide.tables.stream_counts import Counters, Job
 
-Counts = tuple[NDArray[np.int64], dict[Finding, int]]
-"""Counts per group and bin, shape (groups, m), and the number of rows with each finding."""
+Counts = tuple[NDArray[np.int64], Findings]
+"""Counts per group and bin, shape (groups, m), and the rows with each finding."""
+
+_SCHEMA = "finding int, place int, bin int, n long"
 
 
-def count_table(rows: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: int, progress: Progress) -> Counts:
-    """Count the scores of an Ibis table on Spark, in the Java machines of its executors: no Python runs there.
+def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
+    """Count scores that SQL computes, in the Java machines of the executors: no Python runs there.
 
     Parameters
     ----------
-    rows
-        An Ibis table with the column `score` (float64), and perhaps `finding` (0 where nothing is wrong) and `group`
-        (a position).
-    edges
-        The finite candidates, increasing, float64, shape (m-1,).
-    kind
-        The score's range.
-    groups
-        How many groups there are.
+    table
+        An Ibis table on Spark.
+    job
+        What is counted.
     progress
         Told the number of rows, at the end; its method `share`, if it has one, is told the tasks that are done.
 
@@ -43,15 +40,29 @@ def count_table(rows: Any, edges: NDArray[np.float64], kind: ScoreKind, groups: 
     tuple
         Counts per group and bin, int64, shape (groups, m), and rows per finding.
     """
-    return gathered(
-        lambda: _with_bins(frame_of(judged(rows, kind)), edges).groupBy("finding", "group", "bin").count(),
-        len(edges) + 1,
-        groups,
-        progress,
-    )
+
+    def frame() -> Frame:
+        rows = with_findings(scored_rows(table, job.reading, job.group), job.reading.kind)
+        return _with_bins(frame_of(rows), job.edges).groupBy("finding", "group", "bin").count()
+
+    return _gathered(frame, job, progress)
 
 
-def gathered(frame: Callable[[], Frame], size: int, groups: int, progress: Progress) -> Counts:
+def count_in_python(table: Any, job: Job, progress: Progress) -> Counts:
+    """Count scores that SQL cannot compute (APS and its kin), in Python on the executors: Arrow batches in, counts out.
+
+    The executors' Python needs confide, numpy and pyarrow. What a partition returns is one small batch of counts.
+    """
+
+    def frame() -> Frame:
+        rows = batch_rows(table, job.reading, job.group)
+        counts = frame_of(rows).mapInArrow(_counter(job), _SCHEMA)
+        return counts.groupBy("finding", "place", "bin").sum("n")
+
+    return _gathered(frame, job, progress)
+
+
+def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Counts:
     """Counts from a frame of rows (finding, group, bin, count), of which several may be of one bin."""
 
     def work() -> list[Any]:
@@ -60,12 +71,10 @@ def gathered(frame: Callable[[], Frame], size: int, groups: int, progress: Progr
             collected: list[Any] = asked.collect()
         return collected
 
-    answer = in_words(work)
-    counts = np.zeros((groups, size), dtype=np.int64)
-    found = dict.fromkeys(Finding, 0)
-    for finding, group, place, count in answer:
+    found, counts = Findings(), np.zeros((job.groups, len(job.edges) + 1), dtype=np.int64)
+    for finding, group, place, count in in_words(work):
         if finding:
-            found[Finding(finding)] += count
+            found.add(finding, count)
         else:
             counts[group, place] += count
     progress(int(counts.sum()))
@@ -91,3 +100,24 @@ def _with_bins(frame: Frame, edges: NDArray[np.float64]) -> Frame:
     bucketizer = Bucketizer(splits=splits, inputCol="mirrored", outputCol="bucket", handleInvalid="keep")
     buckets = bucketizer.transform(mirrored)
     return buckets.withColumn("bin", when(usable, (lit(len(edges)) - col("bucket")).cast("int")))
+
+
+def _counter(job: Job) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What every task does with its partition."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        counters = Counters(job)
+        for batch in batches:
+            if batch.num_rows:
+                counters.add(batch, None)
+        counts = counters.counts()
+        rows = [(0, int(i), int(j), int(counts[i, j])) for i, j in zip(*np.nonzero(counts), strict=True)]
+        rows += [(finding, 0, 0, n) for finding, n in counters.found.counts().items()]
+        names = [column.split()[0] for column in _SCHEMA.split(", ")]
+        kinds = [pa.int32(), pa.int32(), pa.int32(), pa.int64()]
+        columns = zip(*rows, strict=True) if rows else [()] * len(names)
+        yield pa.record_batch([pa.array(c, k) for c, k in zip(columns, kinds, strict=True)], names=names)
+
+    return work

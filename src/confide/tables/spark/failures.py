@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError
-from confide.tables.engine_failures import EngineError
+from confide.tables.failures import EngineError
 
 Result = TypeVar("Result")
 

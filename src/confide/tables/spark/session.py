@@ -1,6 +1,7 @@
 """From a Spark master and the name of some data, or a session that exists, to an Ibis table."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -20,29 +21,9 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.enabled": "false",  # a web page with every query, open to whoever reaches the port
 }
+_SPARK = re.compile(r"spark://.+|local(\[.*\])?")
 _SECONDS_FOR_MASTER = 5.0
 _SECONDS_FOR_EXECUTORS = 120.0
-
-
-@contextmanager
-def open_spark(master: str, source: str) -> Iterator[Any]:
-    """An Ibis table on a cluster; the Spark session ends with the block, unless it was there before.
-
-    Parameters
-    ----------
-    master
-        As in `open_session`.
-    source
-        A Parquet file, a folder or a glob of them, or an address such as `s3a://bucket/folder`, as the *executors*
-        see it; or the name of a table of the cluster's catalogue.
-
-    Raises
-    ------
-    InputError
-        As `open_session`, or if there is no such table.
-    """
-    with open_session(master) as session:
-        yield spark_table(session, source)
 
 
 @contextmanager
@@ -97,7 +78,7 @@ def spark_table(session: Any, source: str) -> Any:
     session
         A `pyspark.sql.SparkSession`.
     source
-        As in `open_spark`.
+        A Parquet file, a folder or a glob of them, or an address, as the *executors* see it; or the name of a table.
     """
     check_installed()
     import ibis
@@ -107,6 +88,17 @@ def spark_table(session: Any, source: str) -> Any:
         return backend.read_parquet(source) if is_path(source) else backend.table(source)
 
     return in_words(connect, f"source {source!r}")
+
+
+def names_spark(source: str) -> bool:
+    """Whether this names a Spark master.
+
+    Examples
+    --------
+    >>> names_spark("spark://host:7077"), names_spark("local[2]"), names_spark("postgresql://me@host/db")
+    (True, True, False)
+    """
+    return bool(_SPARK.fullmatch(source))
 
 
 def is_path(source: str) -> bool:

@@ -1,0 +1,120 @@
+"""Databases by their address: DuckDB in this process, PostgreSQL, SQLite, and any other engine of Ibis by its name."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from confide.errors import InputError
+from confide.tables.duckdb_table import DuckTable, embedded
+from confide.tables.failures import of_engine
+from confide.tables.ibis_table import IbisTable
+from confide.tables.sql import identifier, select
+from confide.tables.table import Table
+
+_POSTGRES = ("postgresql", "postgres")
+_IN_MEMORY = ("polars", "datafusion")
+_BUCKETS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https", "hf")
+
+
+def without_password(source: str) -> str:
+    """The source as it may be shown: no password, no query.
+
+    Examples
+    --------
+    >>> without_password("postgresql://me:secret@host:5432/db?sslkey=x")
+    'postgresql://me@host:5432/db'
+    """
+    scheme, separator, rest = source.partition("://")
+    if not separator:
+        return source
+    account, at, place = rest.partition("?")[0].rpartition("@")
+    return f"{scheme}://{account.partition(':')[0]}{at}{place}"
+
+
+@contextmanager
+def open_database(url: str, table: str | None, *, write: bool = False) -> Iterator[Table]:
+    """A table of the database that an address names; `polars://FILE` reads Parquet files by that engine."""
+    shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
+    if scheme in _BUCKETS:
+        raise InputError(
+            f"source {shown!r} is in a bucket: give Spark its address with --table (spark://HOST:PORT or local[2]), or "
+            "hand a pyarrow data set over in Python; or copy the files here"
+        )
+    if scheme not in _IN_MEMORY and not table:
+        raise InputError(f"table must be given: which table of {shown!r} to read")
+    doing = f"opening {shown!r}"
+    if scheme == "duckdb":
+        with of_engine(doing):
+            opening = embedded(path, write=write)
+            connection = opening.__enter__()
+        try:
+            with of_engine(doing):
+                opened = _duckdb_table(connection, shown, str(table), writes=write)
+            yield opened
+        finally:
+            opening.__exit__(None, None, None)
+        return
+    with of_engine(doing):
+        connection = _connect(url, scheme, path, write)
+    try:
+        with of_engine(doing):
+            if scheme in _IN_MEMORY:
+                expression = connection.read_parquet(path)
+            else:
+                expression = _table(connection, shown, str(table))
+        yield IbisTable(f"table {table!r}" if table else repr(shown), expression)
+    finally:
+        connection.disconnect()
+
+
+def _connect(url: str, scheme: str, path: str, write: bool) -> Any:
+    import ibis
+
+    if scheme in _IN_MEMORY:
+        return getattr(ibis, scheme).connect()
+    if scheme == "sqlite":
+        if not Path(path).is_file():
+            raise InputError(f"file {path!r} does not exist")
+        return ibis.sqlite.connect(path)
+    if scheme not in _POSTGRES and scheme not in {entry.name for entry in ibis.util.backend_entry_points()}:
+        raise InputError(
+            f"source {without_password(url)!r} must be a file, postgresql://, duckdb://, sqlite://, spark:// or "
+            f"another engine of Ibis; found {scheme}://"
+        )
+    connection = ibis.connect(url)
+    if scheme in _POSTGRES and not write:
+        connection.raw_sql("SET default_transaction_read_only = on").close()
+    return connection
+
+
+def _table(connection: Any, shown: str, name: str) -> Any:
+    from ibis.common.exceptions import TableNotFound
+
+    schema, _, table = name.rpartition(".")
+    try:
+        return connection.table(table, database=schema or None)
+    except TableNotFound:
+        raise InputError(f"table {name!r} is not in {shown!r}, or this role may not see it") from None
+
+
+def _duckdb_table(connection: Any, shown: str, name: str, *, writes: bool) -> DuckTable:
+    import duckdb
+
+    source = ".".join(identifier(part) for part in re.split(r"\.", name))
+    try:
+        schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
+    except duckdb.CatalogException:
+        raise InputError(f"table {name!r} is not in {shown!r}, or this role may not see it") from None
+    count = select("count(*)", source)
+    return DuckTable(
+        f"table {name!r}",
+        schema,
+        connection,
+        source,
+        partial(of_engine, f"reading table {name!r}"),
+        rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        writes_tables=writes,
+    )

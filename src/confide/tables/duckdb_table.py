@@ -1,0 +1,210 @@
+"""Tables that this process reads by its embedded DuckDB: files, folders, data in memory, streams, DuckDB databases.
+
+Records are never spilled to disk, and no extension is loaded from the network. DuckDB is imported when a table is
+opened.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import cached_property
+from typing import Any
+
+from confide.errors import InputError
+from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_text, list_element
+from confide.tables.database_writers import write_duckdb
+from confide.tables.people import People
+from confide.tables.progress import Progress
+from confide.tables.sql import identifier, select
+from confide.tables.table import Read, Table
+from confide.tables.targets import Figures, Predictions
+
+_OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_SETTINGS = (
+    "SET temp_directory = ''",  # records are never spilled to disk
+    "SET enable_progress_bar = false",
+    "SET python_enable_replacements = false",
+    "SET threads = 1",  # reading is not the bottleneck, and every thread holds a row group in memory
+)
+ROWS = "confide_rows"
+"""The name of data in memory, and of a file's rows with the types of its columns."""
+
+
+@contextmanager
+def embedded(path: str = ":memory:", *, write: bool = True) -> Iterator[Any]:
+    """A connection to a DuckDB of this process."""
+    import duckdb
+
+    with closing(duckdb.connect(path, read_only=not write, config=dict(_OFFLINE))) as connection:
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        yield connection
+
+
+class DuckTable(Table):
+    """Rows that an embedded DuckDB reads.
+
+    Parameters
+    ----------
+    name, schema
+        As in `Table`; of a CSV file the types that its first rows suggest.
+    connection
+        The DuckDB connection.
+    source
+        The SQL expression after FROM.
+    in_words
+        A context that replaces DuckDB's errors by ones in fixed words.
+    texts
+        Whether every column arrives as text, as those of CSV files do.
+    renew
+        Called before every query, for data that can be read once.
+    rows
+        The number of rows, if it is asked for.
+    """
+
+    takes_entries = True
+
+    def __init__(
+        self,
+        name: str,
+        schema: Any,
+        connection: Any,
+        source: str,
+        in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
+        *,
+        texts: bool = False,
+        renew: Callable[[], object] = lambda: None,
+        rows: Callable[[], int | None] = lambda: None,
+        writes_tables: bool = False,
+    ) -> None:
+        super().__init__(name, schema)
+        self.connection, self._source, self._in_words, self._texts = connection, source, in_words, texts
+        self._renew, self._rows, self.writes_tables = renew, rows, writes_tables
+
+    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+        """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
+        expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
+        with self._in_words():
+            self._renew()
+            query = select(", ".join(expressions) or "1 AS nothing", self._source)
+            yield from self.connection.sql(query).to_arrow_reader(rows)
+
+    def row_count(self) -> int | None:
+        """The number of rows if that is stated somewhere, for progress bars; None for CSV."""
+        with self._in_words():
+            return self._rows()
+
+    def first_length(self, column: str) -> int | None:
+        """The length of the first list that is not null."""
+        length = f"len({identifier(column)})"
+        with self._in_words():
+            self._renew()
+            found = self.connection.sql(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")).fetchall()
+        return found[0][0] if found else None
+
+    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Figures:
+        """A new table of the same database."""
+        return write_duckdb(self.connection, predictions, name, progress)
+
+    def holds_numbers(self, column: str) -> bool:
+        """Whether a column can be read as numbers; in CSV every one: its bad cells are counted."""
+        return is_number(self.type_of(column)) or self._texts
+
+    def holds_labels(self, column: str) -> bool:
+        """Whether a column can be read as labels; in CSV every one."""
+        return super().holds_labels(column) or self._texts
+
+    def limited(self, people: People) -> "DuckTable":
+        """At most so many rows of each person; sorting them takes every core."""
+        import ibis
+
+        typed = ", ".join(f"{self._typed(name)} AS {identifier(name)}" for name in self.columns)
+        with self._in_words():
+            self._renew()
+            self.connection.execute("RESET threads")
+            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_typed AS {select(typed, self._source)}")
+        rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_typed")
+        limited = people.limit(rows)
+        source = f"({ibis.to_sql(limited, dialect='duckdb')})"
+        made = DuckTable(
+            self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words, renew=self._renew
+        )
+        made.ordered = False
+        return made
+
+    def _typed(self, column: str) -> str:
+        """A column with its own type: a CSV cell that does not fit becomes null."""
+        if not self._texts:
+            return identifier(column)
+        cell = self._cell(column)
+        return cell if is_text(self.type_of(column)) else f"TRY_CAST({cell} AS {self._sql_type(column)})"
+
+    def _cell(self, column: str) -> str:
+        """A column; in CSV with empty texts as null.
+
+        Without the NULLIF, DuckDB hands a cast to its CSV reader, which fails where TRY_CAST says null
+        (duckdb/duckdb#23818).
+        """
+        return f"NULLIF({identifier(column)}, '')" if self._texts else identifier(column)
+
+    def _expression(self, read: Read) -> str:
+        """What DuckDB is asked for. A CSV cell becomes a number here, and nowhere else."""
+        column, kind = identifier(read.column), self.type_of(read.column)
+        match read.form:
+            case "number":
+                return self._number(read.column, kind)
+            case "label":
+                return (
+                    f"TRY_CAST({self._cell(read.column)} AS BIGINT)"
+                    if is_integer(kind)
+                    else f"CAST({column} AS VARCHAR)"
+                )
+            case "numbers":
+                return f"CAST({column} AS {_precision(list_element(kind))}[])"
+            case "entry":
+                at = identifier(str(read.at))
+                entry = f"CASE WHEN {at} >= 0 AND {at} < len({column}) THEN {column}[{at} + 1] END"
+                return f"CAST({entry} AS {_precision(list_element(kind))})"
+            case "length":
+                return f"CAST(len({column}) AS BIGINT)"
+            case "text":
+                return self._text(read.column, kind)
+        as_sniffed = self._texts and not is_text(kind)
+        return f"CAST({column} AS {self._sql_type(read.column)})" if as_sniffed else column
+
+    def _number(self, column: str, kind: Any) -> str:
+        """A column as FLOAT if it is one, else as DOUBLE; what is no number becomes null.
+
+        The digits of a decimal, and the halves of a large integer, are read as text, so that they are rounded once.
+        """
+        import pyarrow as pa
+
+        if not self._texts and kind in (pa.float32(), pa.float64()):
+            return identifier(column)
+        cell = self._cell(column)
+        return f"TRY_CAST({f'CAST({cell} AS VARCHAR)' if pa.types.is_decimal(kind) else cell} AS DOUBLE)"
+
+    def _text(self, column: str, kind: Any) -> str:
+        """A column as text where it is no number, for a CSV cell."""
+        if self._texts or is_text(kind) or is_number(kind):
+            return identifier(column)
+        if not fits_csv(kind):
+            raise InputError(
+                f"column {column!r} holds {in_words(kind)}, which a CSV cell cannot; leave it out with keep, or write "
+                "Parquet"
+            )
+        return f"CAST({identifier(column)} AS VARCHAR)"
+
+    def _sql_type(self, column: str) -> str:
+        return str(self._types[column])
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        """DuckDB's own names of the types that a CSV file's first rows suggest."""
+        relation = self.connection.from_arrow(self.schema.empty_table())
+        return dict(zip(relation.columns, relation.types, strict=True))
+
+
+def _precision(kind: Any) -> str:
+    import pyarrow as pa
+
+    return "FLOAT" if kind == pa.float32() else "DOUBLE"

@@ -1,0 +1,147 @@
+"""Files and folders as one table: Parquet, CSV and Arrow, one file, a pattern, or a partitioned folder."""
+
+import glob
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from confide.errors import FormatError, InputError
+from confide.tables.arrow_file import arrow_rows, arrow_schema, arrow_stream
+from confide.tables.csv_dialect import sniff_all
+from confide.tables.duckdb_table import ROWS, DuckTable, embedded
+from confide.tables.failures import of_files
+from confide.tables.formats import ENDINGS, Format, file_format, format_of
+from confide.tables.sql import select, text
+
+
+def files_named(source: str) -> list[Path]:
+    """The files that a name stands for: the file of that name, else those below the folder, else those of the pattern.
+
+    A file is what its name says, whatever characters the name has.
+
+    Raises
+    ------
+    InputError
+        If there is none, or they are of several formats.
+    """
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(
+            file for file in path.rglob("*") if file.is_file() and format_of(file) and not _hidden(path, file)
+        )
+    elif path.exists() or not glob.has_magic(source):
+        return [path]
+    else:
+        found = sorted(Path(file) for file in glob.glob(source, recursive=True) if format_of(file))  # noqa: PTH207
+    if not found:
+        what = "folder" if path.is_dir() else "pattern"
+        raise InputError(
+            f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}; it names none of them"
+        )
+    kinds = {(form.kind, form.delimiter) for file in found if (form := format_of(file))}
+    if len(kinds) > 1:
+        raise InputError(f"files of {source!r} must be of one format; found {', '.join(sorted(k for k, _ in kinds))}")
+    return found
+
+
+def _hidden(folder: Path, file: Path) -> bool:
+    """Whether a name, or that of a folder on the way, marks what other programs have left there."""
+    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+
+
+@contextmanager
+def open_files(source: str) -> Iterator[DuckTable]:
+    """Open the file, the folder or the files of the pattern that a text names.
+
+    Raises
+    ------
+    InputError
+        If the ending is not known or there is no such file.
+    FormatError
+        If a file is empty, truncated or of another format than its ending says.
+    """
+    paths = files_named(source)
+    form = file_format(paths[0])
+    for path in paths:
+        _check_readable(path)
+    name = f"file {source!r}" if len(paths) == 1 else f"files {source!r}"
+    in_words = partial(of_files, name, form)
+    with in_words():
+        opening = embedded()
+        connection = opening.__enter__()
+    try:
+        with in_words():
+            opened = _open(connection, name, paths, form)
+        opened._in_words = in_words
+        yield opened
+    finally:
+        opening.__exit__(None, None, None)
+
+
+def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> DuckTable:
+    if form.kind == "arrow":
+        return _arrow_files(connection, name, paths)
+    patterns = [glob.escape(str(path)) for path in paths]  # to DuckDB every name is a pattern
+    listed = "[" + ", ".join(map(text, patterns)) + "]"
+    if form.kind == "csv":
+        dialect = sniff_all(connection, paths, patterns)
+        source = f"read_csv({listed}, {dialect.options})"
+        return DuckTable(name, _schema_of(connection, dialect.types), connection, source, texts=True)
+    source = f"read_parquet({listed})"
+    names = _top_level(connection.sql(select("name, num_children", f"parquet_schema({text(patterns[0])})")))
+    relation = connection.sql(select("*", source))
+    if relation.columns[: len(names)] != names:
+        raise InputError(f"{name} must have column names that differ in more than upper and lower case; rename them")
+    count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
+    schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
+    return DuckTable(name, schema, connection, source, rows=lambda: int(connection.sql(count).fetchall()[0][0]))
+
+
+def _arrow_files(connection: Any, name: str, paths: Sequence[Path]) -> DuckTable:
+    import pyarrow as pa
+
+    schema = arrow_schema(paths[0])
+    if len({column.lower() for column in schema.names}) != len(schema.names):
+        raise InputError(f"{name} must have column names that differ in more than upper and lower case; rename them")
+    for path in paths[1:]:
+        if arrow_schema(path) != schema:
+            raise InputError(f"file {str(path)!r} must have the columns of {str(paths[0])!r}; it has others")
+
+    def renew() -> None:
+        pieces = (piece for path in paths for piece in arrow_stream(path))
+        connection.register(ROWS, pa.RecordBatchReader.from_batches(schema, pieces))
+
+    return DuckTable(name, schema, connection, ROWS, renew=renew, rows=lambda: sum(map(arrow_rows, paths)))
+
+
+def _schema_of(connection: Any, types: dict[str, str]) -> Any:
+    """DuckDB's types as an Arrow schema."""
+    from confide.tables.sql import identifier
+
+    nothing = ", ".join(f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in types.items())
+    return connection.sql(f"SELECT {nothing}").to_arrow_table().schema
+
+
+def _top_level(schema: Any) -> list[str]:
+    """Column names from a Parquet schema, which lists every node before its children, the root first."""
+    names, inside = [], 0
+    for name, children in schema.fetchall()[1:]:
+        if inside == 0:
+            names.append(name)
+        inside += (children or 0) - (1 if inside else 0)
+    return names
+
+
+def _check_readable(path: Path) -> None:
+    """Refuse a file that is missing, closed to us, or of no bytes."""
+    try:
+        with path.open("rb") as stream:
+            empty = not stream.read(1)
+    except FileNotFoundError:
+        raise InputError(f"file {str(path)!r} does not exist") from None
+    except OSError as error:
+        raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+    if empty:
+        raise FormatError(f"file {str(path)!r} is empty: it has no bytes")

@@ -1,0 +1,86 @@
+"""Counts by a GROUP BY in the engine of a table: one query, whose answer has a row per group and bin at most."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.scores.kinds import ScoreKind
+from confide.tables.bins import bin_index
+from confide.tables.expressions import number
+from confide.tables.findings import Findings
+from confide.tables.named_column import NamedColumn
+from confide.tables.people import FLAG
+from confide.tables.progress import Progress
+from confide.tables.readings import Reading
+
+
+def grouped_counts(
+    table: Any, reading: Reading, group: NamedColumn | None, edges: NDArray[np.float64], progress: Progress
+) -> tuple[NDArray[np.int64], Findings]:
+    """Counts per group and bin, shape (groups, m), and the rows to refuse."""
+    rows = with_findings(scored_rows(table, reading, group), reading.kind)
+    groups = 1 if group is None else len(group.names)
+    found, counts = Findings(), np.zeros((groups, len(edges) + 1), dtype=np.int64)
+    for row in binned(rows, edges, table.get_backend().name).to_pyarrow().to_pylist():
+        if row["finding"]:
+            found.add(row["finding"], row["n"])
+        else:
+            counts[row["group"], row["bin"]] += row["n"]
+    progress(int(counts.sum()))
+    return counts, found
+
+
+def scored_rows(table: Any, reading: Reading, group: NamedColumn | None) -> Any:
+    """The table of `score` (float64 or null), `finding` and `group` (a position; 0 without groups)."""
+    import ibis
+
+    score, findings = reading.expressions(table)
+    place = ibis.literal(0, "int32")
+    if group is not None:
+        places, unknown = group.expressions(table)
+        place, findings[len(reading.requirements) + 1] = places.cast("int32"), unknown
+    if FLAG in table.columns:
+        after = len(reading.requirements) + (group is not None)
+        findings |= {after + flag: table[FLAG] == flag for flag in (1, 2)}
+    return table.select(score=score, finding=_largest(findings), group=place)
+
+
+def batch_rows(table: Any, reading: Reading, group: NamedColumn | None) -> Any:
+    """The columns that are read, called by their aliases, for scores that are computed in Python."""
+    reads = [*reading.reads, *([] if group is None else [group.read])]
+    columns = {read.alias: table[read.column] for read in reads}
+    if FLAG in table.columns:
+        columns[FLAG] = table[FLAG]
+    return table.select(**columns)
+
+
+def with_findings(rows: Any, kind: ScoreKind) -> Any:
+    """The rows of `scored_rows` with findings that know the score's range."""
+    import ibis
+
+    usable = (rows.score >= number(kind.low)) & (rows.score <= number(kind.high))  # NaN is above +inf in every engine
+    unusable = rows.score.isnull() | rows.score.isnan() | ~usable
+    finding = ibis.cases((rows.finding != 0, rows.finding), (unusable, 1), else_=0).cast("int32")
+    return rows.select(score="score", group="group", finding=finding)
+
+
+def binned(rows: Any, edges: NDArray[np.float64], engine: str) -> Any:
+    """The GROUP BY: an expression with `finding`, `group`, `bin` and `n`."""
+    import ibis
+
+    good = rows.finding == 0
+    place = bin_index(good.ifelse(rows.score, number(0.0)), edges, engine)
+    nothing = ibis.literal(0, "int32")
+    table = rows.select(finding="finding", group=good.ifelse(rows.group, nothing), bin=good.ifelse(place, nothing))
+    return table.group_by(["finding", "group", "bin"]).agg(n=table.count())
+
+
+def _largest(findings: dict[int, Any]) -> Any:
+    """The largest finding that holds of a row, or 0."""
+    import ibis
+
+    if not findings:
+        return ibis.literal(0, "int32")
+    clauses = [(wrong, finding) for finding, wrong in sorted(findings.items(), reverse=True)]
+    return ibis.cases(*clauses, else_=0).cast("int32")

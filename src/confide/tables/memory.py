@@ -1,0 +1,197 @@
+"""Data that somebody hands over: Arrow tables and data frames, streams of batches, standard input."""
+
+import csv
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from io import BufferedReader
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.tables.arrow_file import in_pieces, readable_schema
+from confide.tables.batch_columns import as_host_array, first_length
+from confide.tables.duckdb_table import ROWS, DuckTable, embedded
+from confide.tables.failures import of_files
+from confide.tables.formats import Format
+from confide.tables.sql import identifier, select
+
+_PEEKED = 2**16
+_ARROW_STREAM = b"\xff\xff\xff\xff"
+
+
+@contextmanager
+def open_memory(data: Any) -> Iterator[DuckTable]:
+    """A table of an Arrow table, or of a data frame that has one (pandas, polars, or anything of that protocol)."""
+    import pyarrow as pa
+
+    held = data if isinstance(data, pa.Table) else _as_arrow(data)
+    schema = readable_schema(held.schema)
+    held = held if held.schema.types == schema.types else held.cast(schema)
+    with embedded() as connection:
+        connection.register(ROWS, held)
+        yield DuckTable("the table in memory", schema, connection, ROWS, rows=lambda: int(held.num_rows))
+
+
+def _as_arrow(data: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, Mapping):
+        return pa.Table.from_batches([as_record_batch(data)])
+    if hasattr(data, "iloc"):
+        return pa.Table.from_pandas(data, preserve_index=False)
+    return pa.table(data)
+
+
+@contextmanager
+def open_batches(
+    batches: Iterable[Any],
+    name: str = "the stream of batches",
+    in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator["StreamedTable"]:
+    """A table of record batches, Arrow tables or mappings of arrays that come one after the other, once."""
+    arriving = (piece for batch in batches for piece in as_record_batches(batch))
+    with in_words():
+        first = next(arriving, None)
+    if first is None:
+        raise InputError(f"{name} must have at least one batch; found none")
+    schema = readable_schema(first.schema)
+    pieces = in_pieces(chain([first], arriving), schema)
+    with embedded() as connection:
+        yield StreamedTable(name, schema, connection, first, pieces, in_words=in_words)
+
+
+class StreamedTable(DuckTable):
+    """Rows that pass by once; `first` are the first of them, and `pieces` are all."""
+
+    def __init__(
+        self, name: str, schema: Any, connection: Any, first: Any, pieces: Iterable[Any], **options: Any
+    ) -> None:
+        super().__init__(name, schema, connection, ROWS, renew=self._register, **options)
+        self._first, self._pieces = first, pieces
+        self._arrives = schema if not options.get("texts") else first.schema
+
+    def _register(self) -> None:
+        import pyarrow as pa
+
+        if self._pieces is None:
+            raise InputError(f"{self.name} can be read once only; give it again, or write it into a file first")
+        pieces, self._pieces = self._pieces, None  # type: ignore[assignment]
+        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, pieces))
+
+    def first_length(self, column: str) -> int | None:
+        """The length of the first list among the rows that came first."""
+        return first_length(self._first.column(column))
+
+
+def as_record_batch(columns: Mapping[str, Any]) -> Any:
+    """An Arrow record batch of arrays by name: of shape (n,), or (n, K) for a list in each row; others are left out."""
+    import pyarrow as pa
+
+    held = {str(name): _as_column(as_host_array(column)) for name, column in columns.items()}
+    return pa.record_batch({name: column for name, column in held.items() if column is not None})
+
+
+def _as_column(column: Any) -> Any | None:
+    import pyarrow as pa
+
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = np.asarray(column)
+    if array.ndim == 2:
+        return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).ravel()), array.shape[1])
+    return pa.array(column if array.dtype == object else array, from_pandas=True) if array.ndim == 1 else None
+
+
+def as_record_batches(batch: Any) -> Iterator[Any]:
+    """The record batches that a batch of any kind consists of."""
+    import pyarrow as pa
+
+    if isinstance(batch, pa.RecordBatch):
+        yield batch
+    elif isinstance(batch, pa.Table):
+        yield from batch.to_batches()
+    elif isinstance(batch, Mapping):
+        yield as_record_batch(batch)
+    elif hasattr(batch, "__arrow_c_stream__") or hasattr(batch, "iloc"):
+        yield from _as_arrow(batch).to_batches()
+    else:
+        raise InputTypeError(
+            f"batches must be Arrow tables, record batches, data frames or mappings of arrays; found "
+            f"{type(batch).__name__}"
+        )
+
+
+@contextmanager
+def open_standard_input() -> Iterator[StreamedTable]:
+    """Standard input: an Arrow stream, or CSV with a line of column names; it is read once."""
+    import pyarrow as pa
+
+    stream, name = cast(BufferedReader, sys.stdin.buffer), "standard input"
+    head: bytes = stream.peek(_PEEKED)
+    if not head:
+        raise FormatError(f"{name} is empty: it has no bytes")
+    if head[:4] == _ARROW_STREAM:
+        in_words = partial(of_files, name, Format("arrow"))
+        with in_words():
+            batches = iter(pa.ipc.open_stream(stream))
+        with open_batches(batches, name, in_words) as opened:
+            yield opened
+        return
+    in_words = partial(of_files, name, Format("csv"))
+    with embedded() as connection:
+        with in_words():
+            batches = _csv_batches(stream, head, name)
+            first = next(batches, None)
+            if first is None:
+                raise InputError(f"{name} is empty: it has column names but no rows")
+            schema = _sniffed(connection, first)
+        yield StreamedTable(name, schema, connection, first, chain([first], batches), in_words=in_words, texts=True)
+
+
+def _csv_batches(stream: Any, head: bytes, name: str) -> Iterator[Any]:
+    """Record batches of CSV that passes by, every cell as text."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    header = head.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r")
+    delimiter = max(",;\t|", key=header.count)
+    names = next(csv.reader([header], delimiter=delimiter))
+    if all(map(_is_number, names)):
+        raise FormatError(f"{name} must start with a line of column names; found none that can be told from the values")
+    parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+    return iter(pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts))
+
+
+def _sniffed(connection: Any, first: Any) -> Any:
+    """The schema that the first rows of a CSV suggest: integers, numbers or texts."""
+    import pyarrow as pa
+
+    connection.register("confide_first", pa.Table.from_batches([first]))
+    kinds = (("BIGINT", pa.int64()), ("DOUBLE", pa.float64()))
+    asked = [
+        f"bool_and({identifier(name)} = '' OR TRY_CAST(NULLIF({identifier(name)}, '') AS {kind}) IS NOT NULL)"
+        for name in first.schema.names
+        for kind, _ in kinds
+    ]
+    fits = iter(connection.sql(select(", ".join(asked), "confide_first")).fetchall()[0])
+    connection.unregister("confide_first")
+    fields = []
+    for name in first.schema.names:
+        found = [kind for (_, kind), fit in zip(kinds, (next(fits), next(fits)), strict=True) if fit]
+        fields.append(pa.field(name, found[0] if found else pa.string()))
+    return pa.schema(fields)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,103 @@
+"""A column that names the class or the group of each record, and the position of that name."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.support.names import as_integer
+from confide.tables.arrow_types import in_words, is_integer
+from confide.tables.batch_columns import integer_column, positions_among
+from confide.tables.expressions import position
+from confide.tables.table import Read, Table
+
+Names = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class NamedColumn:
+    """A column of labels, or of groups.
+
+    Parameters
+    ----------
+    column
+        Its name.
+    names
+        The names of all classes or groups: texts, or integers.
+    what
+        What they name.
+    positions
+        Whether the column holds positions among the names instead of names.
+    """
+
+    column: str
+    names: Names
+    what: Literal["classes", "groups"] = "classes"
+    positions: bool = False
+
+    @property
+    def read(self) -> Read:
+        """How the column is read."""
+        return Read(self.column, "label")
+
+    @property
+    def requirement(self) -> str:
+        """What every record has to fulfil, for messages."""
+        k = len(self.names)
+        if self.positions:
+            return f"column {self.column!r} must hold the position of a class, 0 to {k - 1},"
+        some = ", ".join(map(str, self.names[:10])) + (", ..." if k > 10 else "")
+        return f"column {self.column!r} must hold one of the {k} {self.what} ({some})"
+
+    def places(self, batch: Any) -> NDArray[np.int64]:
+        """The position of each record's name, int64, shape (n,), -1 where there is none."""
+        if not self.positions:
+            return positions_among(batch, self.column, self.names)
+        place = integer_column(batch, self.column)
+        return np.where((place >= 0) & (place < len(self.names)), place, -1)
+
+    def expressions(self, table: Any) -> tuple[Any, Any]:
+        """The same in terms of an Ibis table: the position, and the records that have none."""
+        place = position(table[self.column], tuple(range(len(self.names))) if self.positions else self.names)
+        return place, place.isnull() | (place < 0) | (place >= len(self.names))
+
+
+def label_column(table: Table, column: str, names: Names) -> NamedColumn:
+    """The label column of a table. Integers are matched by name if a class name reads as one, else they are positions.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or it holds neither texts nor integers.
+    """
+    kind = table.type_of(column)
+    if not table.holds_labels(column):
+        held = in_words(kind)
+        raise InputError(f"column {column!r} holds {held}; labels are class names or integers; {table.existing()}")
+    positions = is_integer(kind) and (
+        names == tuple(range(len(names))) or not any(as_integer(name) is not None for name in names)
+    )
+    return NamedColumn(column, names, positions=positions)
+
+
+def group_column(table: Table, column: str, names: Names) -> NamedColumn:
+    """The column of each record's group, for the groups with these names.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, it holds neither texts nor integers, or integers and the names are none.
+    """
+    kind = table.type_of(column)
+    if not table.holds_labels(column):
+        held = in_words(kind)
+        raise InputError(f"column {column!r} holds {held}; groups are named by texts or integers; {table.existing()}")
+    wrong = sum(as_integer(name) is None for name in names)
+    if is_integer(kind) and wrong:
+        raise InputError(
+            f"column {column!r} holds integers, and the names of its groups must be integers, too; found {wrong} that "
+            "are not"
+        )
+    return NamedColumn(column, names, "groups")

@@ -1,0 +1,131 @@
+"""One way in for tables: from what somebody typed, or handed over, to a `Table`."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confide.errors import InputError, InputTypeError
+from confide.tables.databases import open_database
+from confide.tables.duckdb_table import DuckTable
+from confide.tables.failures import of_engine
+from confide.tables.files import open_files
+from confide.tables.ibis_table import IbisTable
+from confide.tables.memory import open_batches, open_memory, open_standard_input
+from confide.tables.spark import SparkTable, names_spark, open_spark
+from confide.tables.table import Table
+
+URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_STANDARD_INPUT = ("-", "/dev/stdin")
+
+
+@contextmanager
+def open_table(source: Any, table: str | None = None, *, write: bool = False) -> Iterator[Table]:
+    """Open a table; what was opened for it is closed at the end of the block.
+
+    Parameters
+    ----------
+    source
+        A text or a path: a Parquet, CSV (also packed, `.csv.gz`), Arrow or Feather file; a folder of such files, also a
+        partitioned one, or a pattern such as `part-*.parquet`, of one format; `-`, standard input, CSV or an Arrow
+        stream; with `table` a database, `postgresql://user@host/database`, `duckdb://file`, `sqlite://file` or another
+        engine of Ibis by its name, or Spark, `spark://host:port` or `local[k]`. A file is what its name says, whatever
+        characters the name has.
+
+        Or data: an Arrow table, a data frame of pandas, polars or Spark, an Ibis table, or any iterable of record
+        batches, Arrow tables or mappings of arrays, which is read once.
+    table
+        The table of a database, perhaps as `schema.table`; for Spark also a path of Parquet files.
+    write
+        Whether tables are to be written; by default a database is opened read-only where it knows such a thing.
+
+    Raises
+    ------
+    InputError
+        If there is no such source, or its driver is not installed.
+    FormatError
+        If a file is empty, truncated or of another format than its ending says.
+    EngineError
+        If an engine refuses or cannot be reached; the message holds neither password nor data.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> with open_table(pyarrow.table({"s": [0.1, 0.5]})) as table:
+    ...     table.columns, table.row_count()
+    (['s'], 2)
+    """
+    if not isinstance(source, str | Path):
+        if table is not None:
+            raise InputError("table must be left out for data; it belongs to a database or to Spark")
+        with _open_data(source) as opened:
+            yield opened
+        return
+    text = str(source)
+    if isinstance(source, str) and names_spark(text):
+        with open_spark(text, _needed(table, text)) as opened:
+            yield opened
+    elif isinstance(source, str) and URL.match(text) and not Path(text).exists():
+        with open_database(text, table, write=write) as opened:
+            yield opened
+    else:
+        if table is not None:
+            raise InputError("table must be left out for files; it belongs to a database or to Spark")
+        with open_standard_input() if text in _STANDARD_INPUT else open_files(text) as opened:
+            yield opened
+
+
+@contextmanager
+def opened(source: Any) -> Iterator[Table]:
+    """A table that is open already, or else the one that `open_table` opens."""
+    if isinstance(source, Table):
+        yield source
+        return
+    with open_table(source) as table:
+        yield table
+
+
+@contextmanager
+def _open_data(data: Any) -> Iterator[Table]:
+    if hasattr(data, "get_backend"):
+        yield _ibis_table(data)
+    elif hasattr(data, "mapInArrow"):
+        yield SparkTable.of_frame(data)
+    elif hasattr(data, "scanner"):  # a pyarrow data set
+        with open_batches(data.to_batches(), "the data set") as opened:
+            yield opened
+    elif hasattr(data, "read_next_batch"):  # a stream that is read once
+        with open_batches(iter(data)) as opened:
+            yield opened
+    elif isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc") or _is_arrow(data):
+        with open_memory(data) as opened:
+            yield opened
+    elif isinstance(data, Iterable):
+        with open_batches(data) as opened:
+            yield opened
+    else:
+        raise InputTypeError(f"source must be a name, a table or batches; found {type(data).__name__}")
+
+
+def _is_arrow(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pyarrow"
+
+
+def _ibis_table(expression: Any) -> Table:
+    """An Ibis table; one of a DuckDB in this process is read like a file."""
+    with of_engine():
+        backend = expression.get_backend()
+        if backend.name == "pyspark":
+            return SparkTable("the table", expression)
+        if backend.name != "duckdb":
+            return IbisTable("the table", expression)
+        backend._run_pre_execute_hooks(expression)
+        source, schema = f"({backend.compile(expression)})", expression.schema().to_pyarrow()
+        return DuckTable("the table", schema, backend.con, source, of_engine, writes_tables=True)
+
+
+def _needed(table: str | None, shown: str) -> str:
+    if not table:
+        raise InputError(f"table must be given: which table of {shown!r} to read")
+    return table
