@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.arrays.checked import as_positions
 from confide.errors import InputError
 from confide.mechanisms.composition import in_sequence, side_by_side
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
 from confide.releases.calibration import Calibration
+from confide.support.names import Name, order_of, places
 from confide.support.rationals import Level, exact_level
 
 if TYPE_CHECKING:
@@ -163,7 +165,7 @@ class GroupCalibration(_Several):
 
     by: Literal["group", "class"]
     neighbors: Neighbors
-    parts: Mapping[str | int, Calibration] = field(hash=False)
+    parts: Mapping[Name, Calibration] = field(hash=False)
 
     def __post_init__(self) -> None:
         if not self.parts or len({(p.score, p.alpha) for p in self.parts.values()}) != 1:
@@ -186,16 +188,17 @@ class GroupCalibration(_Several):
         return next(iter(self.parts.values())).alpha
 
     @property
-    def infinite(self) -> tuple[str | int, ...]:
+    def infinite(self) -> tuple[Name, ...]:
         """The groups whose threshold is +inf: too few records for a finite one, as far as privacy lets us know."""
         return tuple(name for name, part in self.parts.items() if part.threshold == np.inf)
 
-    def __getitem__(self, name: str | int) -> Calibration:
-        if name not in self.parts:
+    def __getitem__(self, name: Name) -> Calibration:
+        place = places(self.parts)[name]
+        if place < 0:
             raise InputError(f"name must be one of the {len(self.parts)} calibrated groups; found another")
-        return self.parts[name]
+        return list(self.parts.values())[place]
 
-    def __iter__(self) -> Iterator[str | int]:
+    def __iter__(self) -> Iterator[Name]:
         return iter(self.parts)
 
     def __len__(self) -> int:
@@ -207,18 +210,18 @@ class GroupCalibration(_Several):
             raise InputError("calibration has thresholds per class; groups do not apply to it")
         if groups is None:
             raise InputError("groups must be given: the calibration has one threshold per group")
-        positions = positions_of("groups", groups, tuple(self.parts), n)
+        positions = as_positions("groups", groups, tuple(self.parts), n)
         return np.array([part.threshold for part in self.parts.values()])[positions]
 
     def class_thresholds(self, names: tuple[object, ...] | None, k: int) -> NDArray[np.float64]:
         """The threshold of each of the k classes, float64, shape (k,); `names` in the order of the columns."""
-        wanted = tuple(range(k)) if names is None else names
-        if set(wanted) != set(self.parts):
+        order = order_of(tuple(range(k)) if names is None else names, tuple(self.parts))
+        if order is None:
             raise InputError(
                 f"classes must be the {len(self.parts)} that were calibrated; found {k} columns or other names; "
                 "pass classes=[...] in the order of the columns"
             )
-        return np.array([self.parts[name].threshold for name in wanted])  # type: ignore[index]
+        return np.array([part.threshold for part in self.parts.values()])[order]
 
     def __str__(self) -> str:
         lines = [f"{self.by} {name!r}: threshold {part.threshold:.12g}" for name, part in self.parts.items()]
@@ -267,19 +270,3 @@ class SidesCalibration(_Several):
             f"upper side: threshold {self.high.threshold:.12g}; {self.high.guarantee}\n"
             f"privacy of both together: {self.privacy}"
         )
-
-
-def positions_of(name: str, values: ArrayLike, known: tuple[str | int, ...], n: int) -> NDArray[np.int64]:
-    """The position of every value among the known names, int64, shape (n,); unknown ones are refused."""
-    array = np.asarray(values)
-    if array.ndim != 1 or len(array) != n:
-        raise InputError(f"{name} must have shape ({n},), one entry per record; found shape {array.shape}")
-    place = {key: i for i, key in enumerate(known)}
-    found = np.fromiter((place.get(v, -1) for v in array.tolist()), dtype=np.int64, count=n)
-    wrong = np.flatnonzero(found < 0)
-    if wrong.size:
-        raise InputError(
-            f"{name} must be among the {len(known)} public names; found {wrong.size} that are not, the first at "
-            f"position {wrong[0]}; add the name, or leave those records out"
-        )
-    return found

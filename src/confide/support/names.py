@@ -1,0 +1,163 @@
+"""Names of classes and groups: the one rule by which values in data are matched with the names in a release.
+
+A name is a text or an integer. A value has a name if it equals it, or if one of the two is an integer and the other the
+text that Python writes for it: 7 and "7" are one name, while "07", "1.0" and " 7" are texts like any other. Names that
+are made public must differ under this rule.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError, InputTypeError
+from confide.support.checks import several
+
+Name: TypeAlias = str | int
+"""What a class or a group is called."""
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
+
+
+def canonical(name: Name) -> str:
+    """The text that stands for a name: the same for two of them exactly if they are one name.
+
+    Examples
+    --------
+    >>> canonical(7) == canonical("7"), canonical(7) == canonical("07")
+    (True, False)
+    """
+    return name if isinstance(name, str) else str(int(name))
+
+
+def as_integer(name: Name) -> int | None:
+    """The integer that a name is, or None.
+
+    Examples
+    --------
+    >>> [as_integer(name) for name in (7, "7", "-3", "07", "1.0", " 7", "-0")]
+    [7, 7, -3, None, None, None, None]
+    """
+    if isinstance(name, str):
+        return int(name) if _INTEGER.fullmatch(name) else None
+    return int(name)
+
+
+def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
+    """A public list of names as Python's texts and integers; not empty, and no name twice.
+
+    Raises
+    ------
+    InputTypeError
+        If it is not a list of texts and integers.
+    InputError
+        If it is empty, or two of the names are one.
+
+    Examples
+    --------
+    >>> check_names("names", np.array([3, 1]))
+    (3, 1)
+    >>> check_names("names", [1, "1"])
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: names must differ from one another, also as texts; found 1 repeated
+    """
+    listed = [name.item() if isinstance(name, np.generic) else name for name in several(argument, names)]
+    if not listed or not all(isinstance(name, str | int) for name in listed):
+        raise InputTypeError(f"{argument} must be one or more texts or integers")
+    checked = tuple(str(name) if isinstance(name, str) else int(name) for name in listed)
+    repeated = len(checked) - len(set(map(canonical, checked)))
+    if repeated:
+        raise InputError(f"{argument} must differ from one another, also as texts; found {repeated} repeated")
+    return checked
+
+
+def places(names: Iterable[Any]) -> Mapping[Any, int]:
+    """What stands for each name -> its position in the list; -1 for everything else.
+
+    The same text and the same integer come first, should two names of an older list read alike. Names other than texts
+    and integers, which classes in memory may have, stand for themselves.
+
+    Examples
+    --------
+    >>> table = places(["cat", 7, "9"])
+    >>> [table[value] for value in ("cat", 7, "7", 9, "07", None)]
+    [0, 1, 1, 2, -1, -1]
+    """
+    listed = list(names)
+    table = _Places((name, i) for i, name in enumerate(listed))
+    for i, name in enumerate(listed):
+        other = as_integer(name) if isinstance(name, str) else _text(name) if isinstance(name, int) else None
+        if other is not None:
+            table.setdefault(other, i)
+    return table
+
+
+def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterable[Any]) -> NDArray[np.int64]:
+    """The position of every value in a list of names, -1 for a value that has none of them; int64, shape (n,).
+
+    Raises
+    ------
+    InputTypeError
+        If values cannot be names at all, such as lists.
+
+    Examples
+    --------
+    >>> positions("groups", np.array(["2", "1", "x"]), [1, 2])
+    array([ 1,  0, -1])
+    """
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    try:
+        return np.fromiter(map(places(names).__getitem__, listed), dtype=np.int64, count=len(listed))
+    except TypeError:
+        raise InputTypeError(f"{argument} must be names; found values that cannot be compared") from None
+
+
+def known_positions(
+    argument: str, values: Sequence[Any] | NDArray[Any], names: Sequence[Any], called: str = "public names"
+) -> NDArray[np.int64]:
+    """The position of every value in a list of names, int64, shape (n,); unknown values are refused.
+
+    Raises
+    ------
+    InputError
+        If values are none of the names; says how many and the first position, not what they are.
+
+    Examples
+    --------
+    >>> known_positions("groups", ["south", "north"], ["north", "south"])
+    array([1, 0])
+    """
+    found = positions(argument, values, names)
+    wrong = np.flatnonzero(found < 0)
+    if wrong.size:
+        raise InputError(
+            f"{argument} must be among the {len(names)} {called}; found {wrong.size} that are not, the first at "
+            f"position {wrong[0]}; add the name or drop those records"
+        )
+    return found
+
+
+def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
+    """Where the names of one list stand in another that holds the same names; None if it holds others.
+
+    Examples
+    --------
+    >>> order_of(["b", "2"], [2, "b"]), order_of(["b"], [2, "b"])
+    ([1, 0], None)
+    """
+    found: list[int] = positions("names", names, known).tolist()
+    return found if sorted(found) == list(range(len(known))) else None
+
+
+class _Places(dict[Any, int]):
+    """Where names stand; looked up a million times, hence no function in between."""
+
+    def __missing__(self, value: object) -> int:
+        return -1
+
+
+def _text(name: int) -> str | None:
+    return str(int(name)) if abs(name) < 10**1000 else None
