@@ -13,7 +13,7 @@ from confide.arrays.checked import as_vector
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
 from confide.errors import CoverageWarning, InputTypeError
-from confide.guarantee.statement import certify
+from confide.mechanisms.certify import certify
 from confide.mechanisms.interface import Mechanism, MechanismName
 from confide.mechanisms.privacy import Neighbors, nothing_spent, privacy_statement
 from confide.planning.mechanism_choice import chosen_mechanism

@@ -13,10 +13,10 @@ from confide.mechanisms.pps import PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
-from confide.planning.request import MOST_RECORDS
 from confide.selection.selector import SELECTORS
 from confide.support.checks import one_of, positive_integer, positive_number
-from confide.support.strict_json import Fields, read_fraction
+from confide.support.limits import MOST_RECORDS
+from confide.support.strict_json import Fields
 
 
 def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def read_mechanism(content: Fields) -> Mechanism:
 def _slopes(content: Fields) -> Slopes:
     return Slopes(
         rate=_rate(content),
-        offset=_fraction(content, "offset"),
+        offset=content.fraction("offset"),
         left=positive_integer("mechanism.left", content.take("left", int), most=1000),
         right=positive_integer("mechanism.right", content.take("right", int), most=1000),
         scale=_scale(content),
@@ -57,7 +57,7 @@ def _pps_laplace(content: Fields) -> LaplaceHistogram:
 
 
 def _noisy_histogram(content: Fields) -> NoisyHistogram:
-    return NoisyHistogram(_rate(content), _fraction(content, "offset"), _scale(content))
+    return NoisyHistogram(_rate(content), content.fraction("offset"), _scale(content))
 
 
 def _opendp_quantile(content: Fields) -> OpenDPQuantile:
@@ -79,19 +79,15 @@ _READERS: dict[MechanismName, Callable[[Fields], Mechanism]] = {
 }
 
 
-def _fraction(content: Fields, name: str) -> Fraction:
-    return read_fraction(content.take(name, str), name)
-
-
 def _rate(content: Fields) -> Fraction:
-    rate = _fraction(content, "rate")
+    rate = content.fraction("rate")
     if not 0 <= rate < 1:
         raise FormatError("the calibration's mechanism has a rate outside [0, 1)")
     return rate
 
 
 def _level(content: Fields) -> Fraction:
-    level = _fraction(content, "level")
+    level = content.fraction("level")
     if not 0 < level <= 1:
         raise FormatError("the calibration's mechanism has a level outside (0, 1]")
     return level

@@ -14,13 +14,15 @@ import numpy as np
 from confide.guarantee.conditional import private_offset, public_target, tangent_rate
 from confide.guarantee.marginal import private_head_start, private_shift, public_shift
 from confide.guarantee.random_rank import mean_overshoot
-from confide.guarantee.statement import Guarantee, certify
+from confide.guarantee.statement import Guarantee
+from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement, nothing_spent, privacy_statement
 from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
-from confide.planning.request import MOST_RECORDS, Request, check_request
+from confide.planning.request import Request, check_request
 from confide.planning.slope_choice import best_slopes, expected_drift
 from confide.selection.selector import Selector
 from confide.support.checks import positive_integer
+from confide.support.limits import MOST_RECORDS
 from confide.support.rationals import Level, ceil_to
 
 

@@ -8,15 +8,16 @@ from typing import Any, TypeVar
 
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError, FormatError, InputTypeError
-from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, certify
+from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee
+from confide.mechanisms.certify import certify
 from confide.mechanisms.fields import mechanism_fields, read_mechanism
 from confide.mechanisms.privacy import NEIGHBORS, PrivacyStatement, nothing_spent, privacy_statement
 from confide.mechanisms.slopes import Slopes
-from confide.planning.request import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.releases.calibration import Calibration
 from confide.scores.kinds import score_kind
 from confide.selection.selector import Selector
-from confide.support.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer
+from confide.support.checks import one_of, positive_integer
+from confide.support.limits import LEAST_LOSS, MOST_CANDIDATES, MOST_LOSS, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.rationals import exact_level
 from confide.support.strict_json import Fields, parse_object
 

@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 from confide.planning.plan import Plan, aim_for
-from confide.planning.request import MOST_RECORDS, Request
-from confide.support.checks import LEAST_LOSS, MOST_LOSS
+from confide.planning.request import Request
+from confide.support.limits import LEAST_LOSS, MOST_LOSS, MOST_RECORDS
 from confide.support.rationals import exact_level
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InputError
-from confide.planning.request import MOST_PER_PERSON
 from confide.support.checks import positive_integer
+from confide.support.limits import MOST_PER_PERSON
 from confide.tables.engine_findings import Finding
 from confide.tables.expressions import existing_column
 
