@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from confide.calibration.calibrate import calibrate, calibrate_histogram
 from confide.calibration.risk import (
-    RiskCalibration,
     calibrate_false_negatives,
     calibrate_losses,
     false_negative_rate,
@@ -48,6 +47,8 @@ from confide.guarantee.statement import Guarantee
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.planning.plan import Plan, plan
 from confide.releases.calibration import Calibration
+from confide.releases.kinds import register_kind
+from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores import (
     absolute_residual_score,
@@ -148,3 +149,13 @@ def __getattr__(name: str) -> Any:
 
         return getattr(confide.ledger, name)
     raise AttributeError(f"module 'confide' has no attribute {name!r}")
+
+
+def _read_federated(text: str) -> Any:
+    """Federations are imported when the first of their releases is read."""
+    from confide.federated.calibration import FederatedCalibration
+
+    return FederatedCalibration.from_json(text)
+
+
+register_kind("confide.federated.calibration", _read_federated)

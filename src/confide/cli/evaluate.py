@@ -12,7 +12,8 @@ from confide.cli.evaluated import evaluated
 from confide.cli.output import check_output, emit, say
 from confide.cli.progress import progress_bar
 from confide.evaluation import MOST_EXAMPLES, Evaluation, LevelEvaluation
-from confide.releases.reading import Release, load_release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release, load_release
 from confide.releases.several import GroupCalibration, SidesCalibration
 from confide.support.files import write_text
 from confide.tables.evaluate import GroupColumn, of_intervals, of_scores, of_sets

@@ -14,7 +14,7 @@ from confide.cli.output import check_output, emit, number, say
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.releases.calibration import Calibration
-from confide.releases.reading import load_release
+from confide.releases.release import load_release
 from confide.releases.several import GroupCalibration
 from confide.tables import choose
 from confide.tables.connect import names_an_engine, names_spark, open_source

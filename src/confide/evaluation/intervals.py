@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.checked import as_positions, as_vector
-from confide.calibration.risk import RiskCalibration
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import fingerprint, kind_of, promised
 from confide.evaluation.metrics import coverage_from_counts
 from confide.evaluation.result import CONFIDENCE, SIDES, Evaluation, LevelEvaluation, Part
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release
+from confide.releases.release import Release
+from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores.regression import refuse_infinite
 from confide.sets.predict import predict_interval

@@ -11,7 +11,8 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import class_keys, fingerprint, of_counts
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, LevelEvaluation, Part, Shown
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
 from confide.releases.several import GroupCalibration, LevelCalibration
 from confide.scores.classification import Uniforms
 from confide.scores.kinds import score_kind

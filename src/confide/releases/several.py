@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,80 +18,13 @@ from confide.errors import InputError
 from confide.mechanisms.composition import in_sequence, side_by_side
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
 from confide.releases.calibration import Calibration
+from confide.releases.release import Release
 from confide.support.names import Name, order_of, places
 from confide.support.rationals import Level, exact_level
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from confide.evaluation import Evaluation, LevelEvaluation
-
-Kind = TypeVar("Kind", bound="_Several")
-
-
-class _Several:
-    """What these releases have in common: JSON, files, pickling through JSON, and one privacy loss."""
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """The loss of the whole release."""
-        raise NotImplementedError
-
-    def to_json(self) -> str:
-        """The release as a JSON document with a schema version and a checksum."""
-        from confide.releases.several_json import dumps
-
-        return dumps(self)
-
-    @classmethod
-    def from_json(cls: type[Kind], text: str) -> Kind:
-        """Read a release, checking every part and the total again.
-
-        Raises
-        ------
-        FormatError
-            If the text is damaged, foreign, altered, of a newer schema, or claims what does not follow.
-        """
-        from confide.releases.several_json import loads
-
-        return loads(text, cls)
-
-    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
-        """Write `to_json()` to a file, atomically."""
-        from pathlib import Path
-
-        from confide.support.files import write_text
-
-        write_text(Path(path), self.to_json(), overwrite=overwrite)
-
-    @classmethod
-    def load(cls: type[Kind], path: "str | Path") -> Kind:
-        """Read a file written by `save`."""
-        from pathlib import Path
-
-        from confide.support.files import read_as
-
-        return read_as(Path(path), cls.from_json)
-
-    def report(
-        self,
-        path: "str | Path | None" = None,
-        *,
-        title: str | None = None,
-        evaluation: "Evaluation | LevelEvaluation | str | Path | None" = None,
-        overwrite: bool = False,
-    ) -> str:
-        """The release as one self-contained HTML page for people; see `Calibration.report`."""
-        from confide.reports.write import write_report
-
-        return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)  # type: ignore[arg-type]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_json, (self.to_json(),)
-
 
 @dataclass(frozen=True)
-class LevelCalibration(_Several):
+class LevelCalibration(Release):
     """Nested thresholds for several levels, released under one budget.
 
     Parameters
@@ -141,7 +74,7 @@ class LevelCalibration(_Several):
 
 
 @dataclass(frozen=True)
-class GroupCalibration(_Several):
+class GroupCalibration(Release):
     """One threshold per group of records, or per class, with group sizes kept secret.
 
     Parameters
@@ -231,7 +164,7 @@ class GroupCalibration(_Several):
 
 
 @dataclass(frozen=True)
-class SidesCalibration(_Several):
+class SidesCalibration(Release):
     """One threshold for each side of conformalized quantile regression, released under one budget.
 
     The upper end misses with probability at most `high.alpha` and the lower end with at most `low.alpha`, so the

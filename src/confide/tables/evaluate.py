@@ -11,7 +11,7 @@ from confide.errors import InputError
 from confide.evaluation import Evaluation, LevelEvaluation
 from confide.evaluation.intervals import IntervalTally, ScoreTally
 from confide.evaluation.sets import SetTally
-from confide.releases.reading import Release
+from confide.releases.release import Release
 from confide.releases.several import GroupCalibration
 from confide.tables.choose import label as label_column
 from confide.tables.parts import Label, Number, Part, Probabilities, one_or_pairs
