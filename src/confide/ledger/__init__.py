@@ -10,11 +10,11 @@ book.py         `Ledger`, which joins them
 identity.py     which requests are identical; keyed fingerprints
 """
 
+from confide.ledger.account import Account, Entry, Limit
 from confide.ledger.book import Ledger
 from confide.ledger.composition import Bound, Loss, compose
 from confide.ledger.cost import Cost, Group
 from confide.ledger.identity import Dataset, fingerprint, request_digest
-from confide.ledger.state import Account, Entry, Limit
 
 __all__ = [
     "Account",
