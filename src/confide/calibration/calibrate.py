@@ -16,7 +16,7 @@ from confide.errors import CoverageWarning, InputTypeError
 from confide.mechanisms.certify import certify
 from confide.mechanisms.interface import Mechanism, MechanismName
 from confide.mechanisms.privacy import Neighbors, nothing_spent, privacy_statement
-from confide.planning.mechanism_choice import chosen_mechanism
+from confide.planning.mechanism_choice import mechanism_for
 from confide.planning.plan import make_plan
 from confide.planning.request import Request, check_request
 from confide.releases.calibration import Calibration
@@ -225,14 +225,14 @@ class Pledge:
         request, recipe = self.request, histogram.candidates.recipe
         calibration = _state(threshold, self.mechanism, request, request.candidates, recipe, self.score, depth)
         if self.payment is not None and self.token is not None:
-            self.payment.keep(self.token, calibration)
+            self.payment.record_release(self.token, calibration)
         return calibration
 
 
 def pledge(request: Request, score: str | None, payment: "Payment | None" = None) -> Pledge:
     """Choose the mechanism, and charge its cost durably, before any count exists."""
-    mechanism = chosen_mechanism(request)
-    return Pledge(request, score, mechanism, payment, None if payment is None else payment.pay())
+    mechanism = mechanism_for(request)
+    return Pledge(request, score, mechanism, payment, None if payment is None else payment.charge())
 
 
 def _plain(scores: NDArray[Any], request: Request, score: str | None) -> Calibration:
