@@ -17,13 +17,15 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration.calibrate import calibrate, calibrate_histogram
+from confide.calibration.groups import calibrate_groups
+from confide.calibration.levels import calibrate_levels
 from confide.calibration.risk import (
     calibrate_false_negatives,
     calibrate_losses,
     false_negative_rate,
     predict_labels,
 )
-from confide.calibration.several import calibrate_groups, calibrate_levels, calibrate_sides
+from confide.calibration.sides import calibrate_sides
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
 from confide.errors import (

@@ -36,7 +36,7 @@ STEPS = {
     "before the release is kept": ("confide.ledger.book.Ledger.attach", "before"),
     "release written, not committed": ("confide.ledger.store.Writer.append:Released", "after"),
     "release kept": ("confide.ledger.book.Ledger.attach", "after"),
-    "calibration returned": ("confide.calibration.calibrate.release", "after"),
+    "calibration returned": ("confide.calibration.threshold.ChargedThreshold.draw", "after"),
 }
 
 # A process of its own that imports once and forks a child per step; each child arms one step and really dies there.

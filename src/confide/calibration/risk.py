@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.checked import as_numeric, as_probabilities, as_uniforms
-from confide.calibration.calibrate import calibrate, check_candidates
+from confide.calibration.calibrate import calibrate
+from confide.calibration.priced import PricedRelease
+from confide.calibration.threshold import check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
 from confide.releases.risk import RiskCalibration, critical_score
@@ -108,6 +110,32 @@ def calibrate_losses(
     scores = critical_thresholds(losses, candidates, u=u, bound=bound)
     released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)
     return RiskCalibration(loss, bound, released)
+
+
+def price_risk(
+    risk: Level,
+    epsilon: float | None,
+    n: int | None,
+    candidates: Candidates,
+    *,
+    loss: str = FALSE_NEGATIVES,
+    bound: float = 1.0,
+    **options: Any,
+) -> PricedRelease:
+    """The same for critical thresholds that are counted elsewhere, over the candidates that the losses belong to.
+
+    Examples
+    --------
+    >>> from confide.counting.histogram import ScoreHistogram
+    >>> candidates = Candidates.unit(100)
+    >>> counts = {None: ScoreHistogram.from_scores(np.linspace(0, 1, 5000), candidates)}
+    >>> price_risk(0.1, 1.0, None, candidates).charge().draw(counts).loss
+    'false_negative_rate'
+    """
+    bound = positive_number("bound", bound)
+    level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
+    priced = price_threshold(level, epsilon, n, candidates, critical_score(loss), **options)
+    return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
 
 
 def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> PredictionSets:

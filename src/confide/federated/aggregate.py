@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.calibration.calibrate import library_versions
+from confide.calibration.threshold import library_versions
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.clock import read_time
 from confide.federated.envelope import take, unseal

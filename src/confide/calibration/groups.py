@@ -1,0 +1,189 @@
+"""One threshold per group or class, with group sizes kept secret."""
+
+import warnings
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from numpy.typing import ArrayLike
+
+from confide.arrays.checked import as_positions, as_vector
+from confide.calibration.calibrate import calibrate, calibrate_histogram
+from confide.calibration.priced import PricedRelease
+from confide.calibration.shares import divide_budget
+from confide.calibration.threshold import price_threshold
+from confide.candidates import Candidates
+from confide.counting.histogram import ScoreHistogram
+from confide.errors import CoverageWarning, InputError
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors
+from confide.releases.calibration import Calibration
+from confide.releases.several import GroupCalibration
+from confide.scores.kinds import score_kind
+from confide.support.checks import one_of
+from confide.support.names import check_names
+from confide.support.rationals import Level
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
+
+
+def calibrate_groups(
+    scores: ArrayLike,
+    groups: ArrayLike,
+    names: Sequence[str | int],
+    alpha: Level,
+    epsilon: float | None = None,
+    *,
+    by: Literal["group", "class"] = "group",
+    score: str | None = None,
+    candidates: Candidates | None = None,
+    rho: float | None = None,
+    neighbors: Neighbors = "add_remove",
+    ledger: "Ledger | None" = None,
+    dataset: "str | Dataset | None" = None,
+    partition: str | None = None,
+    **options: Any,
+) -> GroupCalibration:
+    """One threshold per group (Mondrian conformal prediction), so that every group is covered on its own.
+
+    Vovk, Lindsay, Nouretdinov and Gammerman, "Mondrian confidence machine", 2003. With `by="class"` the groups are
+    the records' own labels, and every class is covered on its own.
+
+    Groups are disjoint, so under `add_remove` each may spend the whole budget. A replaced record can leave one group
+    and enter another: under `replace_one` each spends half of it (docs/theory-groups.md). Group sizes stay secret
+    under both. A group with too few records gets the threshold +inf.
+
+    Parameters
+    ----------
+    scores, alpha, epsilon, rho, score, candidates, **options
+        As in `calibrate`; the promise holds for each group.
+    groups
+        The group of each record, shape (n,); for `by="class"` its label.
+    names
+        All groups there are, **public**: taken from a code book, not from the records.
+    by
+        What the threshold depends on: `"group"` or `"class"`.
+    neighbors
+        The relation under which the budget is meant.
+    ledger, dataset
+        As in `calibrate`; groups are charged as cells of one partition, so under `add_remove` they cost their maximum.
+    partition
+        Public name of what divides the records, such as `"hospital"`; required with a ledger. One name must always
+        stand for one way of dividing them.
+
+    Warns
+    -----
+    CoverageWarning
+        If thresholds are +inf; it names the groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> scores, labels = rng.random(5000), rng.integers(0, 2, 5000)
+    >>> released = calibrate_groups(scores, labels, [0, 1], 0.1, 1.0, by="class", score="lac", neighbors="replace_one")
+    >>> released.privacy.epsilon <= 1, released.privacy.add_remove
+    (True, 0.5)
+    """
+    one_of("by", by, ("group", "class"))
+    terms = _group_terms(names, epsilon, rho, neighbors, ledger, dataset, partition)
+    known = tuple(terms)
+    array = as_vector("scores", scores)
+    place = as_positions("groups", groups, known, len(array))
+    kind = score_kind(score)
+    # A score that cannot be counted is refused with its own position, before anything is released.
+    chosen = kind.candidates() if candidates is None else candidates
+    whole = ScoreHistogram.from_scores(array, chosen, score)
+    settings = {**options, "score": score}
+    parts: dict[str | int, Calibration] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CoverageWarning)
+        for i, name in enumerate(known):
+            members, paid = array[place == i], terms[name]
+            if members.size:
+                parts[name] = calibrate(members, alpha, candidates=whole.candidates, **settings, **paid)
+            else:
+                parts[name] = calibrate_histogram(ScoreHistogram.empty(whole.candidates), alpha, **settings, **paid)
+    return _warned(GroupCalibration(by, neighbors, parts))
+
+
+def price_groups(
+    names: Sequence[str | int],
+    alpha: Level,
+    epsilon: float | None,
+    candidates: Candidates,
+    score: str | None,
+    *,
+    by: Literal["group", "class"] = "group",
+    rho: float | None = None,
+    neighbors: Neighbors = "add_remove",
+    ledger: "Ledger | None" = None,
+    dataset: "str | Dataset | None" = None,
+    partition: str | None = None,
+    **options: Any,
+) -> PricedRelease:
+    """The same for scores that are counted elsewhere: one histogram per group, by its name.
+
+    Examples
+    --------
+    >>> candidates = Candidates.unit(100)
+    >>> counts = {name: ScoreHistogram.from_scores([0.5] * 1000, candidates) for name in ("a", "b")}
+    >>> price_groups(["a", "b"], 0.1, 1.0, candidates, "lac").charge().draw(counts).privacy.epsilon
+    1.0
+    """
+    one_of("by", by, ("group", "class"))
+    if options.get("mechanism") == "none":
+        raise InputError("mechanism must be a private one: sizes of groups, which 'none' reveals, stay secret")
+    terms = _group_terms(names, epsilon, rho, neighbors, ledger, dataset, partition)
+    parts = {
+        name: (name, price_threshold(alpha, own.pop("epsilon", None), None, candidates, score, **options, **own))
+        for name, own in terms.items()
+    }
+    return PricedRelease(parts, lambda drawn: _warned(GroupCalibration(by, neighbors, drawn)), warns_together=True)
+
+
+def _group_terms(
+    names: Sequence[str | int],
+    epsilon: float | None,
+    rho: float | None,
+    neighbors: Neighbors,
+    ledger: "Ledger | None",
+    dataset: "str | Dataset | None",
+    partition: str | None,
+) -> dict[str | int, dict[str, Any]]:
+    """What every group of a partition may spend, and who pays: arguments for `calibrate`, by the groups' names."""
+    one_of("neighbors", neighbors, NEIGHBORS)
+    known = check_names("names", names)
+    budget = divide_budget(epsilon, rho, [Fraction(1)], replaced=neighbors == "replace_one")[0]
+    accounts = _accounts(ledger, dataset, partition, known)
+    return {name: {**budget, **accounts[name]} for name in known}
+
+
+def _warned(released: GroupCalibration) -> GroupCalibration:
+    """The same, after a warning that names the groups whose threshold is +inf."""
+    if released.infinite:
+        shown = ", ".join(map(repr, released.infinite[:10])) + (" ..." if len(released.infinite) > 10 else "")
+        warnings.warn(
+            f"the threshold is +inf for {len(released.infinite)} of {len(released.parts)} groups: {shown}; every label "
+            "is in their sets; they need more records, or a larger epsilon or alpha",
+            CoverageWarning,
+            stacklevel=3,
+        )
+    return released
+
+
+def _accounts(
+    ledger: "Ledger | None", dataset: "str | Dataset | None", partition: str | None, names: Sequence[str | int]
+) -> dict[str | int, dict[str, Any]]:
+    """Keyword arguments for `calibrate` per group: which cell of the data set's partition pays."""
+    if ledger is None and dataset is None:
+        return {name: {} for name in names}
+    from confide.ledger import Dataset, Group
+
+    if partition is None or dataset is None or ledger is None:
+        raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
+    whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+    if whole.group is not None:
+        raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
+    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in names}
+    return {name: {"ledger": ledger, "dataset": cell} for name, cell in cells.items()}

@@ -1,0 +1,131 @@
+"""Nested thresholds for several levels under one budget."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from confide.arrays.checked import as_vector
+from confide.calibration.calibrate import calibrate
+from confide.calibration.priced import PricedRelease
+from confide.calibration.shares import divide_budget, exact_shares, part_of_failure
+from confide.calibration.threshold import price_threshold
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.releases.calibration import Calibration
+from confide.releases.several import LevelCalibration
+from confide.support.checks import several
+from confide.support.rationals import Level, exact_level
+
+
+def calibrate_levels(
+    scores: ArrayLike,
+    alphas: Sequence[Level],
+    epsilon: float | None = None,
+    *,
+    score: str | None = None,
+    rho: float | None = None,
+    shares: Sequence[Level] | None = None,
+    delta: Level | None = None,
+    **options: Any,
+) -> LevelCalibration:
+    """Nested thresholds for several levels under one budget.
+
+    The budget is divided among the levels, and each keeps the promise of `calibrate` at its share. Afterwards every
+    threshold is raised to the largest one of a less demanding level, so that sets are nested; raising one never lowers
+    its coverage, and looks at the released numbers alone.
+
+    Parameters
+    ----------
+    scores
+        Shape (n,), as in `calibrate`.
+    alphas
+        Different miscoverage levels in (0, 1).
+    epsilon, rho
+        The budget of all levels together. Give one of the two.
+    shares
+        How the budget is divided, in the order of `alphas`; positive, summing to one; by default evenly.
+    delta
+        Training-conditional promises that hold for all levels at once with probability 1 - delta: each gets an equal
+        part of delta.
+    score, **options
+        As in `calibrate`.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used; then nothing was released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).random(5000)
+    >>> released = calibrate_levels(scores, [0.05, 0.1, 0.2], epsilon=1.0, score="lac")
+    >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
+    ([0.8, 0.9], True)
+    """
+    terms = _level_terms(alphas, epsilon, rho, shares, delta)
+    array = as_vector("scores", scores)
+    return _nested({level: calibrate(array, level, score=score, **own, **options) for level, own in terms.items()})
+
+
+def price_levels(
+    alphas: Sequence[Level],
+    epsilon: float | None,
+    n: int | None,
+    candidates: Candidates,
+    score: str | None,
+    *,
+    rho: float | None = None,
+    shares: Sequence[Level] | None = None,
+    delta: Level | None = None,
+    **options: Any,
+) -> PricedRelease:
+    """The same for scores that are counted elsewhere: one histogram, named None, serves all levels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.counting.histogram import ScoreHistogram
+    >>> candidates = Candidates.unit(100)
+    >>> counts = {None: ScoreHistogram.from_scores(np.linspace(0, 1, 5000), candidates)}
+    >>> list(price_levels([0.2, 0.1], 1.0, None, candidates, "lac").charge().draw(counts).parts)
+    [Fraction(1, 5), Fraction(1, 10)]
+    """
+    terms = _level_terms(alphas, epsilon, rho, shares, delta)
+    parts = {
+        level: (None, price_threshold(level, own.pop("epsilon", None), n, candidates, score, **own, **options))
+        for level, own in terms.items()
+    }
+    return PricedRelease(parts, _nested)
+
+
+def _level_terms(
+    alphas: Sequence[Level],
+    epsilon: float | None,
+    rho: float | None,
+    shares: Sequence[Level] | None,
+    delta: Level | None,
+) -> dict[Fraction, dict[str, Any]]:
+    """What each level may spend, and its part of delta: arguments for `calibrate`."""
+    levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
+    if not levels or len(set(levels)) != len(levels):
+        raise InputError(
+            f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different"
+        )
+    budgets = divide_budget(epsilon, rho, exact_shares(shares, len(levels)))
+    part = part_of_failure(delta, len(levels))
+    return {level: {"delta": part, **budget} for level, budget in zip(levels, budgets, strict=True)}
+
+
+def _nested(found: Mapping[Fraction, Calibration]) -> LevelCalibration:
+    """Every threshold raised to the largest one of a less demanding level."""
+    reached = -math.inf
+    nested: dict[Fraction, Calibration] = {}
+    for level in sorted(found, reverse=True):
+        reached = max(reached, found[level].threshold)
+        nested[level] = replace(found[level], threshold=reached)
+    return LevelCalibration(nested)

@@ -1,0 +1,43 @@
+"""How a budget, and a failure probability, are divided among the thresholds of one release."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from confide.errors import InputError
+from confide.mechanisms.composition import shares_of
+from confide.support.checks import privacy_loss
+from confide.support.rationals import Level, exact_level
+
+
+def divide_budget(
+    epsilon: float | None, rho: float | None, shares: Sequence[Fraction], *, replaced: bool = False
+) -> list[dict[str, Any]]:
+    """Keyword arguments for `calibrate` per share of a budget.
+
+    Half of epsilon, or a quarter of rho, if a record that is replaced can change two groups.
+    """
+    if epsilon is None and rho is None:
+        return [{} for _ in shares]
+    if epsilon is not None and rho is not None:
+        raise InputError("epsilon or rho must be given, and not both")
+    name, total = ("epsilon", epsilon) if epsilon is not None else ("rho", rho)
+    part = Fraction(1, {"epsilon": 2, "rho": 4}[name]) if replaced else Fraction(1)
+    return [{name: value} for value in shares_of(privacy_loss(name, total), [share * part for share in shares])]
+
+
+def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
+    """Positive shares that sum to one; even ones by default."""
+    if shares is None:
+        return [Fraction(1, count)] * count
+    exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
+    if len(exact) != count or sum(exact) != 1:
+        raise InputError(
+            f"shares must be {count} positive numbers that sum to one; found {len(exact)}, sum {sum(exact)}"
+        )
+    return exact
+
+
+def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
+    """An equal part of a failure probability: all promises hold together by the union bound."""
+    return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)

@@ -1,0 +1,116 @@
+"""One threshold for each side of conformalized quantile regression, under one budget."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from confide.calibration.calibrate import calibrate
+from confide.calibration.priced import PricedRelease
+from confide.calibration.shares import divide_budget, part_of_failure
+from confide.calibration.threshold import price_threshold
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.releases.several import SidesCalibration
+from confide.scores.regression import interval_score
+from confide.support.rationals import Level, exact_level
+
+SIDES = ("cqr_low", "cqr_high")
+
+
+def calibrate_sides(
+    quantiles: ArrayLike,
+    targets: ArrayLike,
+    alpha: Level | tuple[Level, Level],
+    epsilon: float | None = None,
+    *,
+    rho: float | None = None,
+    share_low: Level = "0.5",
+    delta: Level | None = None,
+    **options: Any,
+) -> SidesCalibration:
+    """One-sided thresholds for both ends of conformalized quantile regression, under one budget.
+
+    Romano, Patterson and Candes, NeurIPS 2019, Theorem 2: the two sides are calibrated separately, and the interval
+    covers with probability at least 1 - alpha by the union bound.
+
+    Parameters
+    ----------
+    quantiles
+        Shape (n, 2): lower and upper quantiles predicted for the calibration records.
+    targets
+        Shape (n,).
+    alpha
+        Miscoverage of the interval, split in halves, or a pair (lower side, upper side).
+    epsilon, rho
+        The budget of both together; the lower side gets `share_low` of it.
+    delta
+        A training-conditional promise for the interval; each side gets half of delta.
+    **options
+        As in `calibrate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> released = calibrate_sides(np.tile([-1.0, 1.0], (5000, 1)), rng.normal(size=5000), 0.1, 1.0)
+    >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
+    True
+    """
+    terms = _side_terms(alpha, epsilon, rho, share_low, delta)
+    low, high = (
+        calibrate(interval_score(quantiles, targets, name), score=name, **own, **options) for name, own in terms.items()
+    )
+    return SidesCalibration(low, high)
+
+
+def price_sides(
+    alpha: Level | tuple[Level, Level],
+    epsilon: float | None,
+    n: int | None,
+    candidates: Candidates,
+    *,
+    rho: float | None = None,
+    share_low: Level = "0.5",
+    delta: Level | None = None,
+    **options: Any,
+) -> PricedRelease:
+    """The same for scores that are counted elsewhere: histograms of the scores `cqr_low` and `cqr_high`, so named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.counting.histogram import ScoreHistogram
+    >>> candidates = Candidates.of([0.0, 1.0])
+    >>> counts = {name: ScoreHistogram(candidates, np.array([900, 99, 1])) for name in SIDES}
+    >>> price_sides(0.2, 8.0, None, candidates).charge().draw(counts).alpha
+    Fraction(1, 5)
+    """
+    terms = _side_terms(alpha, epsilon, rho, share_low, delta)
+    parts = {
+        name: (name, price_threshold(own.pop("alpha"), own.pop("epsilon", None), n, candidates, name, **own, **options))
+        for name, own in terms.items()
+    }
+    return PricedRelease(parts, lambda drawn: SidesCalibration(*drawn.values()))
+
+
+def _side_terms(
+    alpha: Level | tuple[Level, Level],
+    epsilon: float | None,
+    rho: float | None,
+    share_low: Level,
+    delta: Level | None,
+) -> dict[str, dict[str, Any]]:
+    """The level, the budget and the part of delta of each side: arguments for `calibrate`."""
+    if isinstance(alpha, tuple):
+        low, high = (exact_level("alpha", side) for side in alpha)
+    else:
+        low = high = exact_level("alpha", alpha) / 2
+    if low + high >= 1:
+        raise InputError("alpha of both sides must sum to less than one")
+    share = exact_level("share_low", share_low)
+    budgets = divide_budget(epsilon, rho, [share, 1 - share])
+    part = part_of_failure(delta, 2)
+    return {
+        name: {"alpha": level, "delta": part, **budget}
+        for name, level, budget in zip(SIDES, (low, high), budgets, strict=True)
+    }
