@@ -3,11 +3,12 @@
 import time
 
 import confide
-from confide.guarantee import certificate, conditional, statement
-from confide.planning.plan import mechanism_for
+from confide.guarantee import certificate, conditional
+from confide.mechanisms.certify import certify
+from confide.planning.plan import slopes_for_request
 from confide.planning.slope_choice import best_slopes
 
-CACHES = (certificate.sharp_loss, conditional.line_holds, statement.certify, best_slopes, mechanism_for)
+CACHES = (certificate.sharp_loss, conditional.line_holds, certify, best_slopes, slopes_for_request)
 
 
 def fresh(**options) -> float:
@@ -18,7 +19,7 @@ def fresh(**options) -> float:
     plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options})
     request = plan.request
     secret_from = request.n_min if request.n is None else None
-    statement.certify(plan.mechanism, request.alpha, request.candidates, request.n, secret_from, request.delta)
+    certify(plan.mechanism, request.alpha, request.candidates, request.n, secret_from, request.delta)
     return time.process_time() - start
 
 

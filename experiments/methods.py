@@ -10,7 +10,7 @@ import numpy as np
 
 import confide
 from confide.mechanisms import pps, pps_laplace
-from confide.planning.mechanism_choice import chosen_mechanism
+from confide.planning.mechanism_choice import mechanism_for
 from confide.planning.request import check_request
 
 
@@ -43,7 +43,7 @@ class Method:
 
     def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
         """The mechanism for n records and m candidates; None where it answers +inf without the data."""
-        return chosen_mechanism(
+        return mechanism_for(
             check_request(
                 alpha=alpha,
                 epsilon=None if self.name == "none" else epsilon,

@@ -13,7 +13,8 @@ from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, rea
 from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.report import SiloReport
-from confide.releases.reading import Release, parts_of, read_release
+from confide.releases.parts import parts_of
+from confide.releases.release import Release, read_release
 from confide.reports.measured import charts, measured
 from confide.reports.promise import headline
 from confide.reports.reading import example

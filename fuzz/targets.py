@@ -30,8 +30,8 @@ from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
 from confide.federated.plan_json import plan_fields, read_plan
 from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger.account import replay
 from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
-from confide.ledger.state import replay
 from confide.ledger.store import Store
 from confide.support.rationals import exact_level
 from fuzz.release_targets import (

@@ -17,15 +17,14 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration.calibrate import calibrate, calibrate_histogram
+from confide.calibration.groups import calibrate_groups
+from confide.calibration.levels import calibrate_levels
 from confide.calibration.risk import (
-    RiskCalibration,
     calibrate_false_negatives,
     calibrate_losses,
     false_negative_rate,
     predict_labels,
 )
-from confide.calibration.groups import calibrate_groups
-from confide.calibration.levels import calibrate_levels
 from confide.calibration.sides import calibrate_sides
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
@@ -50,6 +49,8 @@ from confide.guarantee.statement import Guarantee
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.planning.plan import Plan, plan
 from confide.releases.calibration import Calibration
+from confide.releases.kinds import register_kind
+from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores import (
     absolute_residual_score,
@@ -150,3 +151,13 @@ def __getattr__(name: str) -> Any:
 
         return getattr(confide.ledger, name)
     raise AttributeError(f"module 'confide' has no attribute {name!r}")
+
+
+def _read_federated(text: str) -> Any:
+    """Federations are imported when the first of their releases is read."""
+    from confide.federated.calibration import FederatedCalibration
+
+    return FederatedCalibration.from_json(text)
+
+
+register_kind("confide.federated.calibration", _read_federated)

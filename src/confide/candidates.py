@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays.checked import as_vector
 from confide.errors import InputError
 from confide.support.checks import one_of, positive_integer, positive_number
+from confide.support.limits import MOST_CANDIDATES
 
-MOST_CANDIDATES = 2**20
 BUILDERS = ("unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
 """The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""
 

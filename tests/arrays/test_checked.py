@@ -425,7 +425,7 @@ def test_labels_that_cannot_be_read():
         confide.lac_score(np.full((2, 2), 0.5), [[0], [1, 2]])
     unhashable = np.empty(2, dtype=object)
     unhashable[:] = [["a"], ["b"]]
-    with pytest.raises(confide.InputTypeError, match=r"^labels must be class names"):
+    with pytest.raises(confide.InputTypeError, match=r"^labels must be names"):
         confide.lac_score(np.full((2, 2), 0.5), unhashable, classes=["a", "b"])
 
 

@@ -1,5 +1,6 @@
 """Several thresholds at once: levels, groups, classes, sides. Privacy and coverage by enumeration, and forgery."""
 
+import hashlib
 import itertools
 import json
 import pickle
@@ -186,6 +187,11 @@ def releases():
     yield confide.calibrate_false_negatives(np.tile([0.9, 0.1], (3000, 1)), truth, 0.1, 1.0, u=scores)
 
 
+def checksum(content):
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_stored_releases_come_back_equal_and_forged_ones_are_refused(tmp_path):
     for released in releases():
@@ -207,10 +213,10 @@ def test_stored_releases_come_back_equal_and_forged_ones_are_refused(tmp_path):
             with pytest.raises(confide.FormatError):
                 kind.from_json(json.dumps({**content, **change}))
             forged = {k: v for k, v in {**content, **change}.items() if k != "sha256"}
-            from confide.releases.several_json import _checksum
-
             with pytest.raises(confide.FormatError):
-                kind.from_json(json.dumps({**forged, "sha256": _checksum(forged)}))
-        for broken in ("", "[]", "{}", text[:-40], 7):
+                kind.from_json(json.dumps({**forged, "sha256": checksum(forged)}))
+        for broken in ("", "[]", "{}", text[:-40], confide.calibrate(np.arange(100.0), 0.1, 1.0).to_json()):
             with pytest.raises(confide.FormatError):
                 kind.from_json(broken)
+        with pytest.raises(confide.InputTypeError, match="text must be a JSON document; found int"):
+            kind.from_json(7)

@@ -9,7 +9,7 @@ from scipy import stats
 import confide
 from confide.guarantee.certificate import public_coverage
 from confide.guarantee.random_rank import conditional_failure, marginal_coverage, tail
-from confide.guarantee.statement import certify
+from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, slopes_for
 from confide.planning.plan import make_plan
 from confide.planning.request import check_request

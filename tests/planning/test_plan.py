@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.guarantee.statement import certify
+from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes
 from tests.calibrations import OPTIONS, released

@@ -16,7 +16,7 @@ import pytest
 import confide
 from confide.evaluation import Evaluation, LevelEvaluation, of_counts, of_intervals, of_scores
 from confide.evaluation.counts import fingerprint
-from confide.releases.reading import load_release, read_release
+from confide.releases.release import load_release, read_release
 from confide.reports import grid, page
 from confide.reports.plan_page import calibrate_command, plan_page
 from confide.reports.release_page import release_page

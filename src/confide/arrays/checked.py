@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import InputError, InputTypeError
+from confide.support.names import known_positions
 
 
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
@@ -194,7 +195,7 @@ def as_uniforms(name: str, u: "ArrayLike | np.random.Generator | None", n: int, 
 def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None) -> NDArray[np.int64]:
     """Labels as class indices: integers in [0, k), or members of `classes`; shape (n,).
 
-    With `classes`, labels are looked up by value, so that [10, 20] or ["cat", "dog"] work.
+    With `classes`, labels are looked up by name (`confide.support.names`), so that [10, 20] or ["cat", "dog"] work.
     """
     array = as_array(name, data)
     if array.ndim != 1:
@@ -202,7 +203,7 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
     if len(array) != n:
         raise InputError(f"{name} must have as many entries as there are rows; found {len(array)} for {n} rows")
     if classes is not None:
-        return _look_up(name, _as_list(data, array), class_names(classes, k))
+        return known_positions(name, _as_list(data, array), class_names(classes, k), "classes")
     if array.dtype.kind not in "iu":
         raise InputTypeError(
             f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; fill or drop missing labels, and "
@@ -215,6 +216,14 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
             "check the order and the number of the classes"
         )
     return array.astype(np.int64, copy=False)
+
+
+def as_positions(name: str, data: ArrayLike, names: Sequence[object], n: int) -> NDArray[np.int64]:
+    """The position of every record's group, or class, in a public list of their names, shape (n,)."""
+    array = as_array(name, data)
+    if array.ndim != 1 or len(array) != n:
+        raise InputError(f"{name} must have shape ({n},), one entry per record; found shape {array.shape}")
+    return known_positions(name, _as_list(data, array), names)
 
 
 def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
@@ -238,18 +247,3 @@ def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
     """Plain Python values; a list is not read by numpy, which would turn [1, "a"] into texts."""
     values = list(data) if isinstance(data, list | tuple) else array.tolist()
     return [value.item() if isinstance(value, np.generic) else value for value in values]
-
-
-def _look_up(name: str, labels: list[Any], names: tuple[object, ...]) -> NDArray[np.int64]:
-    position = {label: i for i, label in enumerate(names)}
-    try:
-        index = np.fromiter((position.get(label, -1) for label in labels), dtype=np.int64, count=len(labels))
-    except TypeError:
-        raise InputTypeError(f"{name} must be class names; found values that cannot be compared") from None
-    wrong = np.flatnonzero(index < 0)
-    if wrong.size:
-        raise InputError(
-            f"{name} must be among the {len(names)} classes; found {wrong.size} that are not, the first at position "
-            f"{wrong[0]}; add the class or drop those records"
-        )
-    return index

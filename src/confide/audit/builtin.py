@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from confide.audit.laws import exact_law
 from confide.audit.subject import Claims, Scores, Subject
 from confide.candidates import Candidates
-from confide.guarantee.statement import certify
+from confide.mechanisms.certify import certify
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
 from confide.mechanisms.pps import PrivatePredictionSets, pps_for

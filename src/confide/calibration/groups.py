@@ -1,26 +1,26 @@
 """One threshold per group or class, with group sizes kept secret."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.arrays.checked import as_vector
+from confide.arrays.checked import as_positions, as_vector
 from confide.calibration.calibrate import calibrate, calibrate_histogram
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget
 from confide.calibration.threshold import price_threshold
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
-from confide.errors import CoverageWarning, InputError, InputTypeError
+from confide.errors import CoverageWarning, InputError
 from confide.mechanisms.privacy import NEIGHBORS, Neighbors
 from confide.releases.calibration import Calibration
-from confide.releases.several import GroupCalibration, positions_of
+from confide.releases.several import GroupCalibration
 from confide.scores.kinds import score_kind
-from confide.support.checks import one_of, several
+from confide.support.checks import one_of
+from confide.support.names import check_names
 from confide.support.rationals import Level
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def calibrate_groups(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> scores, labels = rng.random(5000), rng.integers(0, 2, 5000)
     >>> released = calibrate_groups(scores, labels, [0, 1], 0.1, 1.0, by="class", score="lac", neighbors="replace_one")
@@ -88,7 +89,7 @@ def calibrate_groups(
     terms = _group_terms(names, epsilon, rho, neighbors, ledger, dataset, partition)
     known = tuple(terms)
     array = as_vector("scores", scores)
-    place = positions_of("groups", groups, known, len(array))
+    place = as_positions("groups", groups, known, len(array))
     kind = score_kind(score)
     # A score that cannot be counted is refused with its own position, before anything is released.
     chosen = kind.candidates() if candidates is None else candidates
@@ -152,7 +153,7 @@ def _group_terms(
 ) -> dict[str | int, dict[str, Any]]:
     """What every group of a partition may spend, and who pays: arguments for `calibrate`, by the groups' names."""
     one_of("neighbors", neighbors, NEIGHBORS)
-    known = _public_names(names)
+    known = check_names("names", names)
     budget = divide_budget(epsilon, rho, [Fraction(1)], replaced=neighbors == "replace_one")[0]
     accounts = _accounts(ledger, dataset, partition, known)
     return {name: {**budget, **accounts[name]} for name in known}
@@ -181,19 +182,8 @@ def _accounts(
 
     if partition is None or dataset is None or ledger is None:
         raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
-    if len({str(name) for name in names}) != len(names):
-        raise InputError("names must differ as texts, too, for the ledger to tell their groups apart")
     whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
     if whole.group is not None:
         raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
     cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in names}
     return {name: {"ledger": ledger, "dataset": cell} for name, cell in cells.items()}
-
-
-def _public_names(names: Sequence[str | int]) -> tuple[str | int, ...]:
-    listed = names.tolist() if isinstance(names, np.ndarray) else several("names", names)
-    if not listed or not all(isinstance(v, str | int) and isinstance(v, Hashable) for v in listed):
-        raise InputTypeError("names must be one or more texts or integers: all groups there are")
-    if len(set(listed)) != len(listed):
-        raise InputError(f"names must differ from one another; found {len(listed) - len(set(listed))} repeated")
-    return tuple(listed)

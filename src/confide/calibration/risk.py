@@ -7,7 +7,6 @@ L(t)/bound, so the loss of a released threshold is at most `risk` on average exa
 The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -20,61 +19,13 @@ from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms.privacy import PrivacyStatement
-from confide.releases.calibration import Calibration
-from confide.releases.several import _Several
+from confide.releases.risk import RiskCalibration, critical_score
 from confide.scores.classification import Uniforms, set_mask
 from confide.sets.predict import PredictionSets
 from confide.support.checks import positive_number
 from confide.support.rationals import Level, exact_level
 
 FALSE_NEGATIVES = "false_negative_rate"
-
-
-@dataclass(frozen=True)
-class RiskCalibration(_Several):
-    """A threshold at which a loss is small on average, and the calibration of critical thresholds behind it.
-
-    Parameters
-    ----------
-    loss
-        Name of the loss.
-    bound
-        Its largest possible value.
-    calibration
-        The release: coverage of critical thresholds, and the privacy statement.
-    """
-
-    loss: str
-    bound: float
-    calibration: Calibration
-
-    def __post_init__(self) -> None:
-        positive_number("bound", self.bound)
-        if not isinstance(self.loss, str) or self.calibration.score != _score(self.loss):
-            raise InputError("calibration must be one of critical thresholds of this loss")
-
-    @property
-    def threshold(self) -> float:
-        """The released threshold."""
-        return self.calibration.threshold
-
-    @property
-    def risk(self) -> float:
-        """The guaranteed bound on the expected loss, in the sense of `calibration.guarantee`."""
-        return self.bound * (1 - self.calibration.coverage)
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """The privacy loss."""
-        return self.calibration.privacy
-
-    def __str__(self) -> str:
-        return (
-            f"threshold {self.threshold:.12g} for the loss {self.loss!r}\n"
-            f"promise: expected loss at most {self.risk:.6g}, that is, for critical thresholds: "
-            f"{self.calibration.guarantee}\nprivacy: {self.privacy}"
-        )
 
 
 def calibrate_false_negatives(
@@ -112,7 +63,7 @@ def calibrate_false_negatives(
     """
     scores = false_negative_thresholds(probabilities, truth, u=u)
     chosen = Candidates.unit(1000, "logit") if candidates is None else candidates
-    released = calibrate(scores, risk, epsilon, score=_score(FALSE_NEGATIVES), candidates=chosen, **options)
+    released = calibrate(scores, risk, epsilon, score=critical_score(FALSE_NEGATIVES), candidates=chosen, **options)
     return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
 
 
@@ -157,7 +108,7 @@ def calibrate_losses(
     bound = positive_number("bound", bound)
     level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
     scores = critical_thresholds(losses, candidates, u=u, bound=bound)
-    released = calibrate(scores, level, epsilon, score=_score(loss), candidates=candidates, **options)
+    released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)
     return RiskCalibration(loss, bound, released)
 
 
@@ -183,7 +134,7 @@ def price_risk(
     """
     bound = positive_number("bound", bound)
     level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
-    priced = price_threshold(level, epsilon, n, candidates, _score(loss), **options)
+    priced = price_threshold(level, epsilon, n, candidates, critical_score(loss), **options)
     return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
 
 
@@ -267,7 +218,3 @@ def _truth(truth: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if true.dtype != np.bool_ or true.shape != shape:
         raise InputError(f"truth must be boolean of shape {shape}; found dtype {true.dtype}, shape {true.shape}")
     return true
-
-
-def _score(loss: str) -> str:
-    return f"critical threshold of {loss}"

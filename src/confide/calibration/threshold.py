@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.guarantee.statement import certify
+from confide.mechanisms.certify import certify
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import nothing_spent, privacy_statement
 from confide.mechanisms.split_conformal import split_conformal_for
-from confide.planning.mechanism_choice import chosen_mechanism
+from confide.planning.mechanism_choice import mechanism_for
 from confide.planning.plan import make_plan
 from confide.planning.request import Request, check_request
 from confide.releases.calibration import Calibration
@@ -54,8 +54,8 @@ class PricedThreshold:
 
     def charge(self) -> "ChargedThreshold":
         """Choose the mechanism, and charge its cost durably, before any count exists."""
-        token = None if self.payment is None else self.payment.pay()
-        return ChargedThreshold(self.request, self.score, chosen_mechanism(self.request), self.payment, token)
+        token = None if self.payment is None else self.payment.charge()
+        return ChargedThreshold(self.request, self.score, mechanism_for(self.request), self.payment, token)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class ChargedThreshold:
         request, recipe = self.request, histogram.candidates.recipe
         released = _stated(threshold, self.mechanism, request, request.candidates, recipe, self.score, depth)
         if self.payment is not None and self.token is not None:
-            self.payment.keep(self.token, released)
+            self.payment.record_release(self.token, released)
         return released
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from confide.calibration.risk import RiskCalibration
 from confide.cli.output import number, table
 from confide.evaluation import Evaluation, LevelEvaluation, Part
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
+from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration
 
 _SHOWN = {

@@ -282,7 +282,7 @@ def report(
     from confide.federated.calibration import FederatedCalibration
     from confide.federated.report import coverage_in_silo
     from confide.federated.silo_state import SiloState
-    from confide.releases.reading import load_release
+    from confide.releases.release import load_release
 
     columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
     columns.check_truth()

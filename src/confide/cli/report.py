@@ -7,7 +7,7 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.output import check_output, say
-from confide.releases.reading import load_release
+from confide.releases.release import load_release
 from confide.support.files import read_text
 
 Released = Annotated[

@@ -13,7 +13,7 @@ from confide.mechanisms.fields import mechanism_fields
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.mechanisms.slopes import Slopes
 from confide.releases.calibration import Calibration
-from confide.releases.reading import load_release
+from confide.releases.release import load_release
 from confide.support.checks import positive_integer
 
 CalibrationArgument = Annotated[

@@ -1,1 +1,6 @@
-"""Numbers -> counts over public candidates. The one door for private data: nothing else of it goes further."""
+"""The one door for private data: in come scores and public candidates, out go counts, and nothing else goes further.
+
+histogram.py    `ScoreHistogram`: counts of scores over public candidates, which add
+bin_counter.py  the loop that sees every score
+cells.py        cells of equal width, so that no score has to be searched for
+"""

@@ -16,8 +16,8 @@ from confide.arrays.checked import as_vector
 from confide.candidates import Candidates
 from confide.counting.bin_counter import BinCounter
 from confide.errors import InputError, InputTypeError
-from confide.planning.request import MOST_RECORDS
 from confide.scores.kinds import ScoreKind, score_kind
+from confide.support.limits import MOST_RECORDS
 
 _BLOCKS = 2**17
 

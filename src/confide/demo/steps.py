@@ -12,6 +12,7 @@ from confide.errors import InputError
 from confide.evaluation import Evaluation
 from confide.planning.plan import plan
 from confide.releases.calibration import Calibration
+from confide.reports.write import write_report
 from confide.scores.classification import lac_score
 from confide.support.files import new_file, refuse_existing
 from confide.tables import choose
@@ -53,7 +54,7 @@ def run(folder: Path, *, force: bool = False) -> str:
     _write_images(images, digits, force=force)
     released.save(calibration, overwrite=force)
     _write_sets(images, released, Output(sets, overwrite=force))
-    released.report(report, title=TITLE, evaluation=_evaluate(images, released), overwrite=force)
+    write_report(released, report, title=TITLE, evaluation=_evaluate(images, released), overwrite=force)
     private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
     return tell(digits, released, costs, private, nonprivate, calibration, sets, images, report)
 

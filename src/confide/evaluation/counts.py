@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.evaluation.metrics import coverage_from_counts
 from confide.evaluation.result import CONFIDENCE, By, Evaluation, Part, Shown, shares
-from confide.releases.reading import Release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
 from confide.releases.several import GroupCalibration, SidesCalibration
 
 

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_vector
-from confide.calibration.risk import RiskCalibration
+from confide.arrays.checked import as_positions, as_vector
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import fingerprint, kind_of, promised
 from confide.evaluation.metrics import coverage_from_counts
 from confide.evaluation.result import CONFIDENCE, SIDES, Evaluation, LevelEvaluation, Part
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, positions_of
+from confide.releases.release import Release
+from confide.releases.risk import RiskCalibration
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores.regression import refuse_infinite
 from confide.sets.predict import predict_interval
 
@@ -192,7 +192,7 @@ class _Cells:
         """The position of each record's group, or true class."""
         if groups is None:
             raise InputError(f"groups must be given: the release has one threshold per {self.by}")
-        return positions_of("groups", groups, self.names, n)
+        return as_positions("groups", groups, self.names, n)
 
     def count(
         self, covered: NDArray[np.bool_], groups: ArrayLike | None, widths: NDArray[np.float64] | None = None

@@ -32,10 +32,6 @@ _MOST_RECORDS, _MOST_MEMBERS = 2**48, 2**62
 Kind = TypeVar("Kind", Evaluation, LevelEvaluation)
 
 
-class _Found(Fields):
-    document = "evaluation"
-
-
 def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
     """Read an evaluation, of one level or of several.
 
@@ -52,7 +48,7 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
         raise FormatError("the file is not an evaluation; make one with `confide evaluate --out FILE`")
     if content.get("schema") != SCHEMA:
         raise FormatError(f"the evaluation must have schema {SCHEMA}; use the version of confide that wrote it")
-    fields = _Found("evaluation", content)
+    fields = Fields("evaluation", content)
     for known, kind in (("kind", str), ("schema", int), ("private", bool)):
         fields.take(known, kind)
     try:
@@ -89,7 +85,7 @@ def _levels(fields: Fields) -> LevelEvaluation:
         raise FormatError(f"the evaluation has more than {MOST_LEVELS} levels")
     levels: dict[Fraction, Evaluation] = {}
     for row in rows:
-        one = _Found("levels", row if isinstance(row, dict) else {})
+        one = Fields("evaluation", row if isinstance(row, dict) else {}, "levels")
         levels[exact_level("alpha", one.take("alpha", str))] = _one(one)
         one.finish()
     if len(levels) != len(rows):
@@ -184,7 +180,7 @@ def _parts(fields: Fields, name: str) -> tuple[Part, ...]:
 
 
 def _part(name: str, row: Any) -> Part:
-    fields = _Found(name, row if isinstance(row, dict) else {})
+    fields = Fields("evaluation", row if isinstance(row, dict) else {}, name)
     for known in ("coverage", "low", "high"):
         fields.take(known, (float, int))
     n, covered = (_count(fields.take(key, int), _MOST_RECORDS) for key in ("n", "covered"))
@@ -229,7 +225,7 @@ def _text(fields: Fields, name: str) -> str:
 
 
 def _example(one: Any) -> Shown:
-    fields = _Found("examples", one if isinstance(one, dict) else {})
+    fields = Fields("evaluation", one if isinstance(one, dict) else {}, "examples")
     members = fields.take("set", list)
     if not all(isinstance(name, str) for name in members):
         raise FormatError("the evaluation has an example whose set is not made of names")

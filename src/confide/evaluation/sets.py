@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_labels, as_probabilities, as_uniforms, class_names
+from confide.arrays.checked import as_labels, as_positions, as_probabilities, as_uniforms, class_names
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.counts import class_keys, fingerprint, of_counts
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, LevelEvaluation, Part, Shown
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release, parts_of
-from confide.releases.several import GroupCalibration, LevelCalibration, positions_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
+from confide.releases.several import GroupCalibration, LevelCalibration
 from confide.scores.classification import Uniforms
 from confide.scores.kinds import score_kind
 from confide.sets.predict import predict_set
@@ -146,7 +147,7 @@ class _Counts:
         sizes, inside = mask.sum(axis=1), mask[np.arange(len(y)), y]
         place = np.zeros(0, np.int64)
         if self.groups and groups is not None:
-            place = positions_of("groups", groups, self.groups, len(y))
+            place = as_positions("groups", groups, self.groups, len(y))
             _count(self.group_counts, place, inside, sizes)
         _count(self.class_counts, y, inside, sizes)
         _count(self.size_counts, sizes, inside)

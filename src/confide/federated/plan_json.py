@@ -22,10 +22,10 @@ from confide.federated.plan import (
     check_silos,
 )
 from confide.federated.refusals import Refusal
-from confide.planning.request import MOST_RECORDS
 from confide.scores.kinds import score_kind
 from confide.selection.selector import SELECTORS
 from confide.support.checks import one_of, positive_integer, privacy_loss
+from confide.support.limits import MOST_RECORDS
 from confide.support.rationals import exact_level
 
 

@@ -27,10 +27,10 @@ from confide.federated.plan import (
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.published_private import best_published
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks
-from confide.planning.request import MOST_RECORDS
 from confide.scores.kinds import score_kind
 from confide.selection.selector import SELECTORS, Selector
 from confide.support.checks import one_of, positive_integer, privacy_loss
+from confide.support.limits import MOST_RECORDS
 from confide.support.rationals import Level, exact_level
 
 

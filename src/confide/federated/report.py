@@ -22,9 +22,9 @@ from confide.federated.envelope import MOST_CHARACTERS, digest, parse, take
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_state import SiloState
-from confide.planning.request import MOST_RECORDS
 from confide.releases.calibration import Calibration
 from confide.support.checks import positive_integer, privacy_loss
+from confide.support.limits import MOST_RECORDS
 from confide.support.rationals import Level, exact_level
 
 if TYPE_CHECKING:

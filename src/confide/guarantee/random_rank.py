@@ -6,13 +6,15 @@ threshold whose rank is drawn from a known law.
 """
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanisms.interface import RankLaw
 from confide.selection.selector import Selector
+
+RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
+"""Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""
 
 _NEGLIGIBLE = 1e-18
 
@@ -63,9 +65,7 @@ def mean_overshoot(slope: float, m: int, selector: Selector) -> float:
     return float(math.log(m) if selector == "exponential" else digamma(m + 1) + np.euler_gamma - 1) / slope
 
 
-def rank_law(
-    target: float, slope: float, m: int, selector: Selector
-) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+def rank_law(target: float, slope: float, m: int, selector: Selector) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
     Returns

@@ -1,20 +1,23 @@
-"""What has been spent on which data: a durable ledger, the accounting of many releases, and kept releases.
+"""What has been spent on which data. In come costs, requests and releases; out go charges, accounts and kept releases.
 
 cost.py         what one release costs
-composition.py  what many releases cost together, always with its derivation
+loss.py         figures for what many releases cost together, with their derivations
+composition.py  from the costs of many releases to these figures
 accountants.py  the figures that dp-accounting gives
 events.py       the append-only records of a ledger, each sealed with the one before
 state.py        records to what has been spent (a pure function)
 store.py        records in SQLite: durable, atomic across processes, suspicious of what it reads
 book.py         `Ledger`, which joins them
 identity.py     which requests are identical; keyed fingerprints
+payment.py      who pays what for which request: the earlier release, or a charge before and a record after it
 """
 
+from confide.ledger.account import Account, Entry, Limit
 from confide.ledger.book import Ledger
-from confide.ledger.composition import Bound, Loss, compose
+from confide.ledger.composition import compose
 from confide.ledger.cost import Cost, Group
 from confide.ledger.identity import Dataset, fingerprint, request_digest
-from confide.ledger.state import Account, Entry, Limit
+from confide.ledger.loss import Bound, Loss
 
 __all__ = [
     "Account",

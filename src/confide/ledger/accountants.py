@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from confide.ledger.composition import Bound
 from confide.ledger.cost import Cost, Group
+from confide.ledger.loss import Bound
 
 MOST_VIEWS = 64
 """Combinations of cells, of one or more partitions, that are gone through."""

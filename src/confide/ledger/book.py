@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import BudgetError, InputError, InputTypeError
+from confide.ledger.account import Account, Limit, replay
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, check_name
 from confide.ledger.events import Charged, Limited, Opened, Released, check_release
 from confide.ledger.identity import Dataset, check_token, new_token
-from confide.ledger.state import Account, Limit, replay
 from confide.ledger.store import Store
 from confide.mechanisms.privacy import NEIGHBORS, Neighbors
 from confide.support.checks import one_of, positive_number

@@ -1,4 +1,4 @@
-"""A calibration that is paid for: find the release of an identical request, or charge, run, and keep.
+"""A calibration that is paid for: find the release of an identical request, or charge, run, and record the release.
 
 Two requests are identical if everything public about them is: data set, group and fingerprint; alpha, losses,
 relation and all other choices; the mechanism that follows from them; the candidates; and the score's name.
@@ -14,7 +14,7 @@ from confide.ledger.book import Ledger, as_dataset, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
 from confide.mechanisms.privacy import nothing_spent, privacy_statement
-from confide.planning.mechanism_choice import chosen_mechanism
+from confide.planning.mechanism_choice import mechanism_for
 from confide.planning.request import Request
 from confide.releases.calibration import Calibration
 
@@ -56,12 +56,12 @@ class Payment:
             raise BudgetError(refusal(account, self.cost))
         return None
 
-    def pay(self) -> str:
+    def charge(self) -> str:
         """Charge the cost durably; only then may the mechanism run."""
         return self.ledger.charge(self.dataset, self.cost, self.request)
 
-    def keep(self, token: str, calibration: Calibration) -> None:
-        """Keep the release durably; only then may it be returned."""
+    def record_release(self, token: str, calibration: Calibration) -> None:
+        """Record the release durably; only then may it be returned."""
         self.ledger.attach(token, calibration.to_json())
 
 
@@ -86,7 +86,7 @@ def make_payment(
     data = as_dataset(dataset)
     if request.mechanism == "none":
         raise InputError("ledger cannot charge mechanism='none': without privacy the loss is infinite")
-    mechanism = chosen_mechanism(request)
+    mechanism = mechanism_for(request)
     if mechanism is None:
         privacy = nothing_spent(request.neighbors, request.records_per_person, request.selector)
     else:

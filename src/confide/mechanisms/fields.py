@@ -1,4 +1,4 @@
-"""Mechanisms as JSON objects: each has its name and its own fields, and is read by the reader of that name."""
+"""Mechanisms as JSON objects: a name, and the dataclass's own fields, each read by the reader of its name."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -13,10 +13,15 @@ from confide.mechanisms.pps import PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
-from confide.planning.request import MOST_RECORDS
 from confide.selection.selector import SELECTORS
 from confide.support.checks import one_of, positive_integer, positive_number
-from confide.support.strict_json import Fields, read_fraction
+from confide.support.limits import MOST_RECORDS
+from confide.support.strict_json import Fields
+
+_STATEMENTS: dict[MechanismName, type[Any]] = {
+    made.name: made
+    for made in (Slopes, PrivatePredictionSets, LaplaceHistogram, NoisyHistogram, OpenDPQuantile, SplitConformal)
+}
 
 
 def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
@@ -33,85 +38,58 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 
 def read_mechanism(content: Fields) -> Mechanism:
     """The mechanism that `mechanism_fields` wrote."""
-    return _READERS[one_of("mechanism.name", content.take("name", str), MECHANISMS)](content)
-
-
-def _slopes(content: Fields) -> Slopes:
-    return Slopes(
-        rate=_rate(content),
-        offset=_fraction(content, "offset"),
-        left=positive_integer("mechanism.left", content.take("left", int), most=1000),
-        right=positive_integer("mechanism.right", content.take("right", int), most=1000),
-        scale=_scale(content),
-        selector=one_of("mechanism.selector", content.take("selector", str), SELECTORS),
-        head_start=_count(content.take("head_start", int)),
-    )
-
-
-def _pps(content: Fields) -> PrivatePredictionSets:
-    return PrivatePredictionSets(_level(content), _gamma(content), _scale(content))
-
-
-def _pps_laplace(content: Fields) -> LaplaceHistogram:
-    return LaplaceHistogram(_level(content), _gamma(content), _scale(content))
-
-
-def _noisy_histogram(content: Fields) -> NoisyHistogram:
-    return NoisyHistogram(_rate(content), _fraction(content, "offset"), _scale(content))
-
-
-def _opendp_quantile(content: Fields) -> OpenDPQuantile:
-    size = content.optional("size", (int,), lambda v: positive_integer("mechanism.size", v, most=MOST_RECORDS))
-    return OpenDPQuantile(_level(content), size, _scale(content))
-
-
-def _split_conformal(content: Fields) -> SplitConformal:
-    return SplitConformal(positive_integer("mechanism.rank", content.take("rank", int), most=MOST_RECORDS))
-
-
-_READERS: dict[MechanismName, Callable[[Fields], Mechanism]] = {
-    "slopes": _slopes,
-    "pps": _pps,
-    "pps-laplace": _pps_laplace,
-    "noisy-histogram": _noisy_histogram,
-    "opendp-quantile": _opendp_quantile,
-    "none": _split_conformal,
-}
-
-
-def _fraction(content: Fields, name: str) -> Fraction:
-    return read_fraction(content.take(name, str), name)
+    made = _STATEMENTS[one_of("mechanism.name", content.take("name", str), MECHANISMS)]
+    statement: Mechanism = made(**{field.name: _READERS[field.name](content) for field in fields(made)})
+    return statement
 
 
 def _rate(content: Fields) -> Fraction:
-    rate = _fraction(content, "rate")
+    rate = content.fraction("rate")
     if not 0 <= rate < 1:
-        raise FormatError("the calibration's mechanism has a rate outside [0, 1)")
+        raise FormatError(f"the {content.document}'s mechanism has a rate outside [0, 1)")
     return rate
 
 
 def _level(content: Fields) -> Fraction:
-    level = _fraction(content, "level")
+    level = content.fraction("level")
     if not 0 < level <= 1:
-        raise FormatError("the calibration's mechanism has a level outside (0, 1]")
+        raise FormatError(f"the {content.document}'s mechanism has a level outside (0, 1]")
     return level
 
 
 def _gamma(content: Fields) -> float:
     gamma = positive_number("mechanism.gamma", content.take("gamma", float))
     if gamma >= 1:
-        raise FormatError("the calibration's mechanism has a gamma outside (0, 1)")
+        raise FormatError(f"the {content.document}'s mechanism has a gamma outside (0, 1)")
     return gamma
 
 
 def _scale(content: Fields) -> float:
     scale = float(content.take("scale", (float, int)))
     if not 1e-9 <= scale <= 1e30:
-        raise FormatError("the calibration's mechanism.scale is out of range")
+        raise FormatError(f"the {content.document}'s mechanism.scale is out of range")
     return scale
 
 
-def _count(value: int) -> int:
-    if not 0 <= value < 2**62:
-        raise FormatError("the calibration's mechanism.head_start is out of range")
-    return value
+def _head_start(content: Fields) -> int:
+    head_start: int = content.take("head_start", int)
+    if not 0 <= head_start < 2**62:
+        raise FormatError(f"the {content.document}'s mechanism.head_start is out of range")
+    return head_start
+
+
+_READERS: dict[str, Callable[[Fields], Any]] = {
+    "rate": _rate,
+    "offset": lambda content: content.fraction("offset"),
+    "left": lambda content: positive_integer("mechanism.left", content.take("left", int), most=1000),
+    "right": lambda content: positive_integer("mechanism.right", content.take("right", int), most=1000),
+    "scale": _scale,
+    "selector": lambda content: one_of("mechanism.selector", content.take("selector", str), SELECTORS),
+    "head_start": _head_start,
+    "level": _level,
+    "gamma": _gamma,
+    "size": lambda content: content.optional(
+        "size", (int,), lambda size: positive_integer("mechanism.size", size, most=MOST_RECORDS)
+    ),
+    "rank": lambda content: positive_integer("mechanism.rank", content.take("rank", int), most=MOST_RECORDS),
+}

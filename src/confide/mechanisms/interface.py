@@ -6,12 +6,11 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.guarantee.random_rank import RankLaw
+
 MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
 
 MECHANISMS: tuple[MechanismName, ...] = ("slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none")
-
-RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
-"""Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""
 
 
 class Mechanism(Protocol):

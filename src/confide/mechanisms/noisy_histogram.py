@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee.noise_walk import maximum, total_above
-from confide.mechanisms.interface import RankLaw
+from confide.guarantee.random_rank import RankLaw
 from confide.selection.lattice_noise import noisy_counts
 from confide.selection.selector import scale_for
 from confide.support.rationals import float_above

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanisms.interface import RankLaw
+from confide.guarantee.random_rank import RankLaw
 from confide.selection.selector import with_contrib
 from confide.support.rationals import float_above
 

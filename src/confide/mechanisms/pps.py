@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee.random_rank import marginal_coverage, mean_overshoot, rank_law
-from confide.mechanisms.interface import RankLaw
+from confide.guarantee.random_rank import RankLaw, marginal_coverage, mean_overshoot, rank_law
 from confide.selection.selector import scale_for, select
 from confide.support.rationals import ceil_to, float_above
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.mechanisms.interface import RankLaw
+from confide.guarantee.random_rank import RankLaw
 from confide.selection.lattice_noise import noisy_counts
 from confide.selection.selector import scale_for
 from confide.support.rationals import ceil_to, float_above

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee.certificate import private_shortfall, public_coverage
-from confide.guarantee.random_rank import mean_overshoot, rank_law
-from confide.mechanisms.interface import RankLaw
+from confide.guarantee.random_rank import RankLaw, mean_overshoot, rank_law
 from confide.selection.selector import Selector, scale_for, select
 from confide.support.rationals import float_above
 

@@ -14,13 +14,15 @@ import numpy as np
 from confide.guarantee.conditional import private_offset, public_target, tangent_rate
 from confide.guarantee.marginal import private_head_start, private_shift, public_shift
 from confide.guarantee.random_rank import mean_overshoot
-from confide.guarantee.statement import Guarantee, certify
+from confide.guarantee.statement import Guarantee
+from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement, nothing_spent, privacy_statement
 from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
-from confide.planning.request import MOST_RECORDS, Request, check_request
+from confide.planning.request import Request, check_request
 from confide.planning.slope_choice import best_slopes, expected_drift
 from confide.selection.selector import Selector
 from confide.support.checks import positive_integer
+from confide.support.limits import MOST_RECORDS
 from confide.support.rationals import Level, ceil_to
 
 
@@ -106,12 +108,12 @@ class Plan:
         if self.mechanism is not None and self.mechanism.rate > 0:
             return max(1, math.ceil((self.mechanism.rate + self.mechanism.offset) / (1 - self.mechanism.rate)))
         enough = 1
-        while mechanism_for(replace(self.request, n=enough)) is None:
+        while slopes_for_request(replace(self.request, n=enough)) is None:
             enough *= 2
         short = enough // 2
         while enough - short > 1:
             middle = (short + enough) // 2
-            served = mechanism_for(replace(self.request, n=middle)) is not None
+            served = slopes_for_request(replace(self.request, n=middle)) is not None
             short, enough = (short, middle) if served else (middle, enough)
         return enough
 
@@ -200,14 +202,14 @@ def plan(
 
 def make_plan(request: Request, n: int) -> Plan:
     """The plan for a checked request, stated for n records."""
-    return Plan(request, mechanism_for(request), positive_integer("n", n, most=MOST_RECORDS))
+    return Plan(request, slopes_for_request(request), positive_integer("n", n, most=MOST_RECORDS))
 
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
-def mechanism_for(request: Request) -> Slopes | None:
+def slopes_for_request(request: Request) -> Slopes | None:
     """The mechanism that answers a request, or None if +inf has to be answered without touching the data."""
-    mechanism = aim_for(request)
+    mechanism = slopes_without_head_start(request)
     if mechanism is None or request.neighbors == "replace_one" or request.delta is not None:
         return mechanism
     return _with_head_start(mechanism, request)
@@ -215,7 +217,7 @@ def mechanism_for(request: Request) -> Slopes | None:
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
-def aim_for(request: Request) -> Slopes | None:
+def slopes_without_head_start(request: Request) -> Slopes | None:
     """The mechanism before +inf gets its head start, which takes as long again and which no cost depends on."""
     left, right = request.slopes or best_slopes(
         request.level, request.per_record, request.neighbors, request.candidates, request.selector

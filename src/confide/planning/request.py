@@ -9,12 +9,9 @@ from confide.errors import InputError, InputTypeError
 from confide.mechanisms.interface import MECHANISMS, MechanismName
 from confide.mechanisms.privacy import NEIGHBORS, Neighbors
 from confide.selection.selector import SELECTORS, Selector
-from confide.support.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer, privacy_loss
+from confide.support.checks import one_of, positive_integer, privacy_loss
+from confide.support.limits import LEAST_LOSS, MOST_CANDIDATES, MOST_LOSS, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.rationals import Level, exact_level, float_below
-
-MOST_RECORDS = 2**48
-MOST_CANDIDATES = 2**20
-MOST_PER_PERSON = 10**6
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,15 @@
-"""What leaves: a calibration and its kin, their JSON, and one reader for all kinds."""
+"""What leaves: in come a threshold with its promise, privacy statement and mechanism, out go `Calibration` and its kin.
+
+release.py           what every release can do: JSON, files, pickles; one reader for all kinds
+kinds.py             the kinds of release by the names in their files, the form of a file, its checksum
+calibration.py       `Calibration`: one threshold, what is promised with it, and what it cost
+calibration_json.py  its fields, and its claims computed again
+several.py           thresholds for several levels, for groups or classes, for two sides
+risk.py              a threshold that bounds a loss
+several_json.py      their fields
+parts.py             the calibrations that a release consists of
+
+Nothing here knows what people do with releases.
+"""
+
+from confide.releases import calibration_json, several_json  # noqa: F401  importing them registers their kinds

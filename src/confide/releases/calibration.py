@@ -9,24 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confide.errors import InputError
 from confide.guarantee.random_rank import law_failure
 from confide.guarantee.statement import Guarantee
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import PrivacyStatement
+from confide.releases.release import Release
 from confide.support.checks import positive_integer
 from confide.support.rationals import Level, exact_level
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from confide.evaluation import Evaluation
-
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Release):
     """All that is ever released about the calibration data.
 
     Parameters
@@ -74,9 +70,6 @@ class Calibration:
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Calibration.from_json, (self.to_json(),)
 
     @property
     def coverage(self) -> float:
@@ -161,86 +154,6 @@ class Calibration:
         if n is not None and self.n is not None and n != self.n:
             raise InputError(f"n must be left out or equal the public number of records, {self.n}; found {n}")
         return positive_integer("n", self.n if n is None else n)
-
-    def to_json(self) -> str:
-        """The calibration as a JSON document with a schema version."""
-        from confide.releases.calibration_json import dumps
-
-        return dumps(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Calibration":
-        """Read a calibration, checking every field and computing its claims again.
-
-        Raises
-        ------
-        FormatError
-            If the text is not a calibration, is of a newer schema, was altered, or claims what does not follow.
-        """
-        from confide.releases.calibration_json import loads
-
-        return loads(text)
-
-    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
-        """Write `to_json()` to a file, atomically."""
-        from pathlib import Path
-
-        from confide.support.files import write_text
-
-        write_text(Path(path), self.to_json(), overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: "str | Path") -> "Calibration":
-        """Read a file written by `save`."""
-        from pathlib import Path
-
-        from confide.support.files import read_as
-
-        return read_as(Path(path), cls.from_json)
-
-    def report(
-        self,
-        path: "str | Path | None" = None,
-        *,
-        title: str | None = None,
-        evaluation: "Evaluation | str | Path | None" = None,
-        overwrite: bool = False,
-    ) -> str:
-        """The calibration as one self-contained HTML page for people; also written to a file if one is named.
-
-        Parameters
-        ----------
-        path
-            Where to write the page.
-        title
-            Its heading.
-        evaluation
-            An `Evaluation`, or a file that `confide evaluate --out` wrote. Its numbers are not private, and the page
-            says so.
-        overwrite
-            Whether an existing file may be replaced.
-
-        Returns
-        -------
-        str
-            The page.
-
-        Raises
-        ------
-        InputError
-            If the evaluation belongs to another calibration, or the file exists or cannot be written.
-
-        Examples
-        --------
-        >>> import confide, numpy as np
-        >>> scores = np.linspace(0, 1, 1000)
-        >>> released = confide.calibrate(scores, alpha=0.1, epsilon=1.0, neighbors="replace_one", score="lac")
-        >>> released.report(title="Triage").startswith("<!doctype html>")
-        True
-        """
-        from confide.reports.write import write_report
-
-        return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)
 
     def __str__(self) -> str:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"

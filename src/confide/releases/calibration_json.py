@@ -1,39 +1,32 @@
-"""Calibrations as JSON, schema 1. The meaning of an existing field never changes; a new meaning is a new schema."""
+"""A calibration as JSON: its fields, how they are read, and what is computed again before it is believed."""
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
-from confide.errors import ConfideError, FormatError, InputTypeError
-from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, certify
+from confide.errors import FormatError
+from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee
+from confide.mechanisms.certify import certify
 from confide.mechanisms.fields import mechanism_fields, read_mechanism
 from confide.mechanisms.privacy import NEIGHBORS, PrivacyStatement, nothing_spent, privacy_statement
 from confide.mechanisms.slopes import Slopes
-from confide.planning.request import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.releases.calibration import Calibration
+from confide.releases.kinds import Kind, register
 from confide.scores.kinds import score_kind
 from confide.selection.selector import Selector
-from confide.support.checks import LEAST_LOSS, MOST_LOSS, one_of, positive_integer
+from confide.support.checks import one_of, positive_integer
+from confide.support.limits import LEAST_LOSS, MOST_CANDIDATES, MOST_LOSS, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.rationals import exact_level
-from confide.support.strict_json import Fields, parse_object
+from confide.support.strict_json import Fields
 
-SCHEMA = 1
-KIND = "confide.calibration"
 MOST_CHARACTERS = 100_000
 
-Value = TypeVar("Value")
 
-
-def dumps(calibration: Calibration) -> str:
-    """One JSON object, two spaces of indentation, closed by a SHA-256 of its content."""
-    c = calibration
-    content: dict[str, Any] = {
-        "kind": KIND,
-        "schema": SCHEMA,
-        "threshold": _number(c.threshold),
+def calibration_fields(c: Calibration) -> dict[str, Any]:
+    """The fields of a calibration, as JSON values."""
+    return {
+        "threshold": as_number(c.threshold),
         "score": c.score,
         "alpha": str(c.alpha),
         "guarantee": {
@@ -45,10 +38,10 @@ def dumps(calibration: Calibration) -> str:
         },
         "privacy": {
             "neighbors": c.privacy.neighbors,
-            "epsilon": _number(c.privacy.epsilon),
+            "epsilon": as_number(c.privacy.epsilon),
             "records_per_person": c.privacy.records_per_person,
-            "add_remove": _number(c.privacy.add_remove),
-            "replace_one": _number(c.privacy.replace_one),
+            "add_remove": as_number(c.privacy.add_remove),
+            "replace_one": as_number(c.privacy.replace_one),
             "rho": c.privacy.rho,
             **({} if c.privacy.claimed is None else {"claimed": c.privacy.claimed}),
         },
@@ -56,31 +49,11 @@ def dumps(calibration: Calibration) -> str:
         "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
         "versions": dict(c.versions),
     }
-    return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
 
 
-def loads(text: str) -> Calibration:
-    """Read what `dumps` wrote, and refuse everything else (see `Calibration.from_json`)."""
-    if isinstance(text, str) and '"confide.federated.calibration"' in text[:100]:
-        from confide.federated.calibration import FederatedCalibration
-
-        return FederatedCalibration.from_json(text)
-    content = _parse(text)
-    if content.get("kind") != KIND:
-        raise FormatError("the file is not a confide calibration; it has no field kind = 'confide.calibration'")
-    schema = content.get("schema")
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise FormatError("the calibration has no valid schema number")
-    if schema > SCHEMA:
-        raise FormatError(f"the calibration has schema {schema}; this version reads up to {SCHEMA}; upgrade confide")
-    if not _is_intact(content):
-        raise FormatError("the calibration was altered or damaged: its checksum does not match; get the original")
-    try:
-        calibration = _read(Fields("calibration", content))
-    except FormatError:
-        raise
-    except ConfideError as error:
-        raise FormatError(f"the calibration has a field that cannot be used: {error}") from None
+def read_calibration(fields: Fields) -> Calibration:
+    """The calibration of these fields; refused if it claims what does not follow from its public choices."""
+    calibration = _read(fields)
     _check_claims(calibration)
     return calibration
 
@@ -134,47 +107,60 @@ def _check_scores_recipe(c: Calibration) -> None:
 
 
 def _read(fields: Fields) -> Calibration:
-    guarantee, privacy = fields.group("guarantee"), fields.group("privacy")
-    candidates, mechanism = fields.group("candidates"), fields.optional_group("mechanism")
-    for known in ("kind", "schema"):
-        fields.take(known, (str, int))
-    threshold = fields.take("threshold", (float, int, str))
+    alpha = exact_level("alpha", fields.take("alpha", str))
+    candidates = fields.group("candidates")
     recipe = candidates.take("recipe", dict)
     most = MOST_RECORDS + 1 if recipe.get("kind") == "scores" else MOST_CANDIDATES
     size = positive_integer("candidates.size", candidates.take("size", int), most=most)
+    candidates.finish()
+    mechanism = fields.optional_group("mechanism")
     calibration = Calibration(
-        threshold=_threshold(threshold, _candidates(size, recipe)),
-        alpha=exact_level("alpha", fields.take("alpha", str)),
-        guarantee=Guarantee(
-            kind=one_of("guarantee.kind", guarantee.take("kind", str), GUARANTEE_KINDS),
-            coverage=_between(guarantee.take("coverage", (float, int)), "guarantee.coverage"),
-            delta=guarantee.optional("delta", (float,), lambda v: float(exact_level("guarantee.delta", v))),
-            n=guarantee.optional("n", (int,), lambda v: positive_integer("guarantee.n", v, most=MOST_RECORDS)),
-            n_min=guarantee.optional("n_min", (int,), lambda v: positive_integer("n_min", v, most=MOST_RECORDS)),
-        ),
-        privacy=PrivacyStatement(
-            neighbors=one_of("privacy.neighbors", privacy.take("neighbors", str), NEIGHBORS),
-            epsilon=_loss(privacy.take("epsilon", (float, int, str)), "privacy.epsilon"),
-            records_per_person=positive_integer(
-                "records_per_person", privacy.take("records_per_person", int), most=MOST_PER_PERSON
-            ),
-            add_remove=privacy.optional("add_remove", (float, int, str), lambda v: _loss(v, "privacy.add_remove")),
-            replace_one=_loss(privacy.take("replace_one", (float, int, str)), "privacy.replace_one"),
-            rho=privacy.optional("rho", (float, int), lambda v: _loss(v, "privacy.rho")),
-            claimed=_loss(privacy.take("claimed", float), "privacy.claimed") if "claimed" in privacy else None,
-        ),
+        threshold=_threshold(fields.take("threshold", (float, int, str)), _candidates(size, recipe)),
+        alpha=alpha,
+        guarantee=_guarantee(fields.group("guarantee")),
+        privacy=_privacy(fields.group("privacy")),
         mechanism=None if mechanism is None else read_mechanism(mechanism),
         candidates=size,
         recipe=recipe,
         score=fields.optional("score", (str,), lambda v: score_kind(v).name),
         versions=fields.take("versions", dict),
     )
+    if mechanism is not None:
+        mechanism.finish()
     if not all(isinstance(k, str) and isinstance(v, str) for k, v in calibration.versions.items()):
         raise FormatError("the calibration's versions must be texts")
-    for group in (fields, guarantee, privacy, candidates, mechanism):
-        if group is not None:
-            group.finish()
     return calibration
+
+
+def _guarantee(fields: Fields) -> Guarantee:
+    coverage = float(fields.take("coverage", (float, int)))
+    if not 0 <= coverage <= 1:
+        raise FormatError("the calibration's guarantee.coverage must lie in [0, 1]")
+    guarantee = Guarantee(
+        kind=one_of("guarantee.kind", fields.take("kind", str), GUARANTEE_KINDS),
+        coverage=coverage,
+        delta=fields.optional("delta", (float,), lambda v: float(exact_level("guarantee.delta", v))),
+        n=fields.optional("n", (int,), lambda v: positive_integer("guarantee.n", v, most=MOST_RECORDS)),
+        n_min=fields.optional("n_min", (int,), lambda v: positive_integer("n_min", v, most=MOST_RECORDS)),
+    )
+    fields.finish()
+    return guarantee
+
+
+def _privacy(fields: Fields) -> PrivacyStatement:
+    statement = PrivacyStatement(
+        neighbors=one_of("privacy.neighbors", fields.take("neighbors", str), NEIGHBORS),
+        epsilon=read_loss(fields, "epsilon"),
+        records_per_person=positive_integer(
+            "records_per_person", fields.take("records_per_person", int), most=MOST_PER_PERSON
+        ),
+        add_remove=fields.optional("add_remove", (float, int, str), lambda v: _loss(v, "privacy.add_remove")),
+        replace_one=read_loss(fields, "replace_one"),
+        rho=fields.optional("rho", (float, int), lambda v: _loss(v, "privacy.rho")),
+        claimed=_loss(fields.take("claimed", float), "privacy.claimed") if "claimed" in fields else None,
+    )
+    fields.finish()
+    return statement
 
 
 def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
@@ -210,15 +196,14 @@ def _threshold(value: float | str, candidates: Candidates | None) -> float:
     return float(value)
 
 
-def _between(value: float, name: str) -> float:
-    if not 0 <= value <= 1:
-        raise FormatError(f"the calibration's {name} must lie in [0, 1]")
-    return float(value)
-
-
-def _number(value: float | None) -> float | str | None:
+def as_number(value: float | None) -> float | str | None:
     """A number as JSON has them: infinity is the text "+inf"."""
     return "+inf" if value == math.inf else value
+
+
+def read_loss(fields: Fields, key: str) -> float:
+    """Take a privacy loss, as `as_number` wrote it."""
+    return _loss(fields.take(key, (float, int, str)), f"privacy.{key}")
 
 
 def _loss(value: float | str, name: str) -> float:
@@ -229,25 +214,7 @@ def _loss(value: float | str, name: str) -> float:
     return float(value)
 
 
-def _parse(text: str) -> dict[str, Any]:
-    if not isinstance(text, str):
-        raise InputTypeError(f"text must be a JSON document; found {type(text).__name__}")
-    if len(text) > MOST_CHARACTERS:
-        raise FormatError(f"the file is not a confide calibration: it has more than {MOST_CHARACTERS} characters")
-    try:
-        return parse_object(text)
-    except ValueError:
-        raise FormatError("the file is not a confide calibration: it is not valid JSON, or not one object") from None
-
-
-def _is_intact(content: dict[str, Any]) -> bool:
-    """Whether the checksum fits; it is taken out of `content`."""
-    try:
-        return bool(content.pop("sha256", None) == _checksum(content))
-    except RecursionError:
-        return False
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+register(
+    Calibration,
+    Kind("confide.calibration", "calibration", calibration_fields, read_calibration, MOST_CHARACTERS, integer_bits=63),
+)

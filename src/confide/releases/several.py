@@ -8,88 +8,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.arrays.checked import as_positions
 from confide.errors import InputError
 from confide.mechanisms.composition import in_sequence, side_by_side
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
 from confide.releases.calibration import Calibration
+from confide.releases.release import Release
+from confide.support.names import Name, order_of, places
 from confide.support.rationals import Level, exact_level
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from confide.evaluation import Evaluation, LevelEvaluation
-
-Kind = TypeVar("Kind", bound="_Several")
-
-
-class _Several:
-    """What these releases have in common: JSON, files, pickling through JSON, and one privacy loss."""
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """The loss of the whole release."""
-        raise NotImplementedError
-
-    def to_json(self) -> str:
-        """The release as a JSON document with a schema version and a checksum."""
-        from confide.releases.several_json import dumps
-
-        return dumps(self)
-
-    @classmethod
-    def from_json(cls: type[Kind], text: str) -> Kind:
-        """Read a release, checking every part and the total again.
-
-        Raises
-        ------
-        FormatError
-            If the text is damaged, foreign, altered, of a newer schema, or claims what does not follow.
-        """
-        from confide.releases.several_json import loads
-
-        return loads(text, cls)
-
-    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
-        """Write `to_json()` to a file, atomically."""
-        from pathlib import Path
-
-        from confide.support.files import write_text
-
-        write_text(Path(path), self.to_json(), overwrite=overwrite)
-
-    @classmethod
-    def load(cls: type[Kind], path: "str | Path") -> Kind:
-        """Read a file written by `save`."""
-        from pathlib import Path
-
-        from confide.support.files import read_as
-
-        return read_as(Path(path), cls.from_json)
-
-    def report(
-        self,
-        path: "str | Path | None" = None,
-        *,
-        title: str | None = None,
-        evaluation: "Evaluation | LevelEvaluation | str | Path | None" = None,
-        overwrite: bool = False,
-    ) -> str:
-        """The release as one self-contained HTML page for people; see `Calibration.report`."""
-        from confide.reports.write import write_report
-
-        return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)  # type: ignore[arg-type]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_json, (self.to_json(),)
 
 
 @dataclass(frozen=True)
-class LevelCalibration(_Several):
+class LevelCalibration(Release):
     """Nested thresholds for several levels, released under one budget.
 
     Parameters
@@ -139,7 +74,7 @@ class LevelCalibration(_Several):
 
 
 @dataclass(frozen=True)
-class GroupCalibration(_Several):
+class GroupCalibration(Release):
     """One threshold per group of records, or per class, with group sizes kept secret.
 
     Parameters
@@ -163,7 +98,7 @@ class GroupCalibration(_Several):
 
     by: Literal["group", "class"]
     neighbors: Neighbors
-    parts: Mapping[str | int, Calibration] = field(hash=False)
+    parts: Mapping[Name, Calibration] = field(hash=False)
 
     def __post_init__(self) -> None:
         if not self.parts or len({(p.score, p.alpha) for p in self.parts.values()}) != 1:
@@ -186,16 +121,17 @@ class GroupCalibration(_Several):
         return next(iter(self.parts.values())).alpha
 
     @property
-    def infinite(self) -> tuple[str | int, ...]:
+    def infinite(self) -> tuple[Name, ...]:
         """The groups whose threshold is +inf: too few records for a finite one, as far as privacy lets us know."""
         return tuple(name for name, part in self.parts.items() if part.threshold == np.inf)
 
-    def __getitem__(self, name: str | int) -> Calibration:
-        if name not in self.parts:
+    def __getitem__(self, name: Name) -> Calibration:
+        place = places(self.parts)[name]
+        if place < 0:
             raise InputError(f"name must be one of the {len(self.parts)} calibrated groups; found another")
-        return self.parts[name]
+        return list(self.parts.values())[place]
 
-    def __iter__(self) -> Iterator[str | int]:
+    def __iter__(self) -> Iterator[Name]:
         return iter(self.parts)
 
     def __len__(self) -> int:
@@ -207,18 +143,18 @@ class GroupCalibration(_Several):
             raise InputError("calibration has thresholds per class; groups do not apply to it")
         if groups is None:
             raise InputError("groups must be given: the calibration has one threshold per group")
-        positions = positions_of("groups", groups, tuple(self.parts), n)
+        positions = as_positions("groups", groups, tuple(self.parts), n)
         return np.array([part.threshold for part in self.parts.values()])[positions]
 
     def class_thresholds(self, names: tuple[object, ...] | None, k: int) -> NDArray[np.float64]:
         """The threshold of each of the k classes, float64, shape (k,); `names` in the order of the columns."""
-        wanted = tuple(range(k)) if names is None else names
-        if set(wanted) != set(self.parts):
+        order = order_of(tuple(range(k)) if names is None else names, tuple(self.parts))
+        if order is None:
             raise InputError(
                 f"classes must be the {len(self.parts)} that were calibrated; found {k} columns or other names; "
                 "pass classes=[...] in the order of the columns"
             )
-        return np.array([self.parts[name].threshold for name in wanted])  # type: ignore[index]
+        return np.array([part.threshold for part in self.parts.values()])[order]
 
     def __str__(self) -> str:
         lines = [f"{self.by} {name!r}: threshold {part.threshold:.12g}" for name, part in self.parts.items()]
@@ -228,7 +164,7 @@ class GroupCalibration(_Several):
 
 
 @dataclass(frozen=True)
-class SidesCalibration(_Several):
+class SidesCalibration(Release):
     """One threshold for each side of conformalized quantile regression, released under one budget.
 
     The upper end misses with probability at most `high.alpha` and the lower end with at most `low.alpha`, so the
@@ -267,19 +203,3 @@ class SidesCalibration(_Several):
             f"upper side: threshold {self.high.threshold:.12g}; {self.high.guarantee}\n"
             f"privacy of both together: {self.privacy}"
         )
-
-
-def positions_of(name: str, values: ArrayLike, known: tuple[str | int, ...], n: int) -> NDArray[np.int64]:
-    """The position of every value among the known names, int64, shape (n,); unknown ones are refused."""
-    array = np.asarray(values)
-    if array.ndim != 1 or len(array) != n:
-        raise InputError(f"{name} must have shape ({n},), one entry per record; found shape {array.shape}")
-    place = {key: i for i, key in enumerate(known)}
-    found = np.fromiter((place.get(v, -1) for v in array.tolist()), dtype=np.int64, count=n)
-    wrong = np.flatnonzero(found < 0)
-    if wrong.size:
-        raise InputError(
-            f"{name} must be among the {len(known)} public names; found {wrong.size} that are not, the first at "
-            f"position {wrong[0]}; add the name, or leave those records out"
-        )
-    return found

@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from confide.planning.plan import Plan, aim_for
-from confide.planning.request import MOST_RECORDS, Request
-from confide.support.checks import LEAST_LOSS, MOST_LOSS
+from confide.planning.plan import Plan, slopes_without_head_start
+from confide.planning.request import Request
+from confide.support.limits import LEAST_LOSS, MOST_LOSS, MOST_RECORDS
 from confide.support.rationals import exact_level
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
@@ -83,7 +83,7 @@ def grid(request: Request, n: int) -> Grid:
     plans = []
     for alpha, loss, size in product(alphas, epsilons, records):
         asked = replace(request, alpha=alpha, epsilon=loss, n=size if public else None, slopes=None, shift=None)
-        plans.append(Plan(asked, aim_for(asked), size))
+        plans.append(Plan(asked, slopes_without_head_start(asked), size))
     chosen = (alphas.index(request.alpha), epsilons.index(epsilon), records.index(n))
     return Grid(alphas, epsilons, records, chosen, tuple(plans))
 

@@ -6,7 +6,8 @@ from confide.federated.calibration import FederatedCalibration
 from confide.mechanisms.fields import mechanism_fields
 from confide.mechanisms.slopes import Slopes
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
 from confide.reports.reading import number
 
 Rows = tuple[tuple[str, str], ...]

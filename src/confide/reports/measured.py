@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from confide.calibration.risk import RiskCalibration
 from confide.errors import InputError
 from confide.evaluation import Evaluation, LevelEvaluation, Part, Shown, fingerprint
 from confide.evaluation.counts import kind_of
 from confide.evaluation.metrics import CoverageEstimate
-from confide.releases.reading import Release
+from confide.releases.release import Release
+from confide.releases.risk import RiskCalibration
 from confide.releases.several import LevelCalibration
 from confide.reports.reading import number, percent
 

@@ -2,10 +2,11 @@
 
 import math
 
-from confide.calibration.risk import RiskCalibration
 from confide.guarantee.statement import Guarantee
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
+from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.reports.reading import percent
 from confide.scores.kinds import score_kind
@@ -58,7 +59,7 @@ def headline(release: Release) -> str:
             return f"On average, the truth is in the interval for at least {share} of new records."
         case RiskCalibration():
             return f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
-    return promise(release.guarantee, noun(release))
+    return promise(parts[0].guarantee, noun(release))
 
 
 def noun(release: Release) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from confide.federated.calibration import FederatedCalibration
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
-from confide.releases.reading import Release
+from confide.releases.release import Release
 from confide.releases.several import GroupCalibration
 from confide.reports.reading import percent
 

@@ -10,7 +10,8 @@ from confide.federated.report import SiloReport
 from confide.mechanisms.slopes import Slopes
 from confide.planning.request import Request, check_request
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
 from confide.reports import making
 from confide.reports.grid import grid
 from confide.reports.law import SURE, laws

@@ -12,7 +12,7 @@ from confide.federated.calibration import FederatedCalibration
 from confide.federated.refusals import CODES
 from confide.federated.report import SiloReport
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release
+from confide.releases.release import Release
 from confide.reports.reading import number, percent
 
 MOST_DRAWN = 50

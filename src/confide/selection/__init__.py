@@ -1,1 +1,6 @@
-"""Counts have become utilities -> one candidate, drawn by OpenDP's secure samplers; and the exact laws of the draws."""
+"""In come utilities, or counts; out goes one index, or noisy counts, drawn by OpenDP's secure samplers.
+
+selector.py       the two private selectors, their noise scales and their exact laws
+lattice_noise.py  discrete Laplace noise on integers
+padding.py        constant time for a release
+"""

@@ -6,8 +6,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from confide.errors import InputError, InputTypeError
-
-LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
+from confide.support.limits import LEAST_LOSS, MOST_LOSS
 
 Choice = TypeVar("Choice", bound=str)
 

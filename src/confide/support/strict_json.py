@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Self, TypeVar
 
 from confide.errors import FormatError
-from confide.planning.request import MOST_RECORDS
+from confide.support.limits import MOST_RECORDS
 from confide.support.rationals import MAX_DENOMINATOR
 
 Value = TypeVar("Value")
@@ -75,21 +75,39 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
 
 
 class Fields:
-    """A JSON object whose fields are taken one by one; what is left over at the end is refused."""
+    """A JSON object whose fields are taken one by one; what is left over at the end is refused.
 
-    document = "calibration"
-    """What the object is a part of, for messages."""
+    Parameters
+    ----------
+    document
+        What the whole text is, for messages, such as "calibration".
+    content
+        The object.
+    part
+        Under which field of the document the object stands; None for the document itself.
 
-    def __init__(self, name: str, content: dict[str, Any]) -> None:
-        self.name, self.content = name, dict(content)
+    Examples
+    --------
+    >>> fields = Fields("calibration", {"alpha": "1/10", "privacy": {}})
+    >>> fields.fraction("alpha")
+    Fraction(1, 10)
+    >>> fields.group("privacy").take("epsilon", float)
+    Traceback (most recent call last):
+        ...
+    confide.errors.FormatError: the calibration lacks the field 'epsilon' of its privacy
+    """
+
+    def __init__(self, document: str, content: dict[str, Any], part: str | None = None) -> None:
+        self.document, self.content = document, dict(content)
+        self._where = "" if part is None else f" of its {part}"
 
     def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
         """Take a field that has to be there and of one of these types."""
         if key not in self.content:
-            raise FormatError(f"the {self.document} lacks the field {key!r} of its {self.name}")
+            raise FormatError(f"the {self.document} lacks the field {key!r}{self._where}")
         value = self.content.pop(key)
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise FormatError(f"the {self.document}'s field {key!r} of its {self.name} has the wrong type")
+            raise FormatError(f"the {self.document}'s field {key!r}{self._where} has the wrong type")
         return value
 
     def optional(self, key: str, kinds: tuple[type, ...], read: Callable[[Any], Value]) -> Value | None:
@@ -99,12 +117,27 @@ class Fields:
 
     def group(self, key: str) -> Self:
         """Take a field that is an object."""
-        return type(self)(key, self.take(key, dict))
+        return type(self)(self.document, self.take(key, dict), key)
 
     def optional_group(self, key: str) -> Self | None:
         """Take a field that is an object or null."""
         value = self.take(key, (dict, type(None)))
-        return None if value is None else type(self)(key, value)
+        return None if value is None else type(self)(self.document, value, key)
+
+    def fraction(self, key: str) -> Fraction:
+        """Take a text that is a fraction of non-negative integers, of a size that a level or a rank can have."""
+        text = self.take(key, str)
+        try:
+            if len(text) > 60 or any(character not in "0123456789/" for character in text):
+                raise ValueError
+            value = Fraction(text)
+        except (ValueError, ZeroDivisionError):
+            raise FormatError(
+                f"the {self.document}'s field {key!r}{self._where} must be a fraction of non-negative integers"
+            ) from None
+        if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
+            raise FormatError(f"the {self.document}'s field {key!r}{self._where} is out of range")
+        return value
 
     def __contains__(self, key: str) -> bool:
         return key in self.content
@@ -112,17 +145,4 @@ class Fields:
     def finish(self) -> None:
         """Refuse fields that nobody took."""
         if self.content:
-            raise FormatError(f"the {self.document} has {len(self.content)} unknown field(s) in its {self.name}")
-
-
-def read_fraction(text: str, name: str) -> Fraction:
-    """A fraction of non-negative integers, of a size that a calibration can have."""
-    try:
-        if len(text) > 60 or any(character not in "0123456789/" for character in text):
-            raise ValueError
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise FormatError(f"the calibration's {name} must be a fraction of non-negative integers") from None
-    if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
-        raise FormatError(f"the calibration's {name} is out of range")
-    return value
+            raise FormatError(f"the {self.document} has {len(self.content)} unknown field(s){self._where or ' in it'}")

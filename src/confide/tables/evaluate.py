@@ -10,7 +10,7 @@ from confide.errors import InputError
 from confide.evaluation.intervals import IntervalTally, ScoreTally
 from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.evaluation.sets import SetTally
-from confide.releases.reading import Release
+from confide.releases.release import Release
 from confide.releases.several import GroupCalibration
 from confide.tables.findings import Findings
 from confide.tables.named_column import NamedColumn, label_column

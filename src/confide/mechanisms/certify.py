@@ -1,0 +1,52 @@
+"""What a mechanism promises, computed from public numbers alone, so that anybody can compute it again."""
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from confide.guarantee.conditional import line_holds
+from confide.guarantee.random_rank import conditional_failure
+from confide.guarantee.statement import Guarantee, GuaranteeKind
+from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.slopes import Slopes
+from confide.support.rationals import float_below
+
+
+@lru_cache(maxsize=256)
+@np.errstate(under="ignore")
+def certify(
+    mechanism: Mechanism | None, alpha: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
+) -> Guarantee:
+    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems 3 and 4).
+
+    Exactly one of n (public) and n_min (n secret) is given. Without a mechanism the answer is +inf, which covers all.
+    A training-conditional promise that the mechanism does not keep is certified at coverage 0, and so is any for
+    mechanisms other than `slopes`. A mechanism without a certificate gets no promise, of kind `"none"`.
+    """
+    level = 1 - alpha
+    if mechanism is None:
+        coverage: Fraction | None = Fraction(1)
+    elif delta is None:
+        coverage = mechanism.certified(level, m, n, n_min)
+    else:
+        kept = isinstance(mechanism, Slopes) and _keeps(mechanism, level, m, n, n_min, delta)
+        coverage = level if kept else Fraction(0)
+    if coverage is None:
+        return Guarantee("none", 0.0, None, n, n_min)
+    kind: GuaranteeKind = "marginal" if delta is None else "training_conditional"
+    return Guarantee(kind, _rounded_down(coverage, level), delta, n, n_min)
+
+
+def _keeps(mechanism: Slopes, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
+    slope, selector = mechanism.slope_left, mechanism.selector
+    if n is not None:
+        target = float(mechanism.target(n))
+        return conditional_failure(n, float(level), target, slope, m, selector) <= delta
+    assert n_min is not None
+    return line_holds(mechanism.rate, mechanism.offset, level, delta, n_min, slope, m, selector)
+
+
+def _rounded_down(coverage: Fraction, level: Fraction) -> float:
+    """The coverage as a float: the level's own float if it is met exactly, else never above the exact value."""
+    return float(level) if coverage == level else float_below(coverage)

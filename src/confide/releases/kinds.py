@@ -1,0 +1,125 @@
+"""The kinds of release, by the name in their files: how each is written, and one reader for all of them.
+
+A file is one JSON object: its kind, its schema, the fields of the kind, and a SHA-256 of all that, which finds damage
+and is no signature. The meaning of an existing field never changes; a new meaning is a new schema. A kind whose files
+have another form brings a reader of whole texts.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confide.errors import ConfideError, FormatError, InputTypeError
+from confide.support.strict_json import Fields, parse_object
+
+SCHEMA = 1
+MOST_CHARACTERS = 50_000_000
+_NAME_BITS = 2**14  # groups may be named by any integer that Python reads
+
+_WRITERS: dict[type, "Kind"] = {}
+_READERS: dict[str, Callable[[str], Any]] = {}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of release with files of the common form.
+
+    Parameters
+    ----------
+    name
+        The kind in its files.
+    document
+        What messages call it.
+    fields
+        From a release to its own fields, as JSON values.
+    read
+        From these fields to the release; refuses what cannot be used, and claims that do not follow.
+    most_characters, integer_bits
+        Longer texts, and integers of this many bits or more, are refused.
+    """
+
+    name: str
+    document: str
+    fields: Callable[[Any], dict[str, Any]]
+    read: Callable[[Fields], Any]
+    most_characters: int = MOST_CHARACTERS
+    integer_bits: int = _NAME_BITS
+
+    def write(self, release: Any) -> str:
+        """One JSON object, two spaces of indentation, closed by its checksum."""
+        content = {"kind": self.name, "schema": SCHEMA, **self.fields(release)}
+        return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+
+    def read_text(self, text: str) -> Any:
+        """Read what `write` wrote, and refuse everything else."""
+        content = _parse(text, self.most_characters, self.integer_bits)
+        schema = content.get("schema")
+        if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+            raise FormatError(f"the {self.document} has no valid schema number")
+        if schema > SCHEMA:
+            raise FormatError(
+                f"the {self.document} has schema {schema}; this version reads up to {SCHEMA}; upgrade confide"
+            )
+        if not _is_intact(content):
+            raise FormatError(
+                f"the {self.document} was altered or damaged: its checksum does not match; get the original"
+            )
+        fields = Fields(self.document, {key: content[key] for key in content if key not in ("kind", "schema")})
+        try:
+            release = self.read(fields)
+        except FormatError:
+            raise
+        except ConfideError as error:
+            raise FormatError(f"the {self.document} has a field that cannot be used: {error}") from None
+        fields.finish()
+        return release
+
+
+def register(made: type, kind: Kind) -> None:
+    """Let a class of releases be written and read as a kind of the common form."""
+    _WRITERS[made] = kind
+    register_kind(kind.name, kind.read_text)
+
+
+def register_kind(name: str, read: Callable[[str], Any]) -> None:
+    """Let whole texts of a kind be read by a function, which checks everything itself."""
+    _READERS[name] = read
+
+
+def write(release: Any) -> str:
+    """A release as JSON."""
+    return next(_WRITERS[made] for made in type(release).__mro__ if made in _WRITERS).write(release)
+
+
+def read(text: str) -> Any:
+    """The release that a text holds, read by the reader of its kind."""
+    kind = _parse(text, MOST_CHARACTERS, _NAME_BITS).get("kind")
+    if not isinstance(kind, str) or kind not in _READERS:
+        raise FormatError("the file is not a confide calibration; its field 'kind' names none that this version knows")
+    return _READERS[kind](text)
+
+
+def _parse(text: Any, most: int, integer_bits: int) -> dict[str, Any]:
+    if not isinstance(text, str):
+        raise InputTypeError(f"text must be a JSON document; found {type(text).__name__}")
+    if len(text) > most:
+        raise FormatError(f"the file is not a confide calibration: it has more than {most} characters")
+    try:
+        return parse_object(text, integer_bits)
+    except ValueError:
+        raise FormatError("the file is not a confide calibration: it is not valid JSON, or not one object") from None
+
+
+def _is_intact(content: dict[str, Any]) -> bool:
+    """Whether the checksum fits; it is taken out of `content`."""
+    try:
+        return bool(content.pop("sha256", None) == _checksum(content))
+    except RecursionError:
+        return False
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

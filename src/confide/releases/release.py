@@ -1,0 +1,79 @@
+"""What every release can do: become JSON, a file or a pickle, and be read again with all its claims checked."""
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from confide.errors import FormatError
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.releases import kinds
+from confide.support.files import read_as, write_text
+
+
+class Release:
+    """Something that leaves: one threshold, or several under one budget, with its promise and its privacy loss."""
+
+    if TYPE_CHECKING:  # a field of some releases, computed from their parts by others
+
+        @property
+        def privacy(self) -> PrivacyStatement:
+            """The privacy loss of the whole release."""
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the release's JSON document, hexadecimal, by which an evaluation names the release it is of."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """The release as a JSON document with a schema version and a checksum."""
+        return kinds.write(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a release of this class, checking every field and computing its claims again.
+
+        Raises
+        ------
+        FormatError
+            If the text is no such release, is damaged, altered or of a newer schema, or claims what does not follow.
+        """
+        release = kinds.read(text)
+        if not isinstance(release, cls):
+            raise FormatError(f"the file is not a {cls.__name__}; it holds a {type(release).__name__}")
+        return release
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        write_text(Path(path), self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file written by `save`."""
+        return read_as(Path(path), cls.from_json)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_json, (self.to_json(),)
+
+
+def read_release(text: str) -> Release:
+    """Read a release of any kind, checking every field and computing its claims again.
+
+    Raises
+    ------
+    FormatError
+        If the text is no release, is damaged, altered or of a newer schema, or claims what does not follow.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> scores = np.random.default_rng(0).random(4000)
+    >>> released = confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0)
+    >>> type(read_release(released.to_json())).__name__
+    'LevelCalibration'
+    """
+    return Release.from_json(text)
+
+
+def load_release(path: str | Path) -> Release:
+    """Read a file that holds a release of any kind."""
+    return Release.load(path)

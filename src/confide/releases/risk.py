@@ -1,0 +1,60 @@
+"""A release that bounds a loss: the threshold and the calibration of critical thresholds behind it."""
+
+from dataclasses import dataclass
+
+from confide.errors import InputError
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.releases.calibration import Calibration
+from confide.releases.release import Release
+from confide.support.checks import positive_number
+
+
+@dataclass(frozen=True)
+class RiskCalibration(Release):
+    """A threshold at which a loss is small on average, and the calibration of critical thresholds behind it.
+
+    Parameters
+    ----------
+    loss
+        Name of the loss.
+    bound
+        Its largest possible value.
+    calibration
+        The release: coverage of critical thresholds, and the privacy statement.
+    """
+
+    loss: str
+    bound: float
+    calibration: Calibration
+
+    def __post_init__(self) -> None:
+        positive_number("bound", self.bound)
+        if not isinstance(self.loss, str) or self.calibration.score != critical_score(self.loss):
+            raise InputError("calibration must be one of critical thresholds of this loss")
+
+    @property
+    def threshold(self) -> float:
+        """The released threshold."""
+        return self.calibration.threshold
+
+    @property
+    def risk(self) -> float:
+        """The guaranteed bound on the expected loss, in the sense of `calibration.guarantee`."""
+        return self.bound * (1 - self.calibration.coverage)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy loss."""
+        return self.calibration.privacy
+
+    def __str__(self) -> str:
+        return (
+            f"threshold {self.threshold:.12g} for the loss {self.loss!r}\n"
+            f"promise: expected loss at most {self.risk:.6g}, that is, for critical thresholds: "
+            f"{self.calibration.guarantee}\nprivacy: {self.privacy}"
+        )
+
+
+def critical_score(loss: str) -> str:
+    """The name of the score that a calibration of critical thresholds of this loss has."""
+    return f"critical threshold of {loss}"

@@ -1,0 +1,141 @@
+"""One reader for every kind of release: files of version 0.1, and what several thresholds must not claim."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.federated import FederatedCalibration
+from confide.releases import kinds
+from confide.releases.parts import parts_of
+from confide.releases.release import Release, load_release, read_release
+
+SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.json"))
+"""Written by version 0.1.0, schema 1."""
+
+CLASSES = {
+    "levels": confide.LevelCalibration,
+    "groups": confide.GroupCalibration,
+    "groups-alike": confide.GroupCalibration,
+    "classes": confide.GroupCalibration,
+    "sides": confide.SidesCalibration,
+    "risk": confide.RiskCalibration,
+    "federated": FederatedCalibration,
+}
+
+
+def sample(name: str) -> str:
+    return (Path(__file__).parent / "samples" / f"{name}.json").read_text()
+
+
+def signed(content: dict) -> str:
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_files_of_the_first_version(path):
+    """Read to the byte: what is written today for the same release is the same text."""
+    release = load_release(path)
+    made = CLASSES.get(path.stem, confide.Calibration)
+    assert type(release) is made
+    assert release.to_json() == path.read_text()
+    assert made.load(path) == release == made.from_json(release.to_json())
+    assert release.checksum == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert all(isinstance(part, confide.Calibration) for part in parts_of(release).values())
+    assert release.privacy.epsilon >= 0
+
+
+def test_there_is_a_sample_of_every_kind():
+    found = {json.loads(path.read_text())["kind"] for path in SAMPLES}
+    assert found == set(kinds._READERS)
+
+
+def test_a_federated_calibration_is_a_calibration():
+    release = confide.Calibration.from_json(sample("federated"))
+    assert isinstance(release, FederatedCalibration)
+    for other in ("levels", "risk"):
+        with pytest.raises(confide.FormatError, match=r"not a Calibration; it holds a (Level|Risk)Calibration"):
+            confide.Calibration.from_json(sample(other))
+    with pytest.raises(confide.FormatError, match="not a LevelCalibration; it holds a Calibration"):
+        confide.LevelCalibration.from_json(sample("calibration"))
+
+
+def test_old_names_that_read_alike_are_told_apart():
+    release = confide.GroupCalibration.from_json(sample("groups-alike"))
+    assert tuple(release.parts) == (1, "1", -(10**25))
+    assert release[1] == release.parts[1] != release.parts["1"] == release["1"]
+    assert release[str(-(10**25))] == release.parts[-(10**25)]
+
+
+@pytest.mark.parametrize("kind", [None, 1, ["confide.calibration"], "", "confide.other", "confide.Calibration"])
+def test_other_kinds(kind):
+    for content in ({**json.loads(sample("levels")), "kind": kind}, {"kind": kind}):
+        with pytest.raises(confide.FormatError, match="'kind' names none that this version knows"):
+            read_release(signed(content))
+
+
+def test_kinds_can_be_added(monkeypatch):
+    monkeypatch.setattr(kinds, "_READERS", dict(kinds._READERS))
+    made = Release()
+    kinds.register_kind("example.other", lambda text: made)
+    assert read_release('{"kind": "example.other"}') is made
+
+
+@pytest.mark.parametrize("name", ["levels", "groups", "sides", "risk"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"schema": 2}, "has schema 2; this version reads up to 1; upgrade confide"),
+        ({"schema": True}, "has no valid schema number"),
+        ({"surplus": 1}, "has 1 unknown field"),
+        ({"privacy": {"epsilon": 0.01}}, "claims another privacy loss than its parts have"),
+        ({"privacy": {"epsilon": "1.0"}}, "must not be negative"),
+        ({"privacy": {}}, "lacks the field 'epsilon' of its privacy"),
+        ({"parts": {}}, "'parts' has the wrong type"),
+        ({"parts": []}, "parts"),
+        ({"parts": [None]}, "lacks the field 'name' of its parts"),
+        ({"parts": [{"name": True, "calibration": {}}]}, "'name' of its parts has the wrong type"),
+        ({"parts": [{"name": "low", "calibration": {}}]}, "'kind' names none"),
+    ],
+)
+def test_several_thresholds_with_other_claims(name, change, says):
+    content = json.loads(sample(name))
+    with pytest.raises(confide.FormatError, match=says):
+        read_release(signed({**content, **change}))
+    if "schema" not in change:
+        with pytest.raises(confide.FormatError, match="altered or damaged"):
+            read_release(json.dumps({**content, **change}))
+
+
+@pytest.mark.parametrize(("name", "says"), [("sides", "the parts low and high"), ("risk", "the parts critical")])
+def test_parts_have_their_names(name, says):
+    content = json.loads(sample(name))
+    content["parts"][0]["name"] = "other"
+    with pytest.raises(confide.FormatError, match=says):
+        read_release(signed(content))
+
+
+@pytest.mark.parametrize("name", ["levels", "groups"])
+def test_parts_are_named_once(name):
+    content = json.loads(sample(name))
+    content["parts"].append(content["parts"][0])
+    with pytest.raises(confide.FormatError, match="names a part twice"):
+        read_release(signed(content))
+
+
+@pytest.mark.parametrize("depth", [10, 300, 900, 980, 1000, 10_000])
+def test_nested_to_any_depth(depth):
+    body = sample("levels").rstrip()[1:-1]
+    with pytest.raises(confide.FormatError):
+        read_release('{"deep": ' + "[" * depth + "1" + "]" * depth + "," + body + "}")
+
+
+def test_several_thresholds_without_privacy():
+    release = confide.calibrate_levels(np.arange(100) / 100, [0.2, 0.1], mechanism="none")
+    assert json.loads(release.to_json())["privacy"] == {"epsilon": "+inf"}
+    assert confide.LevelCalibration.from_json(release.to_json()) == release
