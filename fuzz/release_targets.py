@@ -12,7 +12,7 @@ from confide.errors import ConfideError
 from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, read_evaluation
 from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
-from confide.federated.report import SiloReport
+from confide.federated.silo_report import SiloReport
 from confide.releases.reading import Release, parts_of, read_release
 from confide.reports.measured import charts, measured
 from confide.reports.promise import headline

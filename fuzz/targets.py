@@ -228,7 +228,7 @@ def federation() -> Federation:
     scores, answers = np.random.default_rng(0).random(60), []
     with tempfile.TemporaryDirectory() as folder:
         for k in keys:
-            state = federated.SiloState(Path(folder) / f"{k.name}.db")
+            state = federated.SiloLedger(Path(folder) / f"{k.name}.db")
             answers.append(federated.answer(plan, scores, k, policy, state))
     released = federated.aggregate(plan, answers)
     return Federation(coordinator, keys, plan, answers, released.to_json())

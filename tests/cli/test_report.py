@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.evaluation import Evaluation
-from confide.federated.report import SiloReport, coverage_in_silo
+from confide.federated.silo_report import SiloReport, coverage_in_silo
 from confide.reports import grid
 from tests.files import write
 from tests.reports.pages import federation

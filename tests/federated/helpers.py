@@ -17,7 +17,7 @@ class Federation:
         peers = {silo.name: silo.agreement for silo in self.silos}
         signer = self.coordinator.public().signing
         self.policy = federated.Policy(signer, budget, budget, methods=federated.METHODS, peers=peers)
-        self.states = [federated.SiloState(folder / f"{i}.db") for i in range(len(scores))]
+        self.states = [federated.SiloLedger(folder / f"{i}.db") for i in range(len(scores))]
 
     def plan(self, alpha=0.1, epsilon=2.0, **options):
         options.setdefault("candidates", Candidates.unit(51))

@@ -11,7 +11,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
-from confide.federated.report import coverage_in_silo, own_calibration, shrunk_threshold
+from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 from confide.releases.calibration import Calibration
 from experiments.federated.heart import NAMES, split
 from tests.data import shared_data
@@ -151,7 +151,7 @@ def test_one_result_in_process_over_files_and_over_flower(tmp_path, scores, meth
     assert released.coverage >= 0.8
     assert released.answered == NAMES
     assert np.isfinite(released.threshold)
-    ledgers = [federated.SiloState(files.path(f"{name}.db")).spent for name in NAMES]
+    ledgers = [federated.SiloLedger(files.path(f"{name}.db")).spent for name in NAMES]
     assert ledgers == pytest.approx([4.0] * 4)
 
 

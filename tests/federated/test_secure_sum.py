@@ -9,7 +9,7 @@ from scipy import stats
 from confide.federated.keys import SiloKeys
 from confide.federated.masking import mask, open_sum
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
-from confide.federated.secure_sum import (
+from confide.federated.protocols.secure_sum import (
     choose_summed,
     modulus_bits,
     summed_coverage,

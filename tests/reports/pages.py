@@ -10,7 +10,7 @@ import numpy as np
 import confide
 from confide import federated
 from confide.evaluation import Evaluation, LevelEvaluation, Shown, of_counts, of_intervals, of_sets
-from confide.federated.report import coverage_in_silo
+from confide.federated.silo_report import coverage_in_silo
 from confide.reports.plan_page import plan_page
 from tests.federated.helpers import Federation
 

@@ -14,8 +14,8 @@ from confide.federated.clock import read_time
 from confide.federated.envelope import take, unseal
 from confide.federated.masking import open_sum
 from confide.federated.plan import FederatedPlan
+from confide.federated.protocols.secure_sum import choose_summed
 from confide.federated.refusals import Refusal
-from confide.federated.secure_sum import choose_summed
 
 REFUSED_NAME = "message {}"
 

@@ -16,7 +16,7 @@ from confide.federated.noise_shares import noise_share
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
-from confide.federated.silo_state import SiloState
+from confide.federated.silo_ledger import SiloLedger
 
 
 def answer(
@@ -24,7 +24,7 @@ def answer(
     scores: ArrayLike | ScoreHistogram,
     keys: SiloKeys,
     policy: Policy,
-    state: SiloState,
+    state: SiloLedger,
     *,
     now: datetime | None = None,
 ) -> str:

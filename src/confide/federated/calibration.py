@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from confide.evaluation import Evaluation
-    from confide.federated.report import SiloReport
+    from confide.federated.silo_report import SiloReport
 
 KIND = "confide.federated.calibration"
 SCHEMA = 1
@@ -93,7 +93,7 @@ class FederatedCalibration(Calibration):
         F2), and 1 for `fedcp-avg`. Sizes are those of the plan; `n` must be left out.
         """
         from confide.federated.order_statistics import conditional_coverage_failure
-        from confide.federated.secure_sum import summed_failure, total_deficit
+        from confide.federated.protocols.secure_sum import summed_failure, total_deficit
 
         if n is not None:
             raise InputError("n must be left out: a federated calibration knows the sizes that are public")
@@ -130,7 +130,7 @@ class FederatedCalibration(Calibration):
         answers
             The messages that the silos sent, to show their replies.
         silo_reports
-            Private estimates of coverage that silos made (`confide.federated.report.coverage_in_silo`).
+            Private estimates of coverage that silos made (`confide.federated.silo_report.coverage_in_silo`).
         """
         from confide.reports.write import write_report
 

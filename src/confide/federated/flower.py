@@ -19,7 +19,7 @@ from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.silo_state import SiloState
+from confide.federated.silo_ledger import SiloLedger
 
 if TYPE_CHECKING:
     from flwr.app import Context
@@ -45,7 +45,7 @@ class SiloSetup:
     scores: ArrayLike | ScoreHistogram
     keys: SiloKeys = field(repr=False)
     policy: Policy
-    state: SiloState
+    state: SiloLedger
 
 
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"

@@ -20,7 +20,7 @@ from confide.federated.envelope import Envelope, digest, seal, unseal
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.methods import NOT_PRIVATE, ExactRank, Mechanism, Method, reply_law
 from confide.federated.order_statistics import ReplyLaw
-from confide.federated.promises import Promise, certify, promises
+from confide.federated.protocols.sorted_replies import Promise, certify, promises
 from confide.federated.published_private import PublishedQuantile
 from confide.federated.refusals import Refusal
 from confide.guarantee.statement import Guarantee

@@ -10,7 +10,7 @@ from confide.errors import InputError
 from confide.federated.aggregate import read_answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.refusals import CODES
-from confide.federated.report import SiloReport
+from confide.federated.silo_report import SiloReport
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release
 from confide.reports.reading import number, percent

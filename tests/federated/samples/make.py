@@ -1,7 +1,7 @@
 """How the samples were made: `python make.py FOLDER`, run with confide 0.1 and never again.
 
-One folder per plan, with the signed plan, the silos' answers and the calibration that was aggregated from them; the keys
-that signed them are in `keys`. They protect nothing but these samples.
+One folder per plan, with the signed plan, the silos' answers and the calibration that was aggregated from them; `keys`
+holds the keys that signed them, which protect nothing but these samples.
 """
 
 import json
@@ -46,9 +46,8 @@ def make(folder, keys, *, secret=False, equal=False, huge=False, answered=4, spo
     sizes = [100] * 4 if equal else [100, 80, 90, 120]
     rng, coordinator = np.random.default_rng(len(str(folder))), keys["coordinator"]
     options = {"alpha": 0.2, "epsilon": 6.0, "candidates": LINE, **options}
-    public = [
-        keys[name].public(None if secret else 3 * 10**8 if huge else n) for name, n in zip(NAMES, sizes, strict=True)
-    ]
+    stated = [None if secret else 3 * 10**8 if huge else n for n in sizes]
+    public = [keys[name].public(n) for name, n in zip(NAMES, stated, strict=True)]
     plan = federated.plan(public, **options).sign(coordinator)
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(plan)

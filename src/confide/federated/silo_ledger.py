@@ -23,7 +23,7 @@ RECORDS = "calibration records"
 
 
 @dataclass(frozen=True)
-class SiloState:
+class SiloLedger:
     """A silo's memory in a budget ledger, which it may share with other releases about the same records.
 
     Parameters
@@ -38,7 +38,7 @@ class SiloState:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     SiloState(Path(folder) / "budget.db").spent
+    ...     SiloLedger(Path(folder) / "budget.db").spent
     0.0
     """
 

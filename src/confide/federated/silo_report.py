@@ -21,7 +21,7 @@ from confide.evaluation.metrics import CoverageEstimate
 from confide.federated.envelope import MOST_CHARACTERS, digest, parse, take
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.refusals import Refusal
-from confide.federated.silo_state import SiloState
+from confide.federated.silo_ledger import SiloLedger
 from confide.planning.request import MOST_RECORDS
 from confide.releases.calibration import Calibration
 from confide.support.checks import positive_integer, privacy_loss
@@ -107,7 +107,7 @@ def coverage_in_silo(
     epsilon: float,
     confidence: Level = 0.95,
     *,
-    state: SiloState | None = None,
+    state: SiloLedger | None = None,
     budget: float | None = None,
 ) -> SiloReport:
     """How well a released threshold covers in this silo, privately.
@@ -200,7 +200,7 @@ def own_calibration(
     *,
     score: str | None = None,
     candidates: Candidates | None = None,
-    state: SiloState | None = None,
+    state: SiloLedger | None = None,
 ) -> Calibration:
     """A threshold of the silo's own: coverage at least 1 - alpha for its own population, whatever the others are like.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from confide.federated.certified_k import certified_k
 from confide.federated.order_statistics import ReplyLaw, order_statistic_coverage
-from confide.federated.secure_sum import summed_coverage, summed_failure, total_deficit
+from confide.federated.protocols.secure_sum import summed_coverage, summed_failure, total_deficit
 from confide.guarantee.statement import Guarantee
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 import confide
 from confide import federated
 from confide.errors import ConfideError, InputError
-from confide.federated import silo_state
+from confide.federated import silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
@@ -113,7 +113,7 @@ def test_session_is_never_used_twice(three):
     twin = dataclasses.replace(plan, closes="2031-01-01T00:00:00Z").sign(three.coordinator)
     with refused("session-used"):
         three.answer(0, twin)
-    other = federated.SiloState(three.states[0].path, "other records")  # nor for other records of the ledger
+    other = federated.SiloLedger(three.states[0].path, "other records")  # nor for other records of the ledger
     with refused("session-used"):
         answer(twin, three.scores[0], three.keys[0], three.policy, other)
     assert three.states[0].spent == pytest.approx(2.0)
@@ -146,7 +146,7 @@ def test_interrupted_answer_stays_spent(three, monkeypatch):
 def test_a_faster_process_is_noticed(three, monkeypatch):
     """Both find no earlier answer; one charges and answers; the other returns that answer."""
     plan = three.plan()
-    earlier, first = silo_state.SiloState.earlier, []
+    earlier, first = silo_ledger.SiloLedger.earlier, []
 
     def slow(self, read):
         found = earlier(self, read)
@@ -155,7 +155,7 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
             first.append(three.answer(0, plan))
         return found
 
-    monkeypatch.setattr(silo_state.SiloState, "earlier", slow)
+    monkeypatch.setattr(silo_ledger.SiloLedger, "earlier", slow)
     assert three.answer(0, plan) == first[1]
     monkeypatch.undo()
     assert three.states[0].spent == pytest.approx(2.0)
@@ -196,14 +196,14 @@ def test_killed_between_charge_and_answer(three, step):
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child dies soon
         child = os.fork()
     if child == 0:
-        original = getattr(silo_state.SiloState, name)
+        original = getattr(silo_ledger.SiloLedger, name)
 
         def armed(*arguments):
             if when == "after":
                 original(*arguments)
             os.kill(os.getpid(), signal.SIGKILL)
 
-        setattr(silo_state.SiloState, name, armed)
+        setattr(silo_ledger.SiloLedger, name, armed)
         three.answer(0, plan)
         os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -226,12 +226,12 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path):
     path = tmp_path / "state.db"
     path.write_text("not a database at all, but long enough to be looked at " * 20)
     with pytest.raises(ConfideError, match="not a confide ledger"):
-        federated.SiloState(path)
+        federated.SiloLedger(path)
     database = sqlite3.connect(tmp_path / "other.db")
     database.execute("CREATE TABLE t (x)")
     database.close()
     with pytest.raises(ConfideError, match="another program"):
-        federated.SiloState(tmp_path / "other.db")
+        federated.SiloLedger(tmp_path / "other.db")
 
 
 def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):
