@@ -28,7 +28,6 @@ from confide.federated.aggregate import read_answer
 from confide.federated.envelope import digest as message_digest
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
-from confide.federated.plan_json import plan_fields, read_plan
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
 from confide.ledger.state import replay
@@ -244,7 +243,7 @@ def federated_plan(data: bytes) -> None:
         one_line(error)
         return
     assert envelope.signer == team.coordinator.public().signing
-    assert read_plan(plan_fields(read)).digest == read.digest
+    assert FederatedPlan.from_fields(read.fields()).digest == read.digest
 
 
 def federated_answer(data: bytes) -> None:

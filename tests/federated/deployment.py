@@ -107,7 +107,7 @@ class Deployment:
             np.save(folder / "scores.npy", scores)
             federation.keys[i].save(folder / "keys.json")
             federation.policy.save(folder / "policy.json")
-            federation.states[i] = SiloLedger(folder / "budget.db")
+            federation.ledgers[i] = SiloLedger(folder / "budget.db")
             self.supernode(i, folder)
 
     def kill(self, name, how=signal.SIGKILL):

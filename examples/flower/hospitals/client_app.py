@@ -19,7 +19,7 @@ def setup(context: Context) -> SiloSetup:
         scores=np.load(folder / "scores.npy", allow_pickle=False),
         keys=SiloKeys.load(folder / "keys.json"),
         policy=Policy.load(folder / "policy.json"),
-        state=SiloLedger(folder / "budget.db"),
+        ledger=SiloLedger(folder / "budget.db"),
     )
 
 
