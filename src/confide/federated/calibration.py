@@ -17,7 +17,7 @@ from confide.federated.refusals import CODES, Refusal
 from confide.guarantee.statement import Guarantee
 from confide.releases.calibration import Calibration
 
-KIND = "calibration"
+KIND = "confide.federated.calibration"
 
 
 @dataclass(frozen=True)

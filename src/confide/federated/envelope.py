@@ -108,7 +108,7 @@ def parse(text: str, name: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
 
 def write_document(kind: str, content: Mapping[str, Any]) -> str:
     """Content that is not signed, with its kind, the schema and a checksum, as JSON text."""
-    document = {"kind": PREFIX + kind, "schema": SCHEMA, **content}
+    document = {"kind": kind, "schema": SCHEMA, **content}
     return json.dumps({**document, "sha256": digest(document)}, indent=1, allow_nan=False) + "\n"
 
 
@@ -120,10 +120,10 @@ def read_document(kind: str, text: str, most: int = MOST_CHARACTERS) -> dict[str
     Refusal
         `malformed` or `altered`.
     """
-    document = parse(text, kind, most)
+    document = parse(text, "file", most)
     checksum = document.pop("sha256", None)
-    if document.get("kind") != PREFIX + kind or document.get("schema") != SCHEMA:
-        raise Refusal("malformed", f"the file must have kind {PREFIX + kind!r} and schema {SCHEMA}")
+    if document.get("kind") != kind or document.get("schema") != SCHEMA:
+        raise Refusal("malformed", f"the file must have kind {kind!r} and schema {SCHEMA}")
     if digest(document) != checksum:
         raise Refusal("altered", "the checksum does not match; get the original")
     return {name: value for name, value in document.items() if name not in ("kind", "schema")}

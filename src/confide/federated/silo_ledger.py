@@ -9,14 +9,12 @@ its budget rather than answered twice.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confide.errors import BudgetError, InputError
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
-
-if TYPE_CHECKING:
-    from confide.ledger import Cost, Entry, Ledger
+from confide.ledger import Cost, Entry, Ledger, request_digest
 
 RECORDS = "calibration records"
 
@@ -91,8 +89,6 @@ class SiloLedger:
         InputError
             If the ledger accounts for these records under a relation for which the plan has no finite loss.
         """
-        from confide.ledger import Cost, Ledger
-
         dataset, relation, ledger = self.dataset, self._ledger().relation(self.dataset), Ledger(self.path, limit=budget)
         if not plan.protocol.private:
             dataset += " (not private)"
@@ -115,7 +111,7 @@ class SiloLedger:
         self._ledger().attach(plan.session, message)
 
     def release(
-        self, cost: "Cost", request: Mapping[str, Any], draw: Callable[[], str], budget: float | None = None
+        self, cost: Cost, request: Mapping[str, Any], draw: Callable[[], str], budget: float | None = None
     ) -> str:
         """Another release about these records: the same again if it was asked before, else charged, drawn and stored.
 
@@ -135,8 +131,6 @@ class SiloLedger:
         BudgetError
             If the ledger's limit or the budget does not allow it.
         """
-        from confide.ledger import request_digest
-
         ledger, name = self._ledger(), request_digest(request)
         earlier = ledger.find(self.dataset, name)
         if earlier is not None:
@@ -146,7 +140,5 @@ class SiloLedger:
         ledger.attach(token, drawn)
         return drawn
 
-    def _ledger(self) -> "Ledger":
-        from confide.ledger import Ledger
-
+    def _ledger(self) -> Ledger:
         return Ledger(self.path)

@@ -6,7 +6,8 @@ calibration of the silo's own.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,15 +22,14 @@ from confide.federated.envelope import fields_of, read_document, write_document
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_ledger import SiloLedger
+from confide.ledger import Cost, Ledger
 from confide.planning.request import MOST_RECORDS
 from confide.releases.calibration import Calibration
 from confide.support.checks import positive_integer, privacy_loss
+from confide.support.files import read_as, write_text
 from confide.support.rationals import Level, exact_level
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-KIND = "silo-report"
+KIND = "confide.federated.silo-report"
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,13 @@ class SiloReport:
         except Refusal as refusal:
             raise FormatError(f"the silo's report cannot be used: {refusal}") from None
 
-    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
-        from pathlib import Path
-
-        from confide.support.files import write_text
-
         write_text(Path(path), self.to_json(), overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: "str | Path") -> "SiloReport":
+    def load(cls, path: str | Path) -> "SiloReport":
         """Read a file written by `save`."""
-        from pathlib import Path
-
-        from confide.support.files import read_as
-
         return read_as(Path(path), cls.from_json)
 
     def __str__(self) -> str:
@@ -149,8 +141,6 @@ def coverage_in_silo(
     if ledger is None:
         noisy = int(count())
     else:
-        from confide.ledger import Cost, Ledger
-
         if Ledger(ledger.path).relation(ledger.dataset) == "add_remove":
             raise InputError(
                 f"the ledger keeps the number of records of {ledger.dataset!r} secret, and a report makes it public; "
@@ -201,8 +191,6 @@ def own_calibration(
     """
     paid: dict[str, Any] = {}
     if ledger is not None:
-        from confide.ledger import Ledger
-
         paid = {"ledger": Ledger(ledger.path), "dataset": ledger.dataset}
     return calibrate(scores, alpha, epsilon, score=score, candidates=candidates, neighbors="replace_one", **paid)
 

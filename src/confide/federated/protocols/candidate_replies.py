@@ -4,10 +4,7 @@ import math
 from abc import abstractmethod
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from confide.federated.protocols.protocol import FederatedProtocol
+from confide.federated.protocols.protocol import Counts, FederatedProtocol
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms
 from confide.support.strict_json import Fields
@@ -16,7 +13,7 @@ from confide.support.strict_json import Fields
 class CountMechanism(Protocol):
     """Counts over the candidates to one of them."""
 
-    def choose(self, counts: NDArray[np.int64]) -> int:
+    def choose(self, counts: Counts) -> int:
         """The index of a candidate, from counts of shape (m,)."""
         ...
 
@@ -28,9 +25,7 @@ class CandidateReplies(FederatedProtocol):
     def mechanism(self, terms: Terms, i: int) -> CountMechanism:
         """What silo i runs on its counts."""
 
-    def message(
-        self, terms: Terms, own: int, counts: NDArray[np.int64], agreement: bytes, context: bytes
-    ) -> dict[str, Any]:
+    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
         """The index and the value of a candidate, `"+inf"` for infinity."""
         chosen = self.mechanism(terms, own).choose(counts)
         return {"candidate": chosen, "threshold": _json_value(terms, chosen)}

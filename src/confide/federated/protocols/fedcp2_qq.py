@@ -36,8 +36,9 @@ class FedCP2QQ(SortedReplies):
     --------
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> plan(silos, 0.1, 5.0, method="fedcp2-qq").protocol.k
-    3
+    >>> made = plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq")
+    >>> made.certify()[0] == made.protocol.k
+    True
     """
 
     method = "fedcp2-qq"

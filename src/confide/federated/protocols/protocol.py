@@ -8,17 +8,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.terms import Population, Terms
-from confide.guarantee.statement import Guarantee
+from confide.guarantee.statement import Guarantee, GuaranteeKind
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.selection.selector import Selector
 from confide.support.strict_json import Fields
+
+Counts: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,7 @@ class FederatedProtocol(ABC):
 
     @classmethod
     def check(cls, terms: Terms) -> None:
-        """Refuse terms that the protocol cannot keep.
-
-        Raises
-        ------
-        InputError
-            Naming the argument of `confide.federated.plan`.
-        """
+        """Refuse terms that the protocol cannot keep, by the name of the argument of `confide.federated.plan`."""
         if (terms.epsilon is None) == cls.private:
             raise InputError(f"epsilon must be {'given' if cls.private else 'left out'} for the method {cls.method!r}")
         if terms.size is None and not cls.secret_sizes:
@@ -93,23 +89,12 @@ class FederatedProtocol(ABC):
     @classmethod
     @abstractmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
-        """The protocol for these terms, from public numbers alone.
-
-        Raises
-        ------
-        InputError
-            If an option cannot be used, or no finite threshold can be promised with so few records.
-        """
+        """The protocol for these terms, from public numbers alone; refused if no finite threshold is possible."""
 
     @classmethod
     @abstractmethod
     def read(cls, fields: Fields, terms: Terms) -> Self:
-        """The protocol from its fields in a plan; what cannot come from `planned` is refused.
-
-        Raises
-        ------
-        Refusal, FormatError, InputError
-        """
+        """The protocol from its fields in a plan; what cannot come from `planned` is refused."""
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
@@ -133,44 +118,20 @@ class FederatedProtocol(ABC):
         return None
 
     @abstractmethod
-    def message(
-        self, terms: Terms, own: int, counts: NDArray[np.int64], agreement: bytes, context: bytes
-    ) -> dict[str, Any]:
-        """What silo `own` sends, drawn once: JSON values.
+    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+        """What silo `own` sends, drawn once, as JSON values.
 
-        Parameters
-        ----------
-        terms
-            The terms.
-        own
-            The silo's place.
-        counts
-            Its counts over the candidates, int64, shape (m,).
-        agreement
-            Its X25519 private key.
-        context
-            Session and plan digest, never used twice.
+        `counts` are its own over the candidates, int64 of shape (m,); `agreement` is its X25519 private key; `context`,
+        session and plan digest, is never used twice.
         """
 
     @abstractmethod
     def read_message(self, terms: Terms, i: int, fields: Fields) -> Any:
-        """What silo i sent, checked.
-
-        Raises
-        ------
-        Refusal
-            `malformed` or `out-of-range`.
-        """
+        """What silo i sent; refused as `malformed` or `out-of-range` if it cannot be that."""
 
     @abstractmethod
     def threshold(self, terms: Terms, replies: Mapping[int, Any], k: int) -> float:
-        """The threshold from what the silos sent, by place, and the k of `certify`.
-
-        Raises
-        ------
-        Refusal
-            `missing` if there are too few.
-        """
+        """The threshold from what the silos sent, by place, and the k of `certify`; `missing` if there are too few."""
 
     def can_release(self, terms: Terms, threshold: float) -> bool:
         """Whether this may be a threshold at all."""
@@ -178,14 +139,7 @@ class FederatedProtocol(ABC):
 
     @abstractmethod
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """Which of the answers becomes the threshold, and what is promised, for the silos that answered.
-
-        Returns
-        -------
-        k, guarantee
-            The k-th smallest of all answers, liars' answers included; if k exceeds their number the threshold is
-            +inf. k = 0 for protocols that do not sort replies.
-        """
+        """Which of the sorted answers becomes the threshold (see `FederatedPlan.certify`), and what is promised."""
 
     def promises(self, terms: Terms) -> dict[int, Promise]:
         """What is promised for every number of answers for which something is."""
@@ -199,9 +153,7 @@ class FederatedProtocol(ABC):
     def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
         """A coverage as a statement, at most the level that was asked for, unless everything is covered."""
         n = None if terms.size is None else sum(terms.silos[i].size or 0 for i in who)
-        kind: Literal["marginal", "training_conditional"] = (
-            "marginal" if terms.delta is None else "training_conditional"
-        )
+        kind: GuaranteeKind = "marginal" if terms.delta is None else "training_conditional"
         return Guarantee(kind, min(coverage, float(terms.level)) if coverage < 1 else 1.0, terms.delta, n, None)
 
 

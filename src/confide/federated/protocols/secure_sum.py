@@ -18,7 +18,7 @@ from confide.errors import InputError
 from confide.federated.masking import mask, open_sum
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
-from confide.federated.protocols.protocol import FederatedProtocol, Options, too_few_records
+from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
 from confide.guarantee.noise_walk import walk_maximum
@@ -104,12 +104,7 @@ class SecureSum(FederatedProtocol):
 
     def fields(self) -> dict[str, Any]:
         """The target as the only one of `targets`, the others under their own names."""
-        return {
-            "targets": [str(self.target)],
-            "scale": self.scale,
-            "colluding": self.colluding,
-            "bits": self.bits,
-        }
+        return {"targets": [str(self.target)], "scale": self.scale, "colluding": self.colluding, "bits": self.bits}
 
     def target_rank(self, i: int) -> None:
         """Silos have none: the target is one for the sum."""
@@ -122,9 +117,7 @@ class SecureSum(FederatedProtocol):
         """A replaced record changes two counts by one."""
         return float_above(Fraction(2) / Fraction(self.scale))
 
-    def message(
-        self, terms: Terms, own: int, counts: NDArray[np.int64], agreement: bytes, context: bytes
-    ) -> dict[str, Any]:
+    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
         """Counts and a share of noise, masked."""
         values = counts + noise_share(len(counts), self.scale, self.honest(terms))
         roster = [silo.agreement for silo in terms.silos]
