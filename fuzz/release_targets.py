@@ -6,13 +6,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from confide.federated.report import SiloReport
 
 import confide
 from confide.errors import ConfideError
 from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, read_evaluation
 from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
-from confide.federated.report import SiloReport
+from confide.federated.silo_report import SiloReport
 from confide.releases.parts import parts_of
 from confide.releases.release import Release, read_release
 from confide.reports.measured import charts, measured

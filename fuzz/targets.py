@@ -28,7 +28,6 @@ from confide.federated.aggregate import read_answer
 from confide.federated.envelope import digest as message_digest
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
-from confide.federated.plan_json import plan_fields, read_plan
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.account import replay
 from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
@@ -228,7 +227,7 @@ def federation() -> Federation:
     scores, answers = np.random.default_rng(0).random(60), []
     with tempfile.TemporaryDirectory() as folder:
         for k in keys:
-            state = federated.SiloState(Path(folder) / f"{k.name}.db")
+            state = federated.SiloLedger(Path(folder) / f"{k.name}.db")
             answers.append(federated.answer(plan, scores, k, policy, state))
     released = federated.aggregate(plan, answers)
     return Federation(coordinator, keys, plan, answers, released.to_json())
@@ -244,7 +243,7 @@ def federated_plan(data: bytes) -> None:
         one_line(error)
         return
     assert envelope.signer == team.coordinator.public().signing
-    assert read_plan(plan_fields(read)).digest == read.digest
+    assert FederatedPlan.from_fields(read.fields()).digest == read.digest
 
 
 def federated_answer(data: bytes) -> None:

@@ -27,7 +27,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import confide
 from confide import federated
-from confide.federated.report import coverage_in_silo, own_calibration, shrunk_threshold
+from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 
 ROOT = next(folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "experiments").is_dir())
 sys.path.insert(0, str(ROOT))
@@ -109,7 +109,7 @@ peers = {silo.name: silo.agreement for silo in invited}
 policy = federated.Policy(coordinator.public().signing, budget=EPSILON, per_plan=EPSILON, peers=peers)
 with tempfile.TemporaryDirectory() as room:
     replies = [
-        federated.answer(letter, own_scores[name], keys[name], policy, federated.SiloState(f"{room}/{name}.db"))
+        federated.answer(letter, own_scores[name], keys[name], policy, federated.SiloLedger(f"{room}/{name}.db"))
         for name in NAMES
     ]
 released = federated.aggregate(letter, replies)

@@ -9,7 +9,7 @@ import numpy as np
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import CoverageWarning
-from confide.federated.report import coverage_in_silo, own_calibration, shrunk_threshold
+from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 from experiments.federated.heart import NAMES, split
 
 ALPHA, EPSILON, NET = 0.2, 4.0, 0.4
@@ -28,7 +28,7 @@ def thresholds(calibration: list[np.ndarray], directory: Path) -> dict[str, list
         text = federated.plan(silos, ALPHA, EPSILON, method=method, score="lac", candidates=grid).sign(coordinator)
         answers = []
         for key, scores in zip(keys, calibration, strict=True):
-            state = federated.SiloState(directory / f"{key.name}.db")
+            state = federated.SiloLedger(directory / f"{key.name}.db")
             answers.append(federated.answer(text, scores, key, policy, state))
         released = federated.aggregate(text, answers)
         found[method] = [released.threshold] * 4

@@ -69,7 +69,8 @@ from confide.scores import (
     top_k_score,
     tune_raps,
 )
-from confide.sets.predict import PredictionSets, predict_interval, predict_set
+from confide.sets.predict import predict_interval, predict_set
+from confide.sets.prediction_sets import PredictionSets
 
 if TYPE_CHECKING:
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor

@@ -8,8 +8,9 @@ import pytest
 
 import confide
 from confide.evaluation import Evaluation
-from confide.federated.report import SiloReport, coverage_in_silo
+from confide.federated.silo_report import SiloReport, coverage_in_silo
 from confide.reports import grid
+from confide.reports.write import write_report
 from tests.files import write
 from tests.reports.pages import federation
 
@@ -99,7 +100,7 @@ def test_a_federated_page(confide_run, folder):
         options += ["--silo-report", f"{one.silo}.json"]
     done = confide_run("report", "joined.json", *options, "--out", "report.html")
     assert done.code == 0, done.err
-    assert (folder / "report.html").read_text(encoding="utf-8") == joined.report(**more).replace(
+    assert (folder / "report.html").read_text(encoding="utf-8") == write_report(joined, **more).replace(
         "confide show calibration.json", "confide show joined.json"
     ).replace('data-name="calibration.json"', 'data-name="joined.json"')
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from confide.federated import SiloState
+from confide.federated import SiloLedger
 from confide.releases.calibration import Calibration
 
 APP = Path(__file__).parents[2] / "examples" / "flower"
@@ -107,7 +107,7 @@ class Deployment:
             np.save(folder / "scores.npy", scores)
             federation.keys[i].save(folder / "keys.json")
             federation.policy.save(folder / "policy.json")
-            federation.states[i] = SiloState(folder / "budget.db")
+            federation.ledgers[i] = SiloLedger(folder / "budget.db")
             self.supernode(i, folder)
 
     def kill(self, name, how=signal.SIGKILL):

@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
-from confide.federated.aggregate import kth_reply
-from confide.federated.methods import ExactRank
+from confide.federated.protocols.exact_ranks import ExactRank
+from confide.federated.protocols.sorted_replies import kth_reply
 from confide.federated.published_private import PublishedQuantile
 from tests.exact import histograms, law, mechanism_law
 
@@ -38,7 +38,7 @@ def lowest(plan, replies, answered, k, liars):
     """The least threshold over all messages of these liars, given what the others reply."""
     honest = [replies[i] for i in answered if i not in liars]
     lies = itertools.product(range(plan.candidates.size), repeat=len(liars))
-    return min(kth_reply(plan, [*honest, *told], k) for told in lies)
+    return min(kth_reply([*honest, *told], k, plan.candidates.size) for told in lies)
 
 
 def worst_thresholds(plan, answered=None, liars=()):
@@ -65,7 +65,7 @@ def threshold_law(plan, population, thresholds):
     """The law of the threshold's index, shape (bins,)."""
     joint = np.ones(())
     for i, silo in enumerate(plan.silos):
-        joint = np.multiply.outer(joint, reply_law(plan.mechanism(i), silo.size, population))
+        joint = np.multiply.outer(joint, reply_law(plan.protocol.mechanism(plan, i), silo.size, population))
     return np.bincount(thresholds.ravel(), joint.ravel(), minlength=plan.candidates.size)
 
 

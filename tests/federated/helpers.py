@@ -17,14 +17,14 @@ class Federation:
         peers = {silo.name: silo.agreement for silo in self.silos}
         signer = self.coordinator.public().signing
         self.policy = federated.Policy(signer, budget, budget, methods=federated.METHODS, peers=peers)
-        self.states = [federated.SiloState(folder / f"{i}.db") for i in range(len(scores))]
+        self.ledgers = [federated.SiloLedger(folder / f"{i}.db") for i in range(len(scores))]
 
     def plan(self, alpha=0.1, epsilon=2.0, **options):
         options.setdefault("candidates", Candidates.unit(51))
         return federated.plan(self.silos, alpha, epsilon, **options).sign(self.coordinator)
 
     def answer(self, i, plan, **options):
-        return federated.answer(plan, self.scores[i], self.keys[i], self.policy, self.states[i], **options)
+        return federated.answer(plan, self.scores[i], self.keys[i], self.policy, self.ledgers[i], **options)
 
     def answers(self, plan, who=None):
         return [self.answer(i, plan) for i in (range(len(self.keys)) if who is None else who)]

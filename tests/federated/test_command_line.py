@@ -132,7 +132,7 @@ def report(files, name, *options, epsilon=1.0, columns=("--score-column", "s")):
 
 @pytest.mark.parametrize("method", ["private-qq", "fedcp-avg"])
 def test_a_silos_own_report_from_its_table_to_the_page(files, capsys, method):
-    from confide.federated.report import SiloReport
+    from confide.federated.silo_report import SiloReport
     from confide.ledger import Ledger
 
     private = method == "private-qq"

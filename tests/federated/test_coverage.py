@@ -12,8 +12,8 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.federated.aggregate import kth_reply
 from confide.federated.order_statistics import RandomRankReply, order_statistic_coverage
+from confide.federated.protocols.sorted_replies import kth_reply
 from tests.exact import histograms
 from tests.federated.exact_coverage import (
     coverage,
@@ -59,7 +59,7 @@ def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, s
             continue
         assert guarantee.coverage == 1 - alpha
         assert promise.infinite != "always"
-        promised = order_statistic_coverage([plan.reply(i) for i in answered], k)
+        promised = order_statistic_coverage([plan.protocol.reply_law(plan, i) for i in answered], k)
         assert promised >= 1 - alpha
         thresholds = worst_thresholds(plan, answered)
         for population in populations(BINS, 1 - alpha):
@@ -98,7 +98,7 @@ def test_liars_at_their_worst_are_covered(method, alpha, epsilon, sizes, options
 def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     plan = make("private-qq", 0.4, 4.0, SIZES, liars=1)
     k, _ = plan.certify()
-    lowest = [kth_reply(plan, [0, *r[1:]], k) for r in np.ndindex(*(BINS,) * 4)]
+    lowest = [kth_reply([0, *r[1:]], k, BINS) for r in np.ndindex(*(BINS,) * 4)]
     worst = worst_thresholds(plan, liars=(0,))
     np.testing.assert_array_equal(worst.ravel(), lowest)
     careless = make("private-qq", 0.4, 4.0, SIZES)  # plans for no liars: a lie breaks it
@@ -139,14 +139,14 @@ def exact_on_fine_candidates(plan, answered=None):
     bins = plan.candidates.size
     who = range(len(plan.silos)) if answered is None else answered
     up_to = np.arange(1, bins + 1) / bins
-    below = [stats.binom.sf(int(plan.targets[i]) - 1, plan.silos[i].size, up_to) for i in who]
+    below = [stats.binom.sf(plan.protocol.ranks[i] - 1, plan.silos[i].size, up_to) for i in who]
     k, _ = plan.certify(who)
     enough = np.zeros(bins)
     for outcome in itertools.product([0, 1], repeat=len(below)):
         if sum(outcome) >= k:
             enough += np.prod([b if o else 1 - b for b, o in zip(below, outcome, strict=True)], axis=0)
     exact = float(np.diff(enough, prepend=0.0, append=1.0) @ np.append(up_to, 1.0))
-    replies = [plan.reply(i) for i in who]
+    replies = [plan.protocol.reply_law(plan, i) for i in who]
     return exact, order_statistic_coverage(replies, k), 1 / bins
 
 
@@ -176,7 +176,7 @@ def test_published_private_method_keeps_its_own_ranks():
     for m, n, alpha, epsilon, bins in [(5, 200, 0.1, 5.0, 100), (4, 9, 0.4, 12.0, 4)]:
         choice = federated.best_published(m, n, alpha, epsilon, bins)
         plan = make("fedcp2-qq", alpha, epsilon, (n,) * m, bins=bins)
-        assert plan.targets == (Fraction(choice.rank),) * m
+        assert plan.protocol.ranks == (choice.rank,) * m
         assert plan.certify()[0] == choice.k
         assert plan.certify()[1].coverage == pytest.approx(1 - alpha)
 
@@ -237,8 +237,8 @@ def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon,
     rng, rounds, hits = np.random.default_rng(9), 1000, 0
     for _ in range(rounds):
         counts = rng.multinomial(9, population, size=4)
-        told = [0 if i in liars else plan.mechanism(i).choose(counts[i]) for i in answered]
-        hits += rng.choice(BINS, p=population) <= kth_reply(plan, told, k)
+        told = [0 if i in liars else plan.protocol.mechanism(plan, i).choose(counts[i]) for i in answered]
+        hits += rng.choice(BINS, p=population) <= kth_reply(told, k, BINS)
     assert stats.binomtest(hits, rounds, exact).pvalue > LEVEL
     assert stats.binomtest(hits, rounds, guarantee.coverage, "less").pvalue > LEVEL
     assert exact >= guarantee.coverage
@@ -247,6 +247,6 @@ def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon,
 def test_reply_law_of_the_enumeration_agrees_with_the_library_where_both_are_exact():
     plan = make("fedcp-qq", 0.3, None, (9, 9))
     population = np.array([0.1, 0.5, 0.3, 0.1])
-    law = np.cumsum(reply_law(plan.mechanism(0), 9, population))[:-1]
-    library = RandomRankReply.fixed(9, int(plan.targets[0])).below(np.cumsum(population)[:-1])
+    law = np.cumsum(reply_law(plan.protocol.mechanism(plan, 0), 9, population))[:-1]
+    library = RandomRankReply.fixed(9, plan.protocol.ranks[0]).below(np.cumsum(population)[:-1])
     np.testing.assert_allclose(law, library, atol=1e-12)

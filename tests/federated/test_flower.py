@@ -26,7 +26,7 @@ def grid_for(four, broken=(), dead=()):
         i = int(context.node_config["silo"])
         if i in broken:
             raise RuntimeError(f"patient records are {four.scores[i][:3]}")
-        return flower.SiloSetup(four.scores[i], four.keys[i], four.policy, four.states[i])
+        return flower.SiloSetup(four.scores[i], four.keys[i], four.policy, four.ledgers[i])
 
     app = ClientApp()
     flower.register(app, setup)

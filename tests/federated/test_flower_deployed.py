@@ -32,9 +32,9 @@ def deployment(tmp_path, request):
 
 def again_in_process(silos, plan):
     """The silos' ledgers hold the messages that they sent over Flower: asked again they give the same ones."""
-    spent = [state.spent for state in silos.states]
+    spent = [state.spent for state in silos.ledgers]
     released = federated.aggregate(plan, silos.answers(plan))
-    assert [state.spent for state in silos.states] == spent
+    assert [state.spent for state in silos.ledgers] == spent
     return released
 
 
@@ -49,7 +49,7 @@ def test_two_silos_over_processes(deployment, tmp_path):
     assert released.coverage >= 0.9
     assert "Traceback" not in output
     assert again_in_process(two, plan) == released
-    assert [state.spent for state in two.states] == pytest.approx([2.0] * 2)
+    assert [state.spent for state in two.ledgers] == pytest.approx([2.0] * 2)
 
 
 @pytest.mark.long

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
-from confide.federated.report import coverage_in_silo, own_calibration, shrunk_threshold
+from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 from confide.releases.calibration import Calibration
 from experiments.federated.heart import NAMES, split
 from tests.data import shared_data
@@ -48,7 +47,7 @@ def fixed_noise(monkeypatch):
         return generator(size, scale, honest).integers(-3, 4, size)
 
     monkeypatch.setattr("confide.mechanisms.slopes.select", select)
-    monkeypatch.setattr(sys.modules["confide.federated.answer"], "noise_share", share)
+    monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", share)
 
 
 def run(*arguments):
@@ -140,7 +139,7 @@ def test_one_result_in_process_over_files_and_over_flower(tmp_path, scores, meth
 
     def setup(context):
         i = int(context.node_config["i"])
-        return flower.SiloSetup(nodes.scores[i], nodes.keys[i], nodes.policy, nodes.states[i])
+        return flower.SiloSetup(nodes.scores[i], nodes.keys[i], nodes.policy, nodes.ledgers[i])
 
     flower.register(app, setup)
     over_flower, asked = flower.calibrate(InProcessGrid(app, {i: {"i": i} for i in range(4)}), plan)
@@ -151,7 +150,7 @@ def test_one_result_in_process_over_files_and_over_flower(tmp_path, scores, meth
     assert released.coverage >= 0.8
     assert released.answered == NAMES
     assert np.isfinite(released.threshold)
-    ledgers = [federated.SiloState(files.path(f"{name}.db")).spent for name in NAMES]
+    ledgers = [federated.SiloLedger(files.path(f"{name}.db")).spent for name in NAMES]
     assert ledgers == pytest.approx([4.0] * 4)
 
 
@@ -161,12 +160,12 @@ def test_deterministic_parts_agree_without_noise(tmp_path, scores):
     plan = four.plan(0.2, 1e5, candidates=Candidates.unit(41))
     read_plan = federated.FederatedPlan.read(plan)[0]
     released = federated.aggregate(plan, four.answers(plan))
-    targets = [int(t) for t in read_plan.targets]
+    targets = [int(t) for t in read_plan.protocol.targets]
     values = read_plan.candidates.values
     replies = sorted(values[np.searchsorted(values, np.sort(s)[t - 1])] for s, t in zip(scores, targets, strict=True))
     assert released.threshold == replies[released.k - 1]
     summed = four.plan(0.2, 1e5, method="secure-sum", population="common", candidates=Candidates.unit(41))
-    target = int(federated.FederatedPlan.read(summed)[0].targets[0])
+    target = federated.FederatedPlan.read(summed)[0].protocol.target
     pooled = np.sort(np.concatenate(scores))[target - 1]
     assert federated.aggregate(summed, four.answers(summed)).threshold == values[np.searchsorted(values, pooled)]
 
@@ -174,7 +173,7 @@ def test_deterministic_parts_agree_without_noise(tmp_path, scores):
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # so few patients: now and then no finite threshold
 def test_per_silo_report_shows_what_happens_to_the_small_hospitals(tmp_path, hospitals, scores, monkeypatch):
     """Trained on the two large ones, the pooled threshold covers the two small ones below the level itself."""
-    monkeypatch.setattr(sys.modules["confide.federated.answer"], "noise_share", lambda size, *_: np.zeros(size, int))
+    monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", lambda size, *_: np.zeros(size, int))
     four = Federation(tmp_path, scores)
     plan = four.plan(0.2, 4.0, method="secure-sum", score="lac", candidates=Candidates.unit(41))
     pooled = federated.aggregate(plan, four.answers(plan))

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from confide.federated.certified_k import certified_k
-from confide.federated.methods import reply_law
 from confide.federated.order_statistics import RandomRankReply, order_statistic_coverage
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.private_replies import any_size_reply, private_reply
+from confide.federated.protocols.fedcp2_qq import published_reply
 from confide.federated.published_private import PublishedQuantile, best_published
 from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.guarantee.random_rank import conditional_failure
@@ -142,7 +142,7 @@ def test_published_mechanism_spends_less_than_it_says(rank):
 
 def test_published_reply_law_bounds_every_data_set():
     mechanism = PublishedQuantile(10, 8, 3.0)
-    reply = reply_law(mechanism, 10, 1, 4)
+    reply = published_reply(mechanism, 4)
     assert isinstance(reply, RandomRankReply)
     for h in histograms(10, 4):
         chosen, below = law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), np.cumsum(h)

@@ -14,6 +14,7 @@ from confide.errors import FormatError, InputError
 from confide.federated.aggregate import read_answer
 from confide.federated.envelope import seal, unseal
 from confide.federated.plan import FederatedPlan
+from confide.scores.kinds import FAMILIES, score_kind
 from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
 from tests.federated.helpers import Federation
 
@@ -63,6 +64,23 @@ def test_published_private_method(tmp_path):
     assert released.epsilon == 5.0
 
 
+PARAMETERS = {"raps": "(penalty=0.01,k_reg=5)", "saps": "(penalty=0.1)"}
+SCORES = [None, "aps_randomised", *(family + PARAMETERS.get(family, "") for family in FAMILIES)]
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_every_score_with_its_own_candidates(five, score):
+    """Signed, read by silos and coordinator, answered and aggregated: recipes of all kinds are known to the reader."""
+    if score == "top_k":
+        five.scores = [np.ceil(20 * scores) for scores in five.scores]
+    plan = federated.plan(five.silos, 0.1, 4.0, score=score).sign(five.coordinator)
+    released = federated.aggregate(plan, five.answers(plan))
+    assert released.score == score
+    assert released.plan.candidates == score_kind(score).candidates()
+    assert released.threshold in released.plan.candidates.values
+    assert federated.FederatedCalibration.from_json(released.to_json()) == released
+
+
 def test_secret_sizes_travel_nowhere(tmp_path):
     rng = np.random.default_rng(1)
     few = Federation(tmp_path, [rng.random(n) for n in (333, 444, 555)], secret=True)
@@ -104,7 +122,7 @@ def test_a_lying_silo_is_covered(five):
     lie = json.loads(five.answer(0, plan))["content"] | {"candidate": 0, "threshold": 0.02}
     answers = [seal("answer", lie, five.keys[0].signing), *five.answers(plan, [1, 2, 3, 4])]
     released = federated.aggregate(plan, answers)
-    honest = sorted(read_answer(read, text).candidate for text in answers[1:])
+    honest = sorted(read_answer(read, text).reply for text in answers[1:])
     assert released.threshold >= read.candidates.values[honest[released.k - 2]]
 
 
@@ -112,7 +130,7 @@ def test_second_answer_is_the_first_one(five):
     plan = five.plan()
     first = five.answer(0, plan)
     assert all(five.answer(0, plan) == first for _ in range(3))
-    assert five.states[0].spent == pytest.approx(2.0)
+    assert five.ledgers[0].spent == pytest.approx(2.0)
 
 
 def refused(code):
@@ -131,12 +149,12 @@ def test_silo_refuses_by_name(five, tmp_path):
     with refused("coordinator-unknown"):
         five.answer(0, FederatedPlan.read(plan)[0].sign(stranger))
     with refused("not-invited"):
-        federated.answer(plan, five.scores[0], stranger, five.policy, five.states[0])
+        federated.answer(plan, five.scores[0], stranger, five.policy, five.ledgers[0])
     with refused("size-differs"):
-        federated.answer(plan, five.scores[0][1:], five.keys[0], five.policy, five.states[0])
+        federated.answer(plan, five.scores[0][1:], five.keys[0], five.policy, five.ledgers[0])
     strict = dataclasses.replace(five.policy, per_plan=1.0)
     with refused("not-allowed"):
-        federated.answer(plan, five.scores[0], five.keys[0], strict, five.states[0])
+        federated.answer(plan, five.scores[0], five.keys[0], strict, five.ledgers[0])
     with refused("not-allowed"):
         published = five.plan(epsilon=None, method="fedcp-qq")
         federated.answer(
@@ -144,16 +162,16 @@ def test_silo_refuses_by_name(five, tmp_path):
             five.scores[0],
             five.keys[0],
             dataclasses.replace(five.policy, methods=("private-qq",)),
-            five.states[0],
+            five.ledgers[0],
         )
     pinned = dataclasses.replace(five.policy, peers={**five.policy.peers, "silo 1": "00" * 32})
     with refused("not-allowed"):
-        federated.answer(five.plan(method="secure-sum"), five.scores[0], five.keys[0], pinned, five.states[0])
+        federated.answer(five.plan(method="secure-sum"), five.scores[0], five.keys[0], pinned, five.ledgers[0])
     with refused("late"):
         five.answer(0, five.plan(closes=NOW), now=NOW + timedelta(seconds=2))
     with pytest.raises(InputError, match="NaN"):
-        federated.answer(five.plan(), np.append(five.scores[0][1:], np.nan), five.keys[0], five.policy, five.states[0])
-    assert five.states[0].spent == 0
+        federated.answer(five.plan(), np.append(five.scores[0][1:], np.nan), five.keys[0], five.policy, five.ledgers[0])
+    assert five.ledgers[0].spent == 0
 
 
 def test_coordinator_refuses_by_name(five):
@@ -270,7 +288,7 @@ def test_loss_of_every_message_by_enumeration(secret, selector):
     silos = [federated.SiloKeys.generate(f"s{i}").public(None if secret else 8) for i in range(6)]
     options = {"n_min": 3, "n_typical": 8, "selector": selector}
     plan = federated.plan(silos, 0.4, 1.5, candidates=Candidates.unit(4), **options)
-    mechanism = plan.mechanism(0)
+    mechanism = plan.protocol.mechanism(plan, 0)
     if secret:
         starts = [h for n in range(8) for h in histograms(n, 4)]
         worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, added)
@@ -286,7 +304,7 @@ def test_methods_that_are_not_private_say_so(method):
     """Their message is a function of the scores: a changed record can be seen with certainty."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(8) for i in range(6)]
     plan = federated.plan(silos, 0.4, method=method, candidates=Candidates.unit(4))
-    mechanism = plan.mechanism(0)
+    mechanism = plan.protocol.mechanism(plan, 0)
     assert plan.loss(0) == np.inf
     assert any(
         mechanism.choose(np.array(h)) != mechanism.choose(np.array(g)) for h in histograms(8, 4) for g in replaced(h)
@@ -315,7 +333,7 @@ def test_loss_of_a_report_by_enumeration(epsilon):
 def test_loss_of_published_messages_by_enumeration():
     silos = [federated.SiloKeys.generate(f"s{i}").public(8) for i in range(20)]
     plan = federated.plan(silos, 0.5, 12.0, method="fedcp2-qq", candidates=Candidates.unit(4))
-    mechanism = plan.mechanism(0)
+    mechanism = plan.protocol.mechanism(plan, 0)
     worst = worst_log_ratio(
         lambda h: law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), histograms(8, 4), replaced
     )

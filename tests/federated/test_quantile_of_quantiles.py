@@ -124,7 +124,7 @@ def test_plans_given_the_data_are_finite(sizes, delta):
         k, guarantee = plan.certify(range(plan.dropouts, 3))
         assert k <= 3 - plan.dropouts
         assert guarantee.coverage == 0.9
-        assert order_statistic_coverage([plan.reply(i) for i in range(3)], k) < 0.97
+        assert order_statistic_coverage([plan.protocol.reply_law(plan, i) for i in range(3)], k) < 0.97
 
 
 def test_no_pair_reaches_a_level_too_high():

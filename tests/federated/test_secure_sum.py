@@ -1,5 +1,6 @@
 """Theorems F5 and F6: noise shares, masks, and the certificate of the noisy histogram."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 from confide.federated.keys import SiloKeys
 from confide.federated.masking import mask, open_sum
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
-from confide.federated.secure_sum import (
+from confide.federated.protocols.secure_sum import (
     choose_summed,
     modulus_bits,
     summed_coverage,
@@ -285,8 +286,6 @@ def test_masks_cancel_and_hide(bits):
 
 def test_shares_are_those_of_the_plan(tmp_path, monkeypatch):
     """A silo's shares rely on as many honest silos as the plan says, and its certificate on all that are added."""
-    import sys
-
     from tests.federated.helpers import Federation
 
     asked = []
@@ -295,7 +294,7 @@ def test_shares_are_those_of_the_plan(tmp_path, monkeypatch):
         asked.append((size, scale, honest))
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr(sys.modules["confide.federated.answer"], "noise_share", share)
+    monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", share)
     five = Federation(tmp_path, [np.random.default_rng(i).random(200) for i in range(5)])
     plan = five.plan(method="secure-sum", colluding=2)
     five.answer(0, plan)
@@ -311,14 +310,14 @@ def test_certificate_of_a_mixture_counts_a_record_per_silo():
         federated.plan(silos, 0.1, 4.0, method="secure-sum", population=population, candidates=Candidates.unit(40))
         for population in ("common", "mixture")
     ]
-    deficit = total_deficit(plans[0].scale, 5, 3, 40)
+    deficit = total_deficit(plans[0].protocol.scale, 5, 3, 40)
     for plan, extra in zip(plans, (1, 5), strict=True):
-        target = int(plan.targets[0])
+        target = plan.protocol.target
         assert plan.certify()[1].coverage == 0.9
         assert summed_coverage(300, target, deficit, extra) >= 0.9 > summed_coverage(300, target - 1, deficit, extra)
-    assert plans[0].targets < plans[1].targets
-    low = federated.FederatedPlan(**{**vars(plans[1]), "targets": plans[0].targets})
-    assert low.certify()[1].coverage == float(summed_coverage(300, int(low.targets[0]), deficit, 5)) < 0.9
+    assert plans[0].protocol.target < plans[1].protocol.target
+    low = dataclasses.replace(plans[1], protocol=plans[0].protocol)
+    assert low.certify()[1].coverage == float(summed_coverage(300, low.protocol.target, deficit, 5)) < 0.9
 
 
 def test_modulus_leaves_room():

@@ -10,8 +10,9 @@ import numpy as np
 import confide
 from confide import federated
 from confide.evaluation import Evaluation, LevelEvaluation, Shown, of_counts, of_intervals, of_sets
-from confide.federated.report import coverage_in_silo
+from confide.federated.silo_report import coverage_in_silo
 from confide.reports.plan_page import plan_page
+from confide.reports.write import write_report
 from tests.federated.helpers import Federation
 
 HOSTILE = "</script><script>alert('class')</script><img src=x onerror=alert(1)>"
@@ -100,7 +101,7 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
     keep("report", released.report(title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)))
     keep("plan", plan_page(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
     joined, more = federation(folder)
-    keep("federated", joined.report(title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
+    keep("federated", write_report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
     residuals = np.abs(np.random.default_rng(2).normal(size=2000))
     length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
     keep("regression", length.report(title="Length of stay"))

@@ -20,6 +20,7 @@ from confide.releases.release import load_release, read_release
 from confide.reports import grid, page
 from confide.reports.plan_page import calibrate_command, plan_page
 from confide.reports.release_page import release_page
+from confide.reports.write import write_report
 from tests.calibrations import OPTIONS, released
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
@@ -292,7 +293,7 @@ def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():
 
 def test_a_federated_calibration_shows_its_silos(tmp_path):
     joined, more = federation(tmp_path)
-    text = joined.report(**more)
+    text = write_report(joined, **more)
     words = words_of(text)
     assert "4 of 5 silos answered" in words
     assert "silo 4 600" in words
@@ -305,13 +306,13 @@ def test_a_federated_calibration_shows_its_silos(tmp_path):
     assert "Coverage by silo" not in words_of(bare)
     assert read_release(joined.to_json()).report() == bare
     with pytest.raises(confide.InputError, match="must come once each"):
-        joined.report(silo_reports=[more["silo_reports"][0]] * 2)
+        write_report(joined, silo_reports=[more["silo_reports"][0]] * 2)
     with pytest.raises(confide.InputError, match="not federated"):
         release_page(calibration(), answers=more["answers"])
     (tmp_path / "other").mkdir()
     _, others = federation(tmp_path / "other")
     with pytest.raises(confide.InputError, match="another plan"):
-        joined.report(answers=others["answers"])
+        write_report(joined, answers=others["answers"])
 
 
 def test_the_command_of_a_plan_makes_the_planned_calibration(tmp_path, monkeypatch, capsys):

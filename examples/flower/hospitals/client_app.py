@@ -6,7 +6,7 @@ import numpy as np
 from flwr.app import Context
 from flwr.clientapp import ClientApp
 
-from confide.federated import Policy, SiloKeys, SiloState
+from confide.federated import Policy, SiloKeys, SiloLedger
 from confide.federated.flower import SiloSetup, register
 
 app = ClientApp()
@@ -19,7 +19,7 @@ def setup(context: Context) -> SiloSetup:
         scores=np.load(folder / "scores.npy", allow_pickle=False),
         keys=SiloKeys.load(folder / "keys.json"),
         policy=Policy.load(folder / "policy.json"),
-        state=SiloState(folder / "budget.db"),
+        ledger=SiloLedger(folder / "budget.db"),
     )
 
 

@@ -21,7 +21,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
 from confide.releases.risk import RiskCalibration, critical_score
 from confide.scores.classification import Uniforms, set_mask
-from confide.sets.predict import PredictionSets
+from confide.sets.prediction_sets import PredictionSets
 from confide.support.checks import positive_number
 from confide.support.rationals import Level, exact_level
 

@@ -5,12 +5,13 @@ from typing import Literal, TypeAlias
 
 import click
 
-from confide.calibration.risk import RiskCalibration
 from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.errors import InputError
-from confide.releases.reading import Release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
+from confide.releases.risk import RiskCalibration
 from confide.releases.several import SidesCalibration
 from confide.scores.kinds import FAMILIES, score_kind
 from confide.tables import Classified, Losses, Regressed, Scored

@@ -14,7 +14,7 @@ from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.evaluation.result import MOST_EXAMPLES
-from confide.releases.reading import Release, load_release
+from confide.releases.release import Release, load_release
 from confide.releases.several import GroupCalibration
 from confide.support.files import write_text
 from confide.tables import evaluate_table, open_table

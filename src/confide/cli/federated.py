@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
@@ -15,8 +15,8 @@ from confide.cli.counting import scores_of
 from confide.cli.output import check_output, say, warn
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
-from confide.federated.methods import METHODS, Method
-from confide.federated.silo_state import RECORDS
+from confide.federated.protocols import METHODS
+from confide.federated.silo_ledger import RECORDS
 from confide.support.checks import privacy_loss
 from confide.support.files import read_text, write_text
 from confide.tables import histogram
@@ -24,7 +24,7 @@ from confide.tables.source import open_table
 
 if TYPE_CHECKING:
     from confide.federated.keys import Silo
-    from confide.federated.promises import Promise
+    from confide.federated.protocols import Promise
 
 app = typer.Typer(
     name="federated",
@@ -117,7 +117,7 @@ def plan(
         [_silo(path) for path in silo],
         alpha,
         epsilon,
-        method=cast(Method, method),
+        method=method,
         score=score,
         candidates=None if candidates is None else parse_candidates(candidates),
         delta=delta,
@@ -194,7 +194,7 @@ def answer(
     from confide.federated.keys import SiloKeys
     from confide.federated.plan import FederatedPlan
     from confide.federated.policy import Policy
-    from confide.federated.silo_state import SiloState
+    from confide.federated.silo_ledger import SiloLedger
 
     columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
     columns.check_truth()
@@ -207,15 +207,15 @@ def answer(
         coordinator=_silo(coordinator).signing,
         budget=budget,
         per_plan=budget,
-        methods=tuple(cast(list[Method], allow)) if allow else ("private-qq", "secure-sum"),
+        methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
     with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
         counts = histogram.count(scores_of(table, columns), read.candidates, progress)
-    memory = SiloState(ledger, dataset)
-    message = respond(text, counts, SiloKeys.load(keys), policy, memory, now=datetime.now(UTC))
+    silo_ledger = SiloLedger(ledger, dataset)
+    message = respond(text, counts, SiloKeys.load(keys), policy, silo_ledger, now=datetime.now(UTC))
     write_text(out, message, overwrite=force)
-    say(f"answer: {out}\nspent so far: {memory.spent:.6g} of {budget:g}")
+    say(f"answer: {out}\nspent so far: {silo_ledger.spent:.6g} of {budget:g}")
 
 
 @app.command()
@@ -280,8 +280,8 @@ def report(
         --ledger north.db --budget 4 --out north-report.json
     """
     from confide.federated.calibration import FederatedCalibration
-    from confide.federated.report import coverage_in_silo
-    from confide.federated.silo_state import SiloState
+    from confide.federated.silo_ledger import SiloLedger
+    from confide.federated.silo_report import coverage_in_silo
     from confide.releases.release import load_release
 
     columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
@@ -302,7 +302,7 @@ def report(
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
     with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
         counts = histogram.count(scores_of(table, columns), Candidates.of([released.threshold]), progress)
-    memory = SiloState(ledger, dataset)
-    made = coverage_in_silo(silo, counts, released.threshold, epsilon, state=memory, budget=budget)
+    silo_ledger = SiloLedger(ledger, dataset)
+    made = coverage_in_silo(silo, counts, released.threshold, epsilon, ledger=silo_ledger, budget=budget)
     write_text(out, made.to_json(), overwrite=force)
-    say(f"{made}\nreport: {out}\nspent so far: {memory.spent:.6g} of {budget:g}")
+    say(f"{made}\nreport: {out}\nspent so far: {silo_ledger.spent:.6g} of {budget:g}")

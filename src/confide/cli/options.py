@@ -10,7 +10,7 @@ import typer
 from confide.errors import InputError
 from confide.mechanisms.interface import MECHANISMS
 from confide.mechanisms.privacy import NEIGHBORS
-from confide.releases.reading import Release
+from confide.releases.release import Release
 from confide.releases.several import LevelCalibration
 from confide.selection.selector import SELECTORS
 from confide.tables import People

@@ -13,7 +13,8 @@ from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release, load_release, parts_of
+from confide.releases.parts import parts_of
+from confide.releases.release import Release, load_release
 from confide.releases.several import GroupCalibration, LevelCalibration
 from confide.tables import open_table, predict_table
 from confide.tables.formats import file_format

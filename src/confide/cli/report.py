@@ -62,7 +62,7 @@ def report(
 
       confide report cal.json --out report.html
     """
-    from confide.federated.report import SiloReport
+    from confide.federated.silo_report import SiloReport
     from confide.reports.write import write_report
 
     check_output(out, force=force)

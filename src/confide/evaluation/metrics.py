@@ -15,7 +15,7 @@ from confide.support.checks import positive_integer
 from confide.support.rationals import Level, exact_level
 
 if TYPE_CHECKING:
-    from confide.sets.predict import PredictionSets
+    from confide.sets.prediction_sets import PredictionSets
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
 
     Examples
     --------
-    >>> from confide.sets.predict import PredictionSets
+    >>> from confide.sets.prediction_sets import PredictionSets
     >>> table = class_coverage(PredictionSets(np.array([[True, False], [True, False]])), [0, 1])
     >>> table.coverage, table.size
     (array([1., 0.]), array([1., 1.]))
@@ -157,7 +157,7 @@ def group_coverage(
 
     Examples
     --------
-    >>> from confide.sets.predict import PredictionSets
+    >>> from confide.sets.prediction_sets import PredictionSets
     >>> table = group_coverage(PredictionSets(np.array([[True, False], [True, False]])), [0, 1], ["a", "b"])
     >>> table.names, table.worst
     (('a', 'b'), 0.0)
@@ -182,7 +182,7 @@ def size_coverage(
 
     Examples
     --------
-    >>> from confide.sets.predict import PredictionSets
+    >>> from confide.sets.prediction_sets import PredictionSets
     >>> table = size_coverage(PredictionSets(np.array([[True, False], [True, True]])), [1, 1], bins=(0, 1, 2))
     >>> table.names, table.coverage
     (('0', '1', '2+'), array([nan,  0.,  1.]))

@@ -12,7 +12,7 @@ from confide.support.extras import needs_extra
 from confide.support.rationals import Level
 
 if TYPE_CHECKING:
-    from confide.sets.predict import PredictionSets
+    from confide.sets.prediction_sets import PredictionSets
 
 _INK, _FILL, _BAD = "#1b3a57", "#7fa6c9", "#b5412c"
 _MOST_BARS = 30
@@ -23,7 +23,7 @@ def set_sizes(sets: "PredictionSets", *, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> from confide.sets.predict import PredictionSets
+    >>> from confide.sets.prediction_sets import PredictionSets
     >>> axes = set_sizes(PredictionSets(np.array([[True, False], [True, True]])))  # doctest: +SKIP
     """
     axes, sizes = _axes(ax), sets.sizes
@@ -50,7 +50,7 @@ def coverage_by_class(
 
     Examples
     --------
-    >>> from confide.sets.predict import PredictionSets
+    >>> from confide.sets.prediction_sets import PredictionSets
     >>> axes = coverage_by_class(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
     """
     table = class_coverage(sets, labels, confidence)

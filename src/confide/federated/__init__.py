@@ -17,8 +17,8 @@ Three hospitals and a coordinator, here in one process:
 >>> policy = federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0)
 >>> rng, folder, answers = np.random.default_rng(0), tempfile.TemporaryDirectory(), []
 >>> for keys in hospitals:
-...     state = federated.SiloState(f"{folder.name}/{keys.name}.db")
-...     answers.append(federated.answer(text, rng.random(300), keys, policy, state))
+...     ledger = federated.SiloLedger(f"{folder.name}/{keys.name}.db")
+...     answers.append(federated.answer(text, rng.random(300), keys, policy, ledger))
 >>> released = federated.aggregate(text, answers)
 >>> released.coverage, released.epsilon, len(released.answered)
 (0.9, 2.0, 3)
@@ -30,7 +30,6 @@ from confide.federated.answer import answer
 from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import Silo, SiloKeys
-from confide.federated.methods import METHODS, Method
 from confide.federated.order_statistics import (
     RandomRankReply,
     conditional_coverage_failure,
@@ -40,28 +39,27 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.planning import plan
 from confide.federated.policy import Policy
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.promises import Promise
+from confide.federated.protocols import METHODS, Promise
 from confide.federated.published_bounds import ehm_bound, published_deviation, unequal_loss
 from confide.federated.published_private import best_published
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
 from confide.federated.refusals import Refusal
-from confide.federated.report import SiloReport, coverage_in_silo, own_calibration, shrunk_threshold
 from confide.federated.shuffling import clones_delta, clones_epsilon
-from confide.federated.silo_state import SiloState
+from confide.federated.silo_ledger import SiloLedger
+from confide.federated.silo_report import SiloReport, coverage_in_silo, own_calibration, shrunk_threshold
 
 __all__ = [
     "METHODS",
     "FederatedCalibration",
     "FederatedPlan",
-    "Method",
     "Policy",
     "Promise",
     "RandomRankReply",
     "Refusal",
     "Silo",
     "SiloKeys",
+    "SiloLedger",
     "SiloReport",
-    "SiloState",
     "aggregate",
     "answer",
     "average_threshold",

@@ -1,22 +1,18 @@
 """What runs in a silo: one plan and the silo's own scores in, one small signed message out."""
 
 from datetime import UTC, datetime
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from confide.counting.histogram import ScoreHistogram
 from confide.errors import InputTypeError
 from confide.federated.clock import write_time
 from confide.federated.envelope import seal
 from confide.federated.keys import SiloKeys
-from confide.federated.masking import mask
-from confide.federated.noise_shares import noise_share
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
-from confide.federated.silo_state import SiloState
+from confide.federated.silo_ledger import SiloLedger
 
 
 def answer(
@@ -24,7 +20,7 @@ def answer(
     scores: ArrayLike | ScoreHistogram,
     keys: SiloKeys,
     policy: Policy,
-    state: SiloState,
+    ledger: SiloLedger,
     *,
     now: datetime | None = None,
 ) -> str:
@@ -43,7 +39,7 @@ def answer(
         The silo's private keys.
     policy
         What the silo agrees to.
-    state
+    ledger
         Its budget ledger, which remembers answers and charges them.
     now
         The present time, with a time zone; by default the clock.
@@ -63,37 +59,26 @@ def answer(
     read, envelope = FederatedPlan.read(plan)
     own = _invited(read, keys)
     policy.check(read, envelope.signer, own)
-    if (earlier := state.earlier(read)) is not None:
+    if (earlier := ledger.earlier_answer(read)) is not None:
         return earlier
     if read.closed(time):
         raise Refusal("late", "the plan is closed; ask for a new one")
     histogram = _counts(read, scores)
     if read.silos[own].size not in (None, histogram.total):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
-    if (faster := state.charge(read, own, policy.budget)) is not None:
+    if (faster := ledger.charge(read, own, policy.budget)) is not None:
         return faster
-    content: dict[str, Any] = {
+    context = f"{read.session}|{read.digest}".encode()
+    content = {
         "plan": read.digest,
         "session": read.session,
         "silo": keys.name,
         "answered": write_time(time),
+        **read.protocol.message(read, own, histogram.counts, keys.agreement, context),
     }
-    message = seal("answer", {**content, **_reply(read, own, histogram.counts, keys)}, keys.signing)
-    state.keep(read, message)
+    message = seal("answer", content, keys.signing)
+    ledger.store_answer(read, message)
     return message
-
-
-def _reply(plan: FederatedPlan, own: int, counts: NDArray[np.int64], keys: SiloKeys) -> dict[str, Any]:
-    if plan.method == "secure-sum":
-        honest = len(plan.silos) - plan.colluding
-        values = counts + noise_share(len(counts), plan.scale, honest)
-        roster = [silo.agreement for silo in plan.silos]
-        context = f"{plan.session}|{plan.digest}".encode()
-        masked = mask(values, keys.agreement, plan.silos[own].agreement, roster, context, plan.bits)
-        return {"masked": masked.tolist()}
-    chosen = plan.mechanism(own).choose(counts)
-    value = plan.candidates.values[chosen]
-    return {"candidate": chosen, "threshold": float(value) if np.isfinite(value) else "+inf"}
 
 
 def _invited(plan: FederatedPlan, keys: SiloKeys) -> int:

@@ -5,18 +5,18 @@ A message is {"kind", "schema", "content", "signer", "signature"}; Ed25519 signs
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from confide.errors import ConfideError
 from confide.federated.refusals import Refusal
-from confide.support.strict_json import parse_object
+from confide.support.strict_json import Fields, parse_object
 
 SCHEMA = 1
 MOST_CHARACTERS = 4_000_000
 PREFIX = "confide.federated."
-
-Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,47 @@ def parse(text: str, name: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
         raise Refusal("malformed", f"the {name} is not a valid JSON object; ask for the original") from None
 
 
-def take(content: Mapping[str, Any], name: str, kind: type[Kind] | tuple[type[Any], ...], owner: str) -> Any:
-    """One field of a message, of the wanted type (an int is not a bool)."""
-    value = content.get(name)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise Refusal("malformed", f"the {owner} lacks a valid field {name!r}; ask for the original")
-    return value
+def write_document(kind: str, content: Mapping[str, Any]) -> str:
+    """Content that is not signed, with its kind, the schema and a checksum, as JSON text."""
+    document = {"kind": kind, "schema": SCHEMA, **content}
+    return json.dumps({**document, "sha256": digest(document)}, indent=1, allow_nan=False) + "\n"
+
+
+def read_document(kind: str, text: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
+    """The inverse of `write_document`.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    document = parse(text, "file", most)
+    checksum = document.pop("sha256", None)
+    if document.get("kind") != kind or document.get("schema") != SCHEMA:
+        raise Refusal("malformed", f"the file must have kind {kind!r} and schema {SCHEMA}")
+    if digest(document) != checksum:
+        raise Refusal("altered", "the checksum does not match; get the original")
+    return {name: value for name, value in document.items() if name not in ("kind", "schema")}
+
+
+class _MessageFields(Fields):
+    document = "message"
+
+
+@contextmanager
+def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
+    """The fields of a message, to be taken one by one until none is left.
+
+    Raises
+    ------
+    Refusal
+        `malformed` for whatever else goes wrong while they are read.
+    """
+    fields = _MessageFields(name, dict(content))
+    try:
+        yield fields
+        fields.finish()
+    except Refusal:
+        raise
+    except (ConfideError, ValueError, ZeroDivisionError, OverflowError) as error:
+        raise Refusal("malformed", f"the {name} cannot be used: {error}") from None

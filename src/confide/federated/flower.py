@@ -1,6 +1,6 @@
 """Over Flower: a thin adapter. `register` in the silo's ClientApp, `calibrate` (or `ask`) in the ServerApp.
 
-Needs `pip install confide[flower]`. Keys, policy and state stay in the silo; Flower carries two texts. Of what
+Needs `pip install confide[flower]`. Keys, policy and ledger stay in the silo; Flower carries two texts. Of what
 goes wrong in a silo nothing travels but a code of `confide.federated.refusals`.
 """
 
@@ -19,7 +19,7 @@ from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.silo_state import SiloState
+from confide.federated.silo_ledger import SiloLedger
 
 if TYPE_CHECKING:
     from flwr.app import Context
@@ -38,14 +38,14 @@ class SiloSetup:
     ----------
     scores
         Its conformity scores, or a histogram over the plan's candidates.
-    keys, policy, state
+    keys, policy, ledger
         As for `confide.federated.answer`.
     """
 
     scores: ArrayLike | ScoreHistogram
     keys: SiloKeys = field(repr=False)
     policy: Policy
-    state: SiloState
+    ledger: SiloLedger
 
 
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
@@ -81,7 +81,7 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
     client_app
         The app; its other handlers are untouched.
     setup
-        Called in the silo with Flower's context for every question; it reads scores, keys, policy and state from
+        Called in the silo with Flower's context for every question; it reads scores, keys, policy and ledger from
         places that the silo's `--node-config` names.
     """
     from flwr.app import ConfigRecord, Message, RecordDict
@@ -91,7 +91,7 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
             request = message.content["request"]
             assert isinstance(request, Mapping)
             silo = setup(context)
-            reply = {"answer": answer(str(request["plan"]), silo.scores, silo.keys, silo.policy, silo.state)}
+            reply = {"answer": answer(str(request["plan"]), silo.scores, silo.keys, silo.policy, silo.ledger)}
         except Refusal as refusal:
             _LOG.warning("plan refused: %s", refusal)
             reply = {"refused": refusal.code}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.federated.envelope import parse, take
+from confide.federated.envelope import fields_of, parse
 from confide.federated.refusals import Refusal
 from confide.support.checks import positive_integer
 from confide.support.files import read_text
@@ -62,13 +62,9 @@ class Silo:
         Refusal
             `malformed`.
         """
-        if set(content) != {"name", "signing", "agreement", "size"}:
-            raise Refusal("malformed", "a silo must have the fields name, signing, agreement, size")
-        size = take(content, "size", (int, type(None)), "silo")
-        try:
-            return cls(str(content["name"]), str(content["signing"]), str(content["agreement"]), size)
-        except InputError as error:
-            raise Refusal("malformed", str(error)) from None
+        with fields_of("silo", content) as fields:
+            name, signing, agreement = (fields.take(part, str) for part in ("name", "signing", "agreement"))
+            return cls(name, signing, agreement, fields.take("size", (int, type(None))))
 
     def to_json(self) -> str:
         """The public file of a silo."""

@@ -4,15 +4,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from confide.errors import InputError
-from confide.federated.envelope import parse, take
-from confide.federated.methods import METHODS, NOT_PRIVATE, Method
+from confide.federated.envelope import fields_of, parse
 from confide.federated.plan import FederatedPlan
+from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.support.checks import positive_integer, privacy_loss
 from confide.support.files import read_text
+
+KIND = "confide.federated.policy"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Policy:
     coordinator: str
     budget: float
     per_plan: float
-    methods: tuple[Method, ...] = ("private-qq", "secure-sum")
+    methods: tuple[str, ...] = ("private-qq", "secure-sum")
     peers: Mapping[str, str] = field(default_factory=dict)
     least_honest: int = 2
 
@@ -77,10 +78,10 @@ class Policy:
             raise Refusal("coordinator-unknown", "the plan is signed by another key than the policy pins")
         if plan.method not in self.methods:
             raise Refusal("not-allowed", f"the policy does not allow the method {plan.method!r}")
-        if plan.method not in NOT_PRIVATE and plan.loss(own) > self.per_plan:
+        if plan.protocol.private and plan.loss(own) > self.per_plan:
             raise Refusal("not-allowed", f"the plan costs more than the {self.per_plan:g} that the policy allows")
-        if plan.method == "secure-sum":
-            if len(plan.silos) - plan.colluding < self.least_honest:
+        if (honest := plan.protocol.honest(plan)) is not None:
+            if honest < self.least_honest:
                 raise Refusal("not-allowed", "the plan's noise relies on fewer honest silos than the policy asks for")
             for i, silo in enumerate(plan.silos):
                 if i != own and self.peers.get(silo.name) != silo.agreement:
@@ -89,7 +90,7 @@ class Policy:
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""
         content = {
-            "kind": "confide.federated.policy",
+            "kind": KIND,
             "coordinator": self.coordinator,
             "budget": self.budget,
             "per_plan": self.per_plan,
@@ -103,18 +104,14 @@ class Policy:
     def load(cls, path: str | Path) -> "Policy":
         """Read a policy written by `save` or by hand."""
         content = parse(read_text(Path(path)), "policy")
-        names = {"kind", "coordinator", "budget", "per_plan", "methods", "peers", "least_honest"}
-        if set(content) != names or content["kind"] != "confide.federated.policy":
-            raise Refusal("malformed", f"the policy must have the fields {', '.join(sorted(names))}")
-
-        def get(name: str, *kinds: type[Any]) -> Any:
-            return take(content, name, kinds, "policy")
-
-        return cls(
-            get("coordinator", str),
-            float(get("budget", int, float)),
-            float(get("per_plan", int, float)),
-            tuple(get("methods", list)),
-            dict(get("peers", dict)),
-            get("least_honest", int),
-        )
+        with fields_of("policy", content) as fields:
+            if fields.take("kind", str) != KIND:
+                raise Refusal("malformed", f"the file must have kind {KIND!r}")
+            return cls(
+                fields.take("coordinator", str),
+                float(fields.take("budget", (int, float))),
+                float(fields.take("per_plan", (int, float))),
+                tuple(str(method) for method in fields.take("methods", list)),
+                fields.take("peers", dict),
+                fields.take("least_honest", int),
+            )

@@ -26,7 +26,7 @@ _MANY = 2000
 
 
 @dataclass(frozen=True)
-class PrivateQQ:
+class MechanismChoice:
     """A choice of mechanisms for all silos, and of k.
 
     Parameters
@@ -60,7 +60,7 @@ def best_private_qq(
     n_min: int = 1,
     n_typical: int = 1000,
     selector: Selector = "permute_and_flip",
-) -> PrivateQQ | None:
+) -> MechanismChoice | None:
     """Mechanisms and k for all silos, of least expected coverage among those that certify the level.
 
     Public sizes: target ranks are T_j = ceil(x (n_j + 1)), at most n_j; for every split of the loss between the slopes
@@ -93,7 +93,7 @@ def best_private_qq(
 
     Returns
     -------
-    PrivateQQ or None
+    MechanismChoice or None
         None if the level cannot be certified with a finite threshold.
 
     Examples
@@ -116,7 +116,7 @@ def best_private_qq(
         options = _lines(len(sizes), level, epsilon, candidates, n_min, n_typical, selector)
     typical = [n_typical if n is None else n for n in sizes]
     present = sorted(range(len(sizes)), key=lambda i: typical[i])[: len(sizes) - absent]
-    best: PrivateQQ | None = None
+    best: MechanismChoice | None = None
     for mechanisms, guess in options:
         found = certified_k(_replies(sizes, mechanisms, candidates, n_min), level, delta, honest, guess)
         if found is None or found[0] > top:
@@ -125,7 +125,7 @@ def best_private_qq(
         there = [(typical[i], mechanisms[i].target(typical[i])) for i in present]
         expected = expected_coverage(there, k, mechanisms[0], candidates)
         if best is None or expected < best.expected:
-            best = PrivateQQ(mechanisms, *found, expected)
+            best = MechanismChoice(mechanisms, *found, expected)
     return best
 
 

@@ -3,6 +3,7 @@
 import shlex
 
 from confide.federated.calibration import FederatedCalibration
+from confide.federated.protocols import SecureSum
 from confide.mechanisms.fields import mechanism_fields
 from confide.mechanisms.slopes import Slopes
 from confide.releases.calibration import Calibration
@@ -84,8 +85,7 @@ def _records(calibration: Calibration) -> str:
 
 def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, FederatedCalibration):
-        number = "F6" if calibration.plan.method == "secure-sum" else "F1 and F3"
-        return f"docs/federated.md, Theorems {number}"
+        return f"docs/federated.md, {calibration.plan.protocol.theorem}"
     if calibration.guarantee.kind == "none":
         return "nothing: this mechanism has no certificate"
     if calibration.mechanism is None:
@@ -105,10 +105,10 @@ def _federated(calibration: FederatedCalibration) -> Rows:
         ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may lie"),
         ("New records come from", "a silo drawn by its size" if plan.population == "mixture" else "the common law"),
     ]
-    if plan.method == "secure-sum":
+    if isinstance(plan.protocol, SecureSum):
         rows += [
-            ("Noise scale of the sum", number(plan.scale)),
-            ("Silos that may collude with the coordinator", str(plan.colluding)),
+            ("Noise scale of the sum", number(plan.protocol.scale)),
+            ("Silos that may collude with the coordinator", str(plan.protocol.colluding)),
         ]
     else:
         rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from confide.calibration.risk import FALSE_NEGATIVES, predict_labels
+from confide.calibration.risk import predict_labels
 from confide.releases.calibration import Calibration
 from confide.releases.parts import parts_of
 from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
+from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores.kinds import score_kind
 from confide.sets.predict import predict_interval, predict_set

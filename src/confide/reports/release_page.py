@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated.calibration import FederatedCalibration
-from confide.federated.report import SiloReport
+from confide.federated.silo_report import SiloReport
 from confide.mechanisms.slopes import Slopes
 from confide.planning.request import Request, check_request
 from confide.releases.calibration import Calibration

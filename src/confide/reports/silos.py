@@ -10,7 +10,7 @@ from confide.errors import InputError
 from confide.federated.aggregate import read_answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.refusals import CODES
-from confide.federated.report import SiloReport
+from confide.federated.silo_report import SiloReport
 from confide.releases.calibration import Calibration
 from confide.releases.release import Release
 from confide.reports.reading import number, percent
@@ -19,13 +19,7 @@ MOST_DRAWN = 50
 
 _BY_ITSELF = "Each answer is private by itself, against everybody, so it can be shown."
 _NOT_PRIVATE = "The answers of this method are order statistics of the silos’ records: they are not private."
-_SENT = {
-    "private-qq": _BY_ITSELF,
-    "fedcp2-qq": _BY_ITSELF,
-    "secure-sum": "Only the sum of all answers was opened; no single answer can be read.",
-    "fedcp-qq": _NOT_PRIVATE,
-    "fedcp-avg": _NOT_PRIVATE,
-}
+_IN_SUM = "Only the sum of all answers was opened; no single answer can be read."
 
 
 @dataclass(frozen=True)
@@ -72,12 +66,12 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     rows = []
     for i, silo in enumerate(plan.silos):
         state = "answered" if silo.name in release.answered else refused.get(silo.name, "did not answer")
-        target = plan.targets[0 if plan.method == "secure-sum" else i]
+        target = plan.protocol.target_rank(i)
         rows.append(
             (
                 silo.name,
                 "secret" if silo.size is None else f"{silo.size:,}",
-                "in the sum" if plan.method == "secure-sum" else "+∞" if target is None else number(float(target)),
+                "in the sum" if target is None else number(float(target)),
                 "not private" if math.isinf(plan.loss(i)) else number(plan.loss(i)),
                 state if state in ("answered", "did not answer") else f"left out: {CODES[state]}",
                 number(replies[silo.name]) if silo.name in replies else "",
@@ -85,8 +79,9 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
         )
     unknown = [code for name, code in release.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
+    sent = _IN_SUM if plan.protocol.relies_on_silos else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
     return Silos(
-        summary=f"{len(release.answered)} of {len(plan.silos)} silos answered. {_SENT[plan.method]}",
+        summary=f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
         rows=tuple(rows),
         replies=tuple(sorted(replies.items(), key=lambda pair: pair[1])),
         reports=tuple(reports),
@@ -118,8 +113,8 @@ def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str,
     found: dict[str, float] = {}
     for text in answers:
         answer = read_answer(plan, text)
-        if answer.candidate is not None:
-            found[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.candidate])
+        if isinstance(answer.reply, int):
+            found[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.reply])
     if not found:
         return {}
     if plan.method != "fedcp-avg" and set(found) == set(release.answered):

@@ -6,6 +6,7 @@ from pathlib import Path
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, LevelEvaluation, load_evaluation
 from confide.federated.report import SiloReport
+from confide.federated.silo_report import SiloReport
 from confide.releases.release import Release
 from confide.reports.release_page import release_page
 from confide.support.files import refuse_existing, write_text

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.calibration.risk import FALSE_NEGATIVES, RiskCalibration
 from confide.errors import InputError
 from confide.releases.calibration import Calibration
-from confide.releases.reading import Release
+from confide.releases.release import Release
+from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores.classification import set_mask, smallest_probability
 from confide.scores.kinds import score_kind

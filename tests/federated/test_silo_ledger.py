@@ -13,7 +13,7 @@ import pytest
 import confide
 from confide import federated
 from confide.errors import ConfideError, InputError
-from confide.federated import silo_state
+from confide.federated import silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
@@ -36,8 +36,8 @@ def test_budget_is_charged_before_and_never_exceeded(three):
     with refused("budget-spent"):
         three.answer(0, three.plan(epsilon=2.0))
     three.answer(0, three.plan(epsilon=1.0))
-    assert three.states[0].spent == 5.0
-    account = Ledger(three.states[0].path).account("calibration records")
+    assert three.ledgers[0].spent == 5.0
+    account = Ledger(three.ledgers[0].path).account("calibration records")
     assert account.limit.epsilon == 5.0
     assert [entry.cost.mechanism for entry in account.entries] == ["private-qq"] * 3
     assert [entry.cost.neighbors for entry in account.entries] == ["replace_one"] * 3
@@ -47,36 +47,36 @@ def test_second_answer_is_the_first_one_and_free(three):
     plan = three.plan(epsilon=4.0)
     first = three.answer(0, plan)
     assert all(three.answer(0, plan) == first for _ in range(3))
-    assert three.states[0].spent == 4.0
+    assert three.ledgers[0].spent == 4.0
     # Even with other scores, after the limit was lowered, or when the plan has closed.
     broken = np.full(200, np.nan)
-    assert answer(plan, broken, three.keys[0], three.policy, three.states[0]) == first
-    Ledger(three.states[0].path).set_limit("calibration records", 1.0, neighbors="replace_one")
+    assert answer(plan, broken, three.keys[0], three.policy, three.ledgers[0]) == first
+    Ledger(three.ledgers[0].path).set_limit("calibration records", 1.0, neighbors="replace_one")
     assert three.answer(0, plan) == first
 
 
 def test_other_releases_about_the_same_records_count(three):
     """`confide.calibrate` and answers share one account and its limit."""
-    state = three.states[0]
-    ledger = Ledger(state.path, limit=5.0)
-    confide.calibrate(three.scores[0], 0.1, 4.0, neighbors="replace_one", ledger=ledger, dataset=state.dataset)
+    silo = three.ledgers[0]
+    ledger = Ledger(silo.path, limit=5.0)
+    confide.calibrate(three.scores[0], 0.1, 4.0, neighbors="replace_one", ledger=ledger, dataset=silo.dataset)
     with refused("budget-spent"):
         three.answer(0, three.plan(epsilon=2.0))
     three.answer(0, three.plan(epsilon=1.0))
-    assert state.spent == 5.0
+    assert silo.spent == 5.0
     with pytest.raises(confide.BudgetError):
-        confide.calibrate(three.scores[0], 0.2, 0.5, neighbors="replace_one", ledger=ledger, dataset=state.dataset)
+        confide.calibrate(three.scores[0], 0.2, 0.5, neighbors="replace_one", ledger=ledger, dataset=silo.dataset)
 
 
 def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_policy(three):
-    Ledger(three.states[0].path).set_limit("calibration records", 1.5, neighbors="replace_one")
+    Ledger(three.ledgers[0].path).set_limit("calibration records", 1.5, neighbors="replace_one")
     with refused("budget-spent"):
         three.answer(0, three.plan(epsilon=2.0))
-    Ledger(three.states[1].path).set_limit("calibration records", 100.0, neighbors="replace_one")
+    Ledger(three.ledgers[1].path).set_limit("calibration records", 100.0, neighbors="replace_one")
     three.answer(1, three.plan(epsilon=3.0))
     with refused("budget-spent"):
         three.answer(1, three.plan(epsilon=2.5))
-    assert [state.spent for state in three.states] == [0.0, 3.0, 0.0]
+    assert [silo.spent for silo in three.ledgers] == [0.0, 3.0, 0.0]
 
 
 def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
@@ -85,26 +85,26 @@ def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
     plan = secret.plan(epsilon=2.0, n_min=100, n_typical=200)
     read = FederatedPlan.read(plan)[0]
     secret.answer(0, plan)
-    assert Ledger(secret.states[0].path).account("calibration records").neighbors == "add_remove"
-    assert secret.states[0].spent == read.loss(0)
-    Ledger(secret.states[1].path).set_limit("calibration records", 9.0, neighbors="replace_one")
+    assert Ledger(secret.ledgers[0].path).account("calibration records").neighbors == "add_remove"
+    assert secret.ledgers[0].spent == read.loss(0)
+    Ledger(secret.ledgers[1].path).set_limit("calibration records", 9.0, neighbors="replace_one")
     secret.answer(1, plan)
-    assert secret.states[1].spent == read.mechanism(1).replace_one > read.loss(1)
+    assert secret.ledgers[1].spent == read.protocol.mechanism(read, 1).replace_one > read.loss(1)
 
 
 def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
-    Ledger(three.states[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
+    Ledger(three.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
     with pytest.raises(InputError, match="publishes the number of records"):
         three.answer(0, three.plan())
-    assert three.states[0].spent == 0
+    assert three.ledgers[0].spent == 0
 
 
 def test_answers_without_privacy_are_kept_apart(three):
     plan = three.plan(epsilon=None, method="fedcp-qq")
     first = three.answer(0, plan)
     assert three.answer(0, plan) == first
-    assert three.states[0].spent == 0
-    assert list(Ledger(three.states[0].path).accounts()) == ["calibration records (not private)"]
+    assert three.ledgers[0].spent == 0
+    assert list(Ledger(three.ledgers[0].path).accounts()) == ["calibration records (not private)"]
 
 
 def test_session_is_never_used_twice(three):
@@ -113,10 +113,10 @@ def test_session_is_never_used_twice(three):
     twin = dataclasses.replace(plan, closes="2031-01-01T00:00:00Z").sign(three.coordinator)
     with refused("session-used"):
         three.answer(0, twin)
-    other = federated.SiloState(three.states[0].path, "other records")  # nor for other records of the ledger
+    other = federated.SiloLedger(three.ledgers[0].path, "other records")  # nor for other records of the ledger
     with refused("session-used"):
         answer(twin, three.scores[0], three.keys[0], three.policy, other)
-    assert three.states[0].spent == pytest.approx(2.0)
+    assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
 def test_a_token_is_taken_once(tmp_path):
@@ -140,13 +140,13 @@ def test_interrupted_answer_stays_spent(three, monkeypatch):
     monkeypatch.undo()
     with refused("interrupted"):
         three.answer(0, plan)
-    assert three.states[0].spent == pytest.approx(2.0)
+    assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
 def test_a_faster_process_is_noticed(three, monkeypatch):
     """Both find no earlier answer; one charges and answers; the other returns that answer."""
     plan = three.plan()
-    earlier, first = silo_state.SiloState.earlier, []
+    earlier, first = silo_ledger.SiloLedger.earlier_answer, []
 
     def slow(self, read):
         found = earlier(self, read)
@@ -155,34 +155,34 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
             first.append(three.answer(0, plan))
         return found
 
-    monkeypatch.setattr(silo_state.SiloState, "earlier", slow)
+    monkeypatch.setattr(silo_ledger.SiloLedger, "earlier_answer", slow)
     assert three.answer(0, plan) == first[1]
     monkeypatch.undo()
-    assert three.states[0].spent == pytest.approx(2.0)
+    assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
 def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
-    state, scores = three.states[0], three.scores[0]
+    silo, scores = three.ledgers[0], three.scores[0]
     three.answer(0, three.plan(epsilon=2.0))
-    report = federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, state=state)
-    assert federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, state=state) == report
-    assert state.spent == 3.0
-    own = federated.own_calibration(scores, 0.2, 1.5, state=state)
-    assert federated.own_calibration(scores, 0.2, 1.5, state=state) == own
-    assert state.spent == 4.5
+    report = federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
+    assert federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo) == report
+    assert silo.spent == 3.0
+    own = federated.own_calibration(scores, 0.2, 1.5, ledger=silo)
+    assert federated.own_calibration(scores, 0.2, 1.5, ledger=silo) == own
+    assert silo.spent == 4.5
     with pytest.raises(confide.BudgetError):
-        federated.coverage_in_silo("silo 0", scores, 0.8, 1.0, state=state)
+        federated.coverage_in_silo("silo 0", scores, 0.8, 1.0, ledger=silo)
     with refused("budget-spent"):
         three.answer(0, three.plan(epsilon=1.0))
-    assert state.spent == 4.5
+    assert silo.spent == 4.5
 
 
 # Where a process is killed: a function, whether before or after it, and what remains.
 STEPS = {
     "before the charge": ("charge", "before", 0.0, "answers"),
     "charge on disk": ("charge", "after", 2.0, "interrupted"),
-    "message made, not kept": ("keep", "before", 2.0, "interrupted"),
-    "message kept, not returned": ("keep", "after", 2.0, "returns the kept one"),
+    "message made, not kept": ("store_answer", "before", 2.0, "interrupted"),
+    "message kept, not returned": ("store_answer", "after", 2.0, "returns the kept one"),
 }
 
 
@@ -196,42 +196,42 @@ def test_killed_between_charge_and_answer(three, step):
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child dies soon
         child = os.fork()
     if child == 0:
-        original = getattr(silo_state.SiloState, name)
+        original = getattr(silo_ledger.SiloLedger, name)
 
         def armed(*arguments):
             if when == "after":
                 original(*arguments)
             os.kill(os.getpid(), signal.SIGKILL)
 
-        setattr(silo_state.SiloState, name, armed)
+        setattr(silo_ledger.SiloLedger, name, armed)
         three.answer(0, plan)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status)
-    state = three.states[0]
-    assert state.spent == spent
+    silo = three.ledgers[0]
+    assert silo.spent == spent
     if then == "interrupted":
         with refused("interrupted"):
             three.answer(0, plan)
-        assert state.spent == spent
+        assert silo.spent == spent
     else:
-        kept = state.earlier(FederatedPlan.read(plan)[0])
+        kept = silo.earlier_answer(FederatedPlan.read(plan)[0])
         assert (kept is None) == (then == "answers")
         assert three.answer(0, plan) == three.answer(0, plan)
         assert kept in (None, three.answer(0, plan))
-        assert state.spent == 2.0
+        assert silo.spent == 2.0
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):
-    path = tmp_path / "state.db"
+    path = tmp_path / "silo.db"
     path.write_text("not a database at all, but long enough to be looked at " * 20)
     with pytest.raises(ConfideError, match="not a confide ledger"):
-        federated.SiloState(path)
+        federated.SiloLedger(path)
     database = sqlite3.connect(tmp_path / "other.db")
     database.execute("CREATE TABLE t (x)")
     database.close()
     with pytest.raises(ConfideError, match="another program"):
-        federated.SiloState(tmp_path / "other.db")
+        federated.SiloLedger(tmp_path / "other.db")
 
 
 def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):
@@ -250,6 +250,6 @@ def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):
     released = federated.aggregate(text, three.answers(text, [0, 1]))
     assert released.answered == ("silo 0", "silo 1")
     assert released.coverage >= 0.9
-    assert [state.spent for state in three.states] == pytest.approx([4.0, 4.0, 0.0])
+    assert [silo.spent for silo in three.ledgers] == pytest.approx([4.0, 4.0, 0.0])
     late = federated.aggregate(plan, [*first, three.answer(2, plan)])
     assert len(late.answered) == 3

@@ -1,4 +1,4 @@
-"""What a silo remembers: plans answered, sessions used, privacy spent; all of it in the silo's budget ledger.
+"""What a silo has answered and what that cost: plans, sessions and losses, all of it in the silo's budget ledger.
 
 An answer is a release like any other. Its request is the plan's digest, its token the plan's session, which a ledger
 accepts once. The charge is on disk before the data are touched, the message before it is handed out. So a second
@@ -9,22 +9,19 @@ its budget rather than answered twice.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confide.errors import BudgetError, InputError
-from confide.federated.methods import NOT_PRIVATE
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
-
-if TYPE_CHECKING:
-    from confide.ledger import Cost, Entry, Ledger
+from confide.ledger import Cost, Entry, Ledger, request_digest
 
 RECORDS = "calibration records"
 
 
 @dataclass(frozen=True)
-class SiloState:
-    """A silo's memory in a budget ledger, which it may share with other releases about the same records.
+class SiloLedger:
+    """A silo's answers in a budget ledger, which it may share with other releases about the same records.
 
     Parameters
     ----------
@@ -38,7 +35,7 @@ class SiloState:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     SiloState(Path(folder) / "budget.db").spent
+    ...     SiloLedger(Path(folder) / "budget.db").spent
     0.0
     """
 
@@ -56,7 +53,7 @@ class SiloState:
         account = self._ledger().accounts().get(self.dataset)
         return 0.0 if account is None else account.spent().epsilon
 
-    def earlier(self, plan: FederatedPlan) -> str | None:
+    def earlier_answer(self, plan: FederatedPlan) -> str | None:
         """The message that answered this plan before, or None.
 
         Raises
@@ -92,10 +89,8 @@ class SiloState:
         InputError
             If the ledger accounts for these records under a relation for which the plan has no finite loss.
         """
-        from confide.ledger import Cost, Ledger
-
         dataset, relation, ledger = self.dataset, self._ledger().relation(self.dataset), Ledger(self.path, limit=budget)
-        if plan.method in NOT_PRIVATE:
+        if not plan.protocol.private:
             dataset += " (not private)"
             cost = Cost(0.0, plan.neighbors, plan.method)
         else:
@@ -106,28 +101,28 @@ class SiloState:
         except BudgetError as error:
             raise Refusal("budget-spent", str(error)) from None
         except InputError:
-            kept = self.earlier(plan)  # what another process did meanwhile
-            if kept is None:
+            earlier = self.earlier_answer(plan)  # what another process did meanwhile
+            if earlier is None:
                 raise
-            return kept
+            return earlier
 
-    def keep(self, plan: FederatedPlan, message: str) -> None:
+    def store_answer(self, plan: FederatedPlan, message: str) -> None:
         """Store the message of a charged plan. When this returns, it is on disk and may leave."""
         self._ledger().attach(plan.session, message)
 
     def release(
-        self, cost: "Cost", asked: Mapping[str, Any], make: Callable[[], str], budget: float | None = None
+        self, cost: Cost, request: Mapping[str, Any], draw: Callable[[], str], budget: float | None = None
     ) -> str:
-        """Another release about these records: the kept one if the same was asked before, else charged, made and kept.
+        """Another release about these records: the same again if it was asked before, else charged, drawn and stored.
 
         Parameters
         ----------
         cost
             Its price.
-        asked
+        request
             Everything public that was asked, plain JSON values.
-        make
-            Draws the release; called after the charge is on disk.
+        draw
+            Makes the release; called after the charge is on disk.
         budget
             What all releases about these records together may cost; by default the ledger's limit alone decides.
 
@@ -136,18 +131,14 @@ class SiloState:
         BudgetError
             If the ledger's limit or the budget does not allow it.
         """
-        from confide.ledger import request_digest
+        ledger, name = self._ledger(), request_digest(request)
+        earlier = ledger.find(self.dataset, name)
+        if earlier is not None:
+            return earlier
+        token = ledger.charge(self.dataset, cost, name, at_most=budget)
+        drawn = draw()
+        ledger.attach(token, drawn)
+        return drawn
 
-        ledger, request = self._ledger(), request_digest(asked)
-        kept = ledger.find(self.dataset, request)
-        if kept is not None:
-            return kept
-        token = ledger.charge(self.dataset, cost, request, at_most=budget)
-        made = make()
-        ledger.attach(token, made)
-        return made
-
-    def _ledger(self) -> "Ledger":
-        from confide.ledger import Ledger
-
+    def _ledger(self) -> Ledger:
         return Ledger(self.path)

@@ -4,10 +4,10 @@ Everything here runs in a silo, on its own scores. What leaves it is a `SiloRepo
 calibration of the silo's own.
 """
 
-import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,22 +16,20 @@ from confide.arrays.checked import as_vector
 from confide.calibration.calibrate import calibrate
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
-from confide.errors import ConfideError, FormatError, InputError
+from confide.errors import FormatError, InputError
 from confide.evaluation.metrics import CoverageEstimate
-from confide.federated.envelope import MOST_CHARACTERS, digest, parse, take
+from confide.federated.envelope import fields_of, read_document, write_document
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.refusals import Refusal
-from confide.federated.silo_state import SiloState
+from confide.federated.silo_ledger import SiloLedger
+from confide.ledger import Cost, Ledger
 from confide.releases.calibration import Calibration
 from confide.support.checks import positive_integer, privacy_loss
+from confide.support.files import read_as, write_text
 from confide.support.limits import MOST_RECORDS
 from confide.support.rationals import Level, exact_level
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 KIND = "confide.federated.silo-report"
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -56,14 +54,8 @@ class SiloReport:
     def to_json(self) -> str:
         """The report as a JSON document with a schema version and a checksum."""
         e = self.estimate
-        content: dict[str, Any] = {
-            "kind": KIND,
-            "schema": SCHEMA,
-            "silo": self.silo,
-            "epsilon": self.epsilon,
-            "coverage": {"value": e.value, "low": e.low, "high": e.high, "confidence": e.confidence, "n": e.n},
-        }
-        return json.dumps({**content, "sha256": digest(content)}, indent=1, allow_nan=False) + "\n"
+        coverage = {"value": e.value, "low": e.low, "high": e.high, "confidence": e.confidence, "n": e.n}
+        return write_document(KIND, {"silo": self.silo, "epsilon": self.epsilon, "coverage": coverage})
 
     @classmethod
     def from_json(cls, text: str) -> "SiloReport":
@@ -79,21 +71,13 @@ class SiloReport:
         except Refusal as refusal:
             raise FormatError(f"the silo's report cannot be used: {refusal}") from None
 
-    def save(self, path: "str | Path", *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
-        from pathlib import Path
-
-        from confide.support.files import write_text
-
         write_text(Path(path), self.to_json(), overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: "str | Path") -> "SiloReport":
+    def load(cls, path: str | Path) -> "SiloReport":
         """Read a file written by `save`."""
-        from pathlib import Path
-
-        from confide.support.files import read_as
-
         return read_as(Path(path), cls.from_json)
 
     def __str__(self) -> str:
@@ -107,7 +91,7 @@ def coverage_in_silo(
     epsilon: float,
     confidence: Level = 0.95,
     *,
-    state: SiloState | None = None,
+    ledger: SiloLedger | None = None,
     budget: float | None = None,
 ) -> SiloReport:
     """How well a released threshold covers in this silo, privately.
@@ -129,7 +113,7 @@ def coverage_in_silo(
         Loss when one record is replaced.
     confidence
         Of the interval.
-    state
+    ledger
         Where the loss is charged before the noise is drawn; asked the same again, the same report costs nothing.
     budget
         What all releases in that ledger about these records together may cost.
@@ -154,18 +138,16 @@ def coverage_in_silo(
     def count() -> str:
         return str(covered + int(noise_share(1, noise_scale(loss, 1), 1)[0]))
 
-    if state is None:
+    if ledger is None:
         noisy = int(count())
     else:
-        from confide.ledger import Cost, Ledger
-
-        if Ledger(state.path).relation(state.dataset) == "add_remove":
+        if Ledger(ledger.path).relation(ledger.dataset) == "add_remove":
             raise InputError(
-                f"the ledger keeps the number of records of {state.dataset!r} secret, and a report makes it public; "
+                f"the ledger keeps the number of records of {ledger.dataset!r} secret, and a report makes it public; "
                 "report on other records, under another data set's name"
             )
-        asked = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
-        noisy = int(state.release(Cost(loss, "replace_one", "coverage report"), asked, count, budget))
+        request = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
+        noisy = int(ledger.release(Cost(loss, "replace_one", "coverage report"), request, count, budget))
     return SiloReport(name, _interval(noisy, n, noise_scale(loss, 1), error), loss)
 
 
@@ -200,18 +182,16 @@ def own_calibration(
     *,
     score: str | None = None,
     candidates: Candidates | None = None,
-    state: SiloState | None = None,
+    ledger: SiloLedger | None = None,
 ) -> Calibration:
     """A threshold of the silo's own: coverage at least 1 - alpha for its own population, whatever the others are like.
 
-    A plain private calibration (`confide.calibrate`) of the silo's scores, charged in the silo's ledger if `state` is
+    A plain private calibration (`confide.calibrate`) of the silo's scores, charged in the silo's ledger if `ledger` is
     given. With few records it is +inf.
     """
     paid: dict[str, Any] = {}
-    if state is not None:
-        from confide.ledger import Ledger
-
-        paid = {"ledger": Ledger(state.path), "dataset": state.dataset}
+    if ledger is not None:
+        paid = {"ledger": Ledger(ledger.path), "dataset": ledger.dataset}
     return calibrate(scores, alpha, epsilon, score=score, candidates=candidates, neighbors="replace_one", **paid)
 
 
@@ -235,22 +215,14 @@ def shrunk_threshold(pooled: Calibration, own: Calibration) -> float:
 
 
 def _read(text: str) -> SiloReport:
-    content = parse(text, "report", MOST_CHARACTERS)
-    if content.get("kind") != KIND or content.get("schema") != SCHEMA:
-        raise Refusal("malformed", f"the file must have kind {KIND!r} and schema {SCHEMA}")
-    if digest({name: value for name, value in content.items() if name != "sha256"}) != content.pop("sha256", None):
-        raise Refusal("altered", "the checksum does not match; get the original")
-    if set(content) != {"kind", "schema", "silo", "epsilon", "coverage"}:
-        raise Refusal("malformed", "the file lacks fields or has unknown ones")
-    found = take(content, "coverage", dict, "report")
-    value, low, high, confidence = (
-        float(take(found, name, (float, int), "report")) for name in ("value", "low", "high", "confidence")
-    )
-    if not 0 <= low <= high <= 1 or not 0 <= value <= 1 or not 0 < confidence < 1:
-        raise Refusal("malformed", "the coverage and its interval must lie in [0, 1]")
-    try:
-        n = positive_integer("n", take(found, "n", int, "report"), most=MOST_RECORDS)
-        epsilon = privacy_loss("epsilon", take(content, "epsilon", (float, int), "report"))
-    except ConfideError as error:
-        raise Refusal("malformed", str(error)) from None
-    return SiloReport(take(content, "silo", str, "report"), CoverageEstimate(value, low, high, confidence, n), epsilon)
+    with fields_of("report", read_document(KIND, text)) as fields:
+        silo, epsilon = fields.take("silo", str), privacy_loss("epsilon", fields.take("epsilon", (float, int)))
+        found = fields.group("coverage")
+        value, low, high, confidence = (
+            float(found.take(name, (float, int))) for name in ("value", "low", "high", "confidence")
+        )
+        n = positive_integer("n", found.take("n", int), most=MOST_RECORDS)
+        found.finish()
+        if not 0 <= low <= high <= 1 or not 0 <= value <= 1 or not 0 < confidence < 1:
+            raise Refusal("malformed", "the coverage and its interval must lie in [0, 1]")
+    return SiloReport(silo, CoverageEstimate(value, low, high, confidence, n), epsilon)

@@ -1,0 +1,36 @@
+"""The protocols of one-shot federated calibration, a file each, by the names that plans give them.
+
+Terms and options come in; planned protocols leave. They say what a silo sends, what becomes of it and what is promised.
+"""
+
+from confide.federated.protocols.fedcp2_qq import FedCP2QQ
+from confide.federated.protocols.fedcp_avg import FedCPAvg
+from confide.federated.protocols.fedcp_qq import FedCPQQ
+from confide.federated.protocols.private_qq import PrivateQQ
+from confide.federated.protocols.protocol import FederatedProtocol, Options, Promise
+from confide.federated.protocols.secure_sum import SecureSum
+
+__all__ = [
+    "METHODS",
+    "PROTOCOLS",
+    "FedCP2QQ",
+    "FedCPAvg",
+    "FedCPQQ",
+    "FederatedProtocol",
+    "Options",
+    "PrivateQQ",
+    "Promise",
+    "SecureSum",
+]
+
+PROTOCOLS: dict[str, type[FederatedProtocol]] = {
+    protocol.method: protocol
+    for protocol in (
+        PrivateQQ,  # ours, private in the silo; the default
+        SecureSum,  # ours, private in the sum
+        FedCPQQ,  # published, not private
+        FedCP2QQ,  # published, private in the silo
+        FedCPAvg,  # published, not private, without a guarantee
+    )
+}
+METHODS = tuple(PROTOCOLS)

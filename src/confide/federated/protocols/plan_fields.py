@@ -1,0 +1,84 @@
+"""The fields of plans of schema 1 that belong to protocols: each protocol has some, and every plan states all.
+
+What a protocol leaves out is written as `VOID` has it and means nothing, but it is signed with the rest.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from confide.errors import FormatError
+from confide.federated.refusals import Refusal
+from confide.federated.terms import Terms, check_count
+from confide.selection.selector import SELECTORS
+from confide.support.checks import one_of, positive_integer, positive_number
+from confide.support.limits import MOST_RECORDS
+from confide.support.strict_json import Fields, read_fraction
+
+VOID: dict[str, Any] = {
+    "targets": [],
+    "rate": "0",
+    "left": 1,
+    "right": 1,
+    "scale": 1.0,
+    "selector": "permute_and_flip",
+    "colluding": 0,
+    "bits": 32,
+    "n_min": 1,
+    "n_typical": 1000,
+    "published_k": 0,
+}
+"""How a field is written that the protocol does not have."""
+
+MOST_SLOPE = 1000
+BITS = (32, 64)
+
+_READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]] = {
+    "targets": (list, lambda texts, terms: tuple(_fraction("targets", text) for text in texts)),
+    "rate": (str, lambda text, terms: _fraction("rate", text)),
+    "left": (int, lambda value, terms: positive_integer("left", value, most=MOST_SLOPE)),
+    "right": (int, lambda value, terms: positive_integer("right", value, most=MOST_SLOPE)),
+    "scale": ((float, int), lambda value, terms: positive_number("scale", value)),
+    "selector": (str, lambda text, terms: one_of("selector", text, SELECTORS)),
+    "colluding": (int, lambda value, terms: check_count("colluding", value, len(terms.silos) - 1)),
+    "bits": (int, lambda value, terms: _bits(value)),
+    "n_min": (int, lambda value, terms: positive_integer("n_min", value, most=MOST_RECORDS)),
+    "n_typical": (int, lambda value, terms: positive_integer("n_typical", value, most=MOST_RECORDS)),
+    "published_k": (int, lambda value, terms: check_count("published_k", value, len(terms.silos))),
+}
+
+
+def read_field(fields: Fields, name: str, terms: Terms) -> Any:
+    """Take and check one of the fields."""
+    kinds, read = _READERS[name]
+    return read(fields.take(name, kinds), terms)
+
+
+def read_unused(fields: Fields, terms: Terms) -> tuple[tuple[str, Any], ...]:
+    """Take the fields that the protocol left, checked like the others; those that differ from `VOID`, as JSON values.
+
+    Raises
+    ------
+    Refusal, FormatError, InputError
+        If one is out of range, or would change what is promised if it meant anything.
+    """
+    values = {name: read_field(fields, name, terms) for name in VOID if name in fields}
+    refuse_contradiction(any(values.pop(name, None) for name in ("targets", "rate", "published_k")))
+    return tuple((name, value) for name, value in values.items() if value != VOID[name])
+
+
+def refuse_contradiction(wrong: bool) -> None:
+    """Refuse a plan whose fields do not fit together: a silo relies on these relations."""
+    if wrong:
+        raise Refusal("malformed", "the plan contradicts itself; ask the coordinator for a new one")
+
+
+def _fraction(name: str, text: Any) -> Any:
+    if not isinstance(text, str):
+        raise FormatError(f"the plan's {name} must be fractions of non-negative integers")
+    return read_fraction(text, name)
+
+
+def _bits(value: int) -> int:
+    if value not in BITS:
+        raise FormatError("the plan's bits must be 32 or 64")
+    return value

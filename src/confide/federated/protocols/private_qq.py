@@ -1,0 +1,130 @@
+"""private-qq, the default: every silo replies by the slope mechanism, the threshold is the k-th smallest reply.
+
+A reply is private by itself, against everybody. docs/federated.md: Theorem F3 for public sizes, F4 for secret ones;
+`private_quantiles.py` chooses the mechanisms.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+from confide.federated.order_statistics import ReplyLaw
+from confide.federated.private_quantiles import best_private_qq
+from confide.federated.private_replies import slopes_reply
+from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
+from confide.federated.protocols.protocol import Options, too_few_records
+from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.terms import Terms
+from confide.guarantee.statement import Guarantee
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.mechanisms.slopes import Slopes
+from confide.selection.selector import Selector
+from confide.support.strict_json import Fields
+
+
+@dataclass(frozen=True)
+class PrivateQQ(SortedReplies):
+    """Our own method for private replies.
+
+    Parameters
+    ----------
+    targets
+        One target rank per silo.
+    rate
+        How fast the target grows with n + 1 for silos of secret size, else 0.
+    left, right, scale, selector
+        The slopes and the noise of the mechanism.
+    n_min, n_typical
+        For secret sizes: least and typical number of records per silo.
+
+    Examples
+    --------
+    >>> from confide.federated import SiloKeys, plan
+    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
+    >>> made = plan(silos, 0.1, 5.0, score="lac")
+    >>> made.protocol.target_rank(0) < 200, made.loss(0)
+    (True, 5.0)
+    """
+
+    method = "private-qq"
+    secret_sizes = True
+
+    targets: tuple[Fraction, ...]
+    rate: Fraction
+    left: int
+    right: int
+    scale: float
+    selector: Selector
+    n_min: int
+    n_typical: int
+
+    @classmethod
+    def planned(cls, terms: Terms, options: Options) -> Self:
+        """The mechanisms of least expected coverage among those that are certified."""
+        m = len(terms.silos)
+        sure = m - terms.liars - terms.dropouts
+        found = best_private_qq(
+            [silo.size for silo in terms.silos],
+            terms.level,
+            terms.epsilon or 0.0,
+            terms.candidates.size,
+            delta=terms.delta,
+            honest=m if terms.missing == "arbitrary" else sure,
+            absent=terms.dropouts,
+            most_k=sure,
+            n_min=options.n_min,
+            n_typical=options.n_typical,
+            selector=options.selector,
+        )
+        if found is None:
+            raise too_few_records()
+        one, targets = found.mechanisms[0], tuple(mechanism.offset for mechanism in found.mechanisms)
+        sizes = options.n_min, options.n_typical
+        return cls(targets, one.rate, one.left, one.right, one.scale, options.selector, *sizes)
+
+    @classmethod
+    def read(cls, fields: Fields, terms: Terms) -> Self:
+        """From its fields, each under its own name."""
+        names = ("targets", "rate", "left", "right", "scale", "selector", "n_min", "n_typical")
+        made = cls(*(read_field(fields, name, terms) for name in names))
+        refuse_contradiction(len(made.targets) != len(terms.silos) or not 0 <= made.rate < 1)
+        if terms.size is not None:
+            within = (0 < target <= (silo.size or 0) for target, silo in zip(made.targets, terms.silos, strict=True))
+            refuse_contradiction(made.rate != 0 or not all(within))
+        return made
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields, each under its own name."""
+        return {**vars(self), "targets": [str(target) for target in self.targets], "rate": str(self.rate)}
+
+    def target_rank(self, i: int) -> Fraction:
+        """T_i, or for a secret size what is added to rate (n + 1)."""
+        return self.targets[i]
+
+    def mechanism(self, terms: Terms, i: int) -> Slopes:
+        """The slope mechanism."""
+        return Slopes(self.rate, self.targets[i], self.left, self.right, self.scale, self.selector)
+
+    def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
+        """A random rank; for a secret size the worst over all sizes from n_min on."""
+        return slopes_reply(terms.silos[i].size, self.mechanism(terms, i), terms.candidates.size, self.n_min)
+
+    def loss(self, terms: Terms, i: int) -> float:
+        """That of one run of the mechanism."""
+        mechanism = self.mechanism(terms, i)
+        return mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
+
+    def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
+        """Beside the largest loss, its zCDP for the exponential selector and both relations for secret sizes."""
+        stated = super().privacy(terms, who)
+        rho = stated.epsilon**2 / 8 if self.selector == "exponential" else None
+        if terms.neighbors == "replace_one":
+            return replace(stated, rho=rho)
+        replaced = max((self.mechanism(terms, i).replace_one for i in who), default=0.0)
+        return PrivacyStatement("add_remove", stated.epsilon, 1, stated.epsilon, replaced, rho)
+
+    def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
+        """For secret sizes it holds from n_min records per silo on."""
+        stated = super().guarantee(terms, coverage, who)
+        return replace(stated, n_min=self.n_min) if stated.n is None else stated

@@ -1,0 +1,165 @@
+"""What a protocol of one-shot federated calibration says: its message, its certificate, its loss and its JSON fields.
+
+One message from each silo, then a threshold. A protocol is a frozen dataclass of public numbers in a file of its own,
+beside its theorem, and is entered into `PROTOCOLS` by one line; nothing else in the package asks which one it is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.federated.terms import Population, Terms
+from confide.guarantee.statement import Guarantee, GuaranteeKind
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.selection.selector import Selector
+from confide.support.strict_json import Fields
+
+Counts: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be asked of a protocol beyond the terms; see `confide.federated.plan`."""
+
+    selector: Selector
+    colluding: int | None
+    n_min: int
+    n_typical: int
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is promised beforehand for one number of answers, whichever silos they come from.
+
+    Parameters
+    ----------
+    coverage
+        Guaranteed coverage (with probability 1 - delta, if the plan has a delta); 0 if nothing is promised.
+    k
+        The largest k that may be needed: the k-th smallest of the answers is the threshold. 0 if answers are not
+        sorted.
+    infinite
+        Whether the threshold will be +inf: `never` for want of answers, `perhaps` (it depends on which silos answer),
+        or `always`.
+    """
+
+    coverage: float
+    k: int
+    infinite: Literal["never", "perhaps", "always"]
+
+
+class FederatedProtocol(ABC):
+    """The base of all protocols. Silos are named by their place in the terms."""
+
+    method: ClassVar[str]
+    """Its name in plans."""
+    theorem: ClassVar[str]
+    """Where its promise is proved, in docs/federated.md."""
+    private: ClassVar[bool] = True
+    """Whether its messages are differentially private."""
+    secret_sizes: ClassVar[bool] = False
+    """Whether silos may keep their sizes secret."""
+    withstands_liars: ClassVar[bool] = True
+    """Whether it can promise coverage although some silos lie."""
+    relies_on_silos: ClassVar[bool] = False
+    """Whether its privacy relies on the honesty of other silos; see `honest`."""
+    populations: ClassVar[tuple[Population, ...]] = ("common",)
+    """Whom it can promise coverage to; the first one by default."""
+
+    @classmethod
+    def check(cls, terms: Terms) -> None:
+        """Refuse terms that the protocol cannot keep, by the name of the argument of `confide.federated.plan`."""
+        if (terms.epsilon is None) == cls.private:
+            raise InputError(f"epsilon must be {'given' if cls.private else 'left out'} for the method {cls.method!r}")
+        if terms.size is None and not cls.secret_sizes:
+            raise InputError(
+                f"silos must state their sizes for the method {cls.method!r}; only private-qq keeps them secret"
+            )
+        if terms.liars and not cls.withstands_liars:
+            raise InputError(f"liars must be 0 for the method {cls.method!r}: one liar can move its threshold anywhere")
+        if terms.population not in cls.populations:
+            raise InputError(f"population must be 'common' for the method {cls.method!r}; secure-sum serves a mixture")
+
+    @classmethod
+    @abstractmethod
+    def planned(cls, terms: Terms, options: Options) -> Self:
+        """The protocol for these terms, from public numbers alone; refused if no finite threshold is possible."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, fields: Fields, terms: Terms) -> Self:
+        """The protocol from its fields in a plan; what cannot come from `planned` is refused."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """Its fields in a plan, as JSON values; those of `plan_fields.VOID` that it leaves out are written as there."""
+
+    @abstractmethod
+    def target_rank(self, i: int) -> Fraction | None:
+        """The rank at which silo i aims; None if silos have no targets of their own."""
+
+    @abstractmethod
+    def loss(self, terms: Terms, i: int) -> float:
+        """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
+
+    def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
+        """The loss of one record anywhere: silos hold different records, so the largest loss of a silo counts."""
+        loss = max((self.loss(terms, i) for i in who), default=0.0)
+        return PrivacyStatement("replace_one", loss, 1, None, loss, None)
+
+    def honest(self, terms: Terms) -> int | None:
+        """How many silos its privacy relies on; None if every message is protected, or not protected, by itself."""
+        return None
+
+    @abstractmethod
+    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+        """What silo `own` sends, drawn once, as JSON values.
+
+        `counts` are its own over the candidates, int64 of shape (m,); `agreement` is its X25519 private key; `context`,
+        session and plan digest, is never used twice.
+        """
+
+    @abstractmethod
+    def read_message(self, terms: Terms, i: int, fields: Fields) -> Any:
+        """What silo i sent; refused as `malformed` or `out-of-range` if it cannot be that."""
+
+    @abstractmethod
+    def threshold(self, terms: Terms, replies: Mapping[int, Any], k: int) -> float:
+        """The threshold from what the silos sent, by place, and the k of `certify`; `missing` if there are too few."""
+
+    def can_release(self, terms: Terms, threshold: float) -> bool:
+        """Whether this may be a threshold at all."""
+        return threshold in terms.candidates.values
+
+    @abstractmethod
+    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+        """Which of the sorted answers becomes the threshold (see `FederatedPlan.certify`), and what is promised."""
+
+    def promises(self, terms: Terms) -> dict[int, Promise]:
+        """What is promised for every number of answers for which something is."""
+        m = len(terms.silos)
+        return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
+
+    @abstractmethod
+    def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
+        """The function c -> a bound on the probability that coverage given the calibration data is below c."""
+
+    def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
+        """A coverage as a statement, at most the level that was asked for, unless everything is covered."""
+        n = None if terms.size is None else sum(terms.silos[i].size or 0 for i in who)
+        kind: GuaranteeKind = "marginal" if terms.delta is None else "training_conditional"
+        return Guarantee(kind, min(coverage, float(terms.level)) if coverage < 1 else 1.0, terms.delta, n, None)
+
+
+def too_few_records() -> InputError:
+    """No finite threshold can be promised."""
+    return InputError(
+        "silos have too few records for a finite threshold with this promise; raise alpha or epsilon, use fewer "
+        "candidates, or invite more silos"
+    )

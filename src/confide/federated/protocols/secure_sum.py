@@ -1,0 +1,255 @@
+"""secure-sum: every silo sends its counts, with a share of noise and masked; only the sum of all opens.
+
+Privacy is that of the opened sum (docs/federated.md, Theorem F5), the certificate that of a noisy histogram of all
+records, unlike silos included (Theorem F6). It needs public sizes and all of its silos.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.federated.masking import mask, open_sum
+from confide.federated.noise_shares import noise_law, noise_scale, noise_share
+from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
+from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, too_few_records
+from confide.federated.refusals import Refusal
+from confide.federated.terms import Terms, check_count
+from confide.guarantee.noise_walk import walk_maximum
+from confide.guarantee.statement import Guarantee
+from confide.support.rationals import float_above
+from confide.support.strict_json import Fields
+
+MOST_SUMMED = 2**14
+"""Candidates of a secure sum: its messages have a number for each."""
+MOST_DEFICIT = 2**30
+
+
+@dataclass(frozen=True)
+class SecureSum(FederatedProtocol):
+    """Our own method for silos that differ, and for the least noise.
+
+    Parameters
+    ----------
+    target
+        The target rank among all records.
+    scale
+        The noise scale of the opened sum.
+    colluding
+        How many silos may pool what they know with the coordinator.
+    bits
+        Masks are modulo 2**bits.
+
+    Examples
+    --------
+    >>> from confide.federated import SiloKeys, plan
+    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
+    >>> made = plan(silos, 0.1, 2.0, method="secure-sum", population="common")
+    >>> made.protocol.scale, made.protocol.colluding, made.loss(0), made.certify()[1].coverage
+    (1.0, 2, 2.0, 0.9)
+    """
+
+    method = "secure-sum"
+    theorem = "Theorem F6"
+    withstands_liars = False
+    relies_on_silos = True
+    populations = ("mixture", "common")
+
+    target: int
+    scale: float
+    colluding: int
+    bits: int
+
+    @classmethod
+    def check(cls, terms: Terms) -> None:
+        """Also at least two silos, all of them, and not too many candidates."""
+        super().check(terms)
+        if terms.dropouts:
+            raise InputError("dropouts must be 0 for the method 'secure-sum': it opens only with all its silos")
+        if len(terms.silos) < 2:
+            raise InputError("silos must be at least two for the method 'secure-sum'")
+        if terms.candidates.size > MOST_SUMMED:
+            raise InputError(
+                f"candidates must number at most {MOST_SUMMED} for the method 'secure-sum'; 50 to 100 serve best"
+            )
+        if terms.delta is not None and terms.population == "mixture":
+            raise InputError("delta needs population='common': the training-conditional promise is for i.i.d. records")
+
+    @classmethod
+    def planned(cls, terms: Terms, options: Options) -> Self:
+        """The least noise for the loss, and the smallest target that is certified with it."""
+        m, n = len(terms.silos), terms.size or 0
+        colluding = (m - 1) // 2 if options.colluding is None else check_count("colluding", options.colluding, m - 1)
+        scale = noise_scale(terms.epsilon or 0.0, 2)
+        deficit = total_deficit(scale, m, m - colluding, terms.candidates.size)
+        target = summed_target(n, terms.level, terms.delta, deficit, _extra(terms))
+        if target is None:
+            raise too_few_records()
+        return cls(target, scale, colluding, modulus_bits(n, scale, m, m - colluding))
+
+    @classmethod
+    def read(cls, fields: Fields, terms: Terms) -> Self:
+        """From the fields `targets` (one alone), `scale`, `colluding` and `bits`."""
+        targets, n, m = read_field(fields, "targets", terms), terms.size or 0, len(terms.silos)
+        refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
+        made = cls(int(targets[0]), *(read_field(fields, name, terms) for name in ("scale", "colluding", "bits")))
+        refuse_contradiction(made.bits < modulus_bits(n, made.scale, m, made.honest(terms)))
+        return made
+
+    def fields(self) -> dict[str, Any]:
+        """The target as the only one of `targets`, the others under their own names."""
+        return {"targets": [str(self.target)], "scale": self.scale, "colluding": self.colluding, "bits": self.bits}
+
+    def target_rank(self, i: int) -> None:
+        """Silos have none: the target is one for the sum."""
+
+    def honest(self, terms: Terms) -> int:
+        """The silos that do not collude."""
+        return len(terms.silos) - self.colluding
+
+    def loss(self, terms: Terms, i: int) -> float:
+        """A replaced record changes two counts by one."""
+        return float_above(Fraction(2) / Fraction(self.scale))
+
+    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+        """Counts and a share of noise, masked."""
+        values = counts + noise_share(len(counts), self.scale, self.honest(terms))
+        roster = [silo.agreement for silo in terms.silos]
+        return {"masked": mask(values, agreement, roster[own], roster, context, self.bits).tolist()}
+
+    def read_message(self, terms: Terms, i: int, fields: Fields) -> NDArray[Any]:
+        """A masked vector."""
+        vector = fields.take("masked", list)
+        most = 2**self.bits
+        if len(vector) != terms.candidates.size or not all(type(v) is int and 0 <= v < most for v in vector):
+            raise Refusal("malformed", "a masked vector must hold an integer below 2**bits for every candidate")
+        return np.array(vector, dtype=np.uint64).astype(f"<u{self.bits // 8}")
+
+    def threshold(self, terms: Terms, replies: Mapping[int, NDArray[Any]], k: int) -> float:
+        """What the opened sum says, if all silos answered."""
+        absent = [silo.name for i, silo in enumerate(terms.silos) if i not in replies]
+        if absent:
+            names = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
+            raise Refusal(
+                "missing",
+                f"a secure sum opens with all its silos or not at all; {len(absent)} have not answered: {names}; wait "
+                "for them, or make a new plan without them, for which the others pay again",
+            )
+        total = open_sum(list(replies.values()), self.bits)
+        return float(terms.candidates.values[choose_summed(total, terms.size or 0, self.target)])
+
+    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+        """Of the sum of all silos."""
+        n, deficit = terms.size or 0, self._deficit(terms)
+        if terms.delta is None:
+            coverage = min(summed_coverage(n, self.target, deficit, _extra(terms)), Fraction(1))
+        else:
+            failure = summed_failure(n, self.target, deficit, float(terms.level))
+            coverage = terms.level if failure <= terms.delta else Fraction(0)
+        return 0, self.guarantee(terms, float(coverage), who)
+
+    def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
+        """For i.i.d. records, `summed_failure`."""
+        deficit = self._deficit(terms)
+        return lambda level: summed_failure(terms.size or 0, self.target, deficit, level)
+
+    def _deficit(self, terms: Terms) -> NDArray[np.float64]:
+        return total_deficit(self.scale, len(terms.silos), self.honest(terms), terms.candidates.size)
+
+
+def _extra(terms: Terms) -> int:
+    """How many records are added to those of the silos in the certificate."""
+    return len(terms.silos) if terms.population == "mixture" else 1
+
+
+@lru_cache(maxsize=64)
+def total_deficit(scale: float, silos: int, honest: int, candidates: int) -> NDArray[np.float64]:
+    """The law of the rank deficit when `silos` shares are added, `honest` of which make discrete Laplace noise.
+
+    The shares of all silos add up to more than discrete Laplace noise. The array must not be changed.
+    """
+    return walk_maximum(noise_law(scale, silos / honest), candidates - 1)
+
+
+def summed_coverage(n: int, target: int, deficit: NDArray[np.float64], extra: int) -> Fraction:
+    """E[max(T - N, 0)] / (n + extra): marginal coverage of the noisy histogram with target rank T <= n.
+
+    Parameters
+    ----------
+    n
+        Number of records in all silos.
+    target
+        Target rank.
+    deficit
+        P(N = 0), P(N = 1), ...
+    extra
+        1 if all records are exchangeable; the number of silos if the new record comes from silo j with probability
+        (n_j + 1)/(n + silos), silos differing from one another.
+
+    Examples
+    --------
+    >>> float(summed_coverage(99, 91, np.array([0.5, 0.5]), 1))
+    0.905
+    """
+    ranks = np.maximum(target - np.arange(len(deficit)), 0)
+    return Fraction(float(ranks @ deficit)) / (n + extra)
+
+
+def summed_failure(n: int, target: int, deficit: NDArray[np.float64], level: float) -> float:
+    """An upper bound on P(coverage given the data < level): sum over N of P(Bin(n, level) >= T - N), i.i.d. records."""
+    from scipy.special import bdtrc
+
+    ranks = target - np.arange(len(deficit))
+    fails = np.where(ranks <= 0, 1.0, bdtrc(np.clip(ranks, 1, n) - 1, n, level))
+    return float(fails @ deficit + max(0.0, 1 - deficit.sum()))
+
+
+def summed_target(n: int, level: Fraction, delta: float | None, deficit: NDArray[np.float64], extra: int) -> int | None:
+    """The smallest target rank that certifies the level; None if it exceeds n.
+
+    Examples
+    --------
+    >>> summed_target(99, Fraction(9, 10), None, np.array([0.5, 0.5]), 1)
+    91
+    """
+
+    def enough(target: int) -> bool:
+        if delta is None:
+            return summed_coverage(n, target, deficit, extra) >= level
+        return summed_failure(n, target, deficit, float(level)) <= delta
+
+    if not enough(n):
+        return None
+    low, high = 0, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def choose_summed(counts: NDArray[np.int64], n: int, target: int) -> int:
+    """The first candidate k with n - sum_(j>k) counts_j >= target, from noisy counts of shape (m,).
+
+    Examples
+    --------
+    >>> choose_summed(np.array([5, -1, 3, 2]), n=9, target=6)
+    2
+    """
+    reached = n - (np.cumsum(counts[::-1])[::-1] - counts) >= target
+    return int(np.argmax(reached))
+
+
+def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
+    """32 if counts and noise stay below 2**30 (noise but for a probability below e**-700), else 64.
+
+    A total beyond half the modulus would wrap around: counts cannot reach it, and noise that does is a larger rank
+    deficit than `total_deficit` considers, so it is already counted as a failure there.
+    """
+    room = 700 * scale * (1 + silos / honest) + math.log2(1 + silos)
+    return 32 if n + room < MOST_DEFICIT else 64

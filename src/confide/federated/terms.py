@@ -1,0 +1,137 @@
+"""What is agreed on, whatever the protocol of a federated calibration: who takes part, until when, what is promised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from confide.candidates import Candidates
+from confide.errors import InputError, InputTypeError
+from confide.federated.clock import read_time
+from confide.federated.keys import Silo
+from confide.federated.refusals import Refusal
+from confide.mechanisms.privacy import Neighbors
+from confide.support.checks import one_of
+
+Missing: TypeAlias = Literal["independent", "arbitrary"]
+"""`independent`: whether a silo answers does not depend on its scores. `arbitrary`: it may, in any way."""
+
+Population: TypeAlias = Literal["common", "mixture"]
+"""`common`: the new record is like the records of every silo. `mixture`: it comes from a silo drawn by size, and silos
+may differ (secure-sum only)."""
+
+MISSING: tuple[Missing, ...] = ("independent", "arbitrary")
+POPULATIONS: tuple[Population, ...] = ("common", "mixture")
+MOST_SILOS = 10_000
+MOST_CANDIDATES = 2**16
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a federated calibration.
+
+    Parameters
+    ----------
+    alpha, delta
+        Miscoverage level; with delta the promise is training-conditional.
+    epsilon
+        Privacy loss per record of a silo, None for methods that are not private. For `secure-sum` it is the loss of
+        what is opened, against a coordinator that colludes with as many silos as the protocol says.
+    score
+        Name of the conformity score, or None.
+    candidates
+        Public candidate thresholds.
+    silos
+        Who is invited, with public keys and public sizes (or None: secret).
+    liars
+        How many silos may lie in the worst way (not for `secure-sum`).
+    dropouts
+        With how many silos missing the threshold is still planned to be finite.
+    missing
+        What is assumed about silos that do not answer.
+    population
+        Whom the promise is about.
+    session
+        Random, used once.
+    closes
+        UTC time in ISO format after which answers are late, or None.
+    """
+
+    alpha: Fraction
+    delta: float | None
+    epsilon: float | None
+    score: str | None
+    candidates: Candidates
+    silos: tuple[Silo, ...]
+    liars: int
+    dropouts: int
+    missing: Missing
+    population: Population
+    session: str
+    closes: str | None
+
+    def __post_init__(self) -> None:
+        check_silos(self.silos)
+        if not isinstance(self.candidates, Candidates):
+            raise InputTypeError(f"candidates must be a confide.Candidates; found {type(self.candidates).__name__}")
+        if self.candidates.size > MOST_CANDIDATES:
+            raise InputError(f"candidates must number at most {MOST_CANDIDATES}; found {self.candidates.size}")
+        check_count("liars", self.liars, len(self.silos) - 1)
+        check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
+        one_of("missing", self.missing, MISSING)
+        one_of("population", self.population, POPULATIONS)
+        if len(self.session) != 32 or not set(self.session) <= set("0123456789abcdef"):
+            raise InputError("session must have 32 hexadecimal digits")
+
+    @property
+    def level(self) -> Fraction:
+        """1 - alpha."""
+        return 1 - self.alpha
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """`replace_one` if sizes are public, else `add_remove`."""
+        return "add_remove" if self.silos[0].size is None else "replace_one"
+
+    @property
+    def size(self) -> int | None:
+        """The public number of records of all silos, or None."""
+        return None if self.silos[0].size is None else sum(silo.size or 0 for silo in self.silos)
+
+    def position(self, name: str) -> int:
+        """The place of a silo.
+
+        Raises
+        ------
+        Refusal
+            `foreign`.
+        """
+        for i, silo in enumerate(self.silos):
+            if silo.name == name:
+                return i
+        raise Refusal("foreign", f"the plan does not name a silo {name[:64]!r}; check the roster")
+
+    def closed(self, now: datetime) -> bool:
+        """Whether answers made at this time are late."""
+        return self.closes is not None and now > read_time(self.closes)
+
+
+def check_silos(silos: Sequence[Silo]) -> None:
+    """Refuse silos that cannot take part together: they differ, and all are of public or all of secret size."""
+    if not all(isinstance(silo, Silo) for silo in silos):
+        raise InputTypeError("silos must be confide.federated.Silo objects")
+    if not 1 <= len(silos) <= MOST_SILOS:
+        raise InputError(f"silos must number from 1 to {MOST_SILOS}; found {len(silos)}")
+    for part in ("name", "signing", "agreement"):
+        if len({getattr(silo, part) for silo in silos}) < len(silos):
+            raise InputError(f"silos must differ in their {part}; some agree")
+    if len({silo.size is None for silo in silos}) > 1:
+        raise InputError("silos must all state their sizes, or none of them")
+
+
+def check_count(name: str, value: int, most: int) -> int:
+    """A number of silos, from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise InputError(f"{name} must be an integer from 0 to {most}")
+    return value

@@ -1,0 +1,70 @@
+"""Plans, answers and calibrations of every method, signed and written by version 0.1, mean today what they meant."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from confide import federated
+from confide.federated.envelope import seal, unseal
+from confide.federated.protocols import PROTOCOLS
+from confide.releases.release import read_release
+
+SAMPLES = Path(__file__).parent / "samples"
+CASES = sorted(path.parent.name for path in SAMPLES.glob("*/plan.json"))
+RELEASED = sorted(path.parent.name for path in SAMPLES.glob("*/released.json"))
+VOID = {"left": 1, "right": 1, "scale": 1.0, "selector": "permute_and_flip", "colluding": 0, "bits": 32}
+SIZES = {"n_min": 1, "n_typical": 1000}
+
+
+def keys(name):
+    return federated.SiloKeys.load(SAMPLES / "keys" / f"{name}.json")
+
+
+def sample(case, name):
+    return (SAMPLES / case / f"{name}.json").read_text(encoding="utf-8")
+
+
+def test_there_is_a_sample_of_every_method():
+    methods = {json.loads(sample(case, "plan"))["content"]["method"] for case in RELEASED}
+    assert methods == {"private-qq", "secure-sum", "fedcp-qq", "fedcp2-qq", "fedcp-avg"} <= set(PROTOCOLS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plan_is_read_and_signed_again_to_the_same_bytes(case):
+    text = sample(case, "plan")
+    plan, envelope = federated.FederatedPlan.read(text)
+    coordinator = keys("coordinator")
+    assert envelope.signer == coordinator.public().signing
+    assert plan.fields() == envelope.content
+    assert plan.sign(coordinator) == text
+    assert federated.FederatedPlan.from_fields(plan.fields()) == plan
+
+
+def test_fields_that_a_protocol_does_not_have_are_void_unless_somebody_stated_them():
+    for case in CASES:
+        plan, _ = federated.FederatedPlan.read(sample(case, "plan"))
+        assert bool(plan.unused) == case.endswith("-stated")
+    stated, _ = federated.FederatedPlan.read(sample("secure-sum-selector-stated", "plan"))
+    assert dict(stated.unused)["selector"] == "exponential"
+    assert dataclasses.replace(stated, unused=()).digest != stated.digest
+    content = json.loads(sample("fedcp-qq", "plan"))["content"]
+    for field, value in VOID.items() | SIZES.items():
+        assert content[field] == value
+
+
+@pytest.mark.parametrize("case", RELEASED)
+def test_answers_are_read_signed_again_and_aggregated_to_the_same_calibration(case):
+    plan, answers, text = sample(case, "plan"), json.loads(sample(case, "answers")), sample(case, "released")
+    spoiled = case == "private-qq-left-out"
+    for answer in [] if spoiled else answers:
+        content = unseal("answer", answer).content
+        assert seal("answer", content, keys(content["silo"]).signing) == answer
+    before = federated.FederatedCalibration.from_json(text)
+    assert before.to_json() == text
+    assert read_release(text) == before
+    again = federated.aggregate(plan, answers, drop_refused=spoiled)
+    assert dataclasses.replace(again, versions=before.versions) == before
+    assert dataclasses.replace(again, versions=before.versions).to_json() == text
+    assert 0 <= before.coverage_failure()(0.5) <= 1
