@@ -14,10 +14,10 @@ from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.report import SiloReport
 from confide.releases.reading import Release, parts_of, read_release
-from confide.reports.measured import charts, measured
+from confide.reports.evaluation_section import charts, measured
 from confide.reports.promise import headline
-from confide.reports.reading import example
 from confide.reports.silos import report_row
+from confide.reports.thresholds import example
 from fuzz.source import Source, change, one_line
 
 

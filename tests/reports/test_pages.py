@@ -15,9 +15,9 @@ import pytest
 
 import confide
 from confide.evaluation import Evaluation, LevelEvaluation, of_counts, of_intervals, of_scores
-from confide.evaluation.counts import fingerprint
+from confide.evaluation.release_parts import fingerprint
 from confide.releases.reading import load_release, read_release
-from confide.reports import grid, page
+from confide.reports import grid, rendering
 from confide.reports.plan_page import calibrate_command, plan_page
 from confide.reports.release_page import release_page
 from tests.calibrations import OPTIONS, released
@@ -25,7 +25,7 @@ from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
 
 MOST_BYTES = 1_000_000
-VENDOR = Path(page.__file__).parent / "vendor"
+VENDOR = Path(rendering.__file__).parent / "vendor"
 
 
 def data_of(text: str) -> dict:

@@ -63,7 +63,7 @@ def report(
       confide report cal.json --out report.html
     """
     from confide.federated.report import SiloReport
-    from confide.reports.write import write_report
+    from confide.reports.page import write_report
 
     check_output(out, force=force)
     write_report(

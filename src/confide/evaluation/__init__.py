@@ -4,9 +4,9 @@ An evaluation names the release that it belongs to by its SHA-256, keeps counts,
 it is read.
 """
 
-from confide.evaluation.counts import fingerprint, of_counts
-from confide.evaluation.intervals import of_intervals, of_scores
+from confide.evaluation.interval_tally import of_intervals, of_scores
 from confide.evaluation.reading import load_evaluation, read_evaluation
+from confide.evaluation.release_parts import fingerprint, of_counts
 from confide.evaluation.result import (
     CONFIDENCE,
     MOST_EXAMPLES,
@@ -15,7 +15,7 @@ from confide.evaluation.result import (
     Part,
     Shown,
 )
-from confide.evaluation.sets import of_sets
+from confide.evaluation.set_tally import of_sets
 
 __all__ = [
     "CONFIDENCE",

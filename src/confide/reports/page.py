@@ -1,70 +1,53 @@
-"""One self-contained HTML page: template, styles, scripts and data in one file, which may load nothing else.
+"""The page of a release, made and written."""
 
-The Content-Security-Policy names every script and style by its hash, so nothing that a class name or a file name might
-smuggle in could run; jinja2 escapes them besides.
-"""
+from collections.abc import Sequence
+from pathlib import Path
 
-import base64
-import hashlib
-from functools import lru_cache
-from importlib.resources import files
-from typing import Any
+from confide.errors import InputError, InputTypeError
+from confide.evaluation import Evaluation, LevelEvaluation, load_evaluation
+from confide.federated.report import SiloReport
+from confide.releases.reading import Release
+from confide.reports.release_page import release_page
+from confide.support.files import refuse_existing, write_text
 
-SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
-STYLE = "assets/page.css"
-PLOT_STYLE = "+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM="
-"""SHA-256 of the style sheet that Observable Plot puts into every chart of class `plot`."""
+MOST_TITLE = 200
 
 
-def page(template: str, context: dict[str, Any], data: dict[str, Any]) -> str:
-    """Fill in a template.
-
-    Parameters
-    ----------
-    template
-        A file name in `templates`.
-    context
-        What it speaks of; escaped.
-    data
-        What the scripts draw, as JSON values.
-    """
-    scripts = [_text(name) for name in SCRIPTS]
-    style = _text(STYLE)
-    made = _environment().get_template(template)
-    policy = _policy(style, scripts)
-    html: str = made.render(**context, data=data, scripts=scripts, style=style, policy=policy)
-    return html + "\n"
-
-
-def _policy(style: str, scripts: list[str]) -> str:
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}' 'sha256-{PLOT_STYLE}'; "
-        "base-uri 'none'; form-action 'none'"
+def write_report(
+    release: Release,
+    path: str | Path | None = None,
+    *,
+    title: str | None = None,
+    file_name: str = "calibration.json",
+    evaluation: Evaluation | LevelEvaluation | str | Path | None = None,
+    overwrite: bool = False,
+    answers: Sequence[str] = (),
+    silo_reports: Sequence[SiloReport] = (),
+) -> str:
+    """The page, which is also written to `path` if one is given. See `Calibration.report` and `release_page`."""
+    check_title(title)
+    if path is not None:
+        refuse_existing(Path(path), overwrite=overwrite)
+    if isinstance(evaluation, str | Path):
+        evaluation = load_evaluation(evaluation)
+    if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation):
+        raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
+    html = release_page(
+        release,
+        title=title,
+        file_name=file_name,
+        evaluation=evaluation,
+        answers=answers,
+        silo_reports=silo_reports,
     )
+    if path is not None:
+        write_text(Path(path), html, overwrite=overwrite)
+    return html
 
 
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-@lru_cache
-def _text(name: str) -> str:
-    return files("confide.reports").joinpath(name).read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Any:
-    import jinja2
-
-    from confide.reports.reading import number, percent
-
-    made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: _text(f"templates/{name}")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"percent": percent, "number": number}
-    return made
+def check_title(title: str | None) -> None:
+    """Refuse a title that no heading can show."""
+    if title is not None and not isinstance(title, str):
+        raise InputTypeError(f"title must be a text; found {type(title).__name__}")
+    if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
+        raise InputError(f"title must have 1 to {MOST_TITLE} printable characters")

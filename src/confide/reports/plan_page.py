@@ -5,12 +5,12 @@ import shlex
 from fractions import Fraction
 
 from confide.planning.plan import Plan
+from confide.reports.coverage_laws import SURE, plan_laws
 from confide.reports.grid import grid
-from confide.reports.law import SURE, plan_laws
-from confide.reports.page import page
 from confide.reports.promise import explanation, promise, short_guarantee
 from confide.reports.protection import protection
-from confide.reports.reading import dots
+from confide.reports.rendering import page
+from confide.reports.thresholds import dots
 from confide.support.rationals import exact_level
 
 

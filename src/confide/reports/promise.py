@@ -7,7 +7,7 @@ from confide.guarantee.statement import Guarantee
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release, parts_of
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
-from confide.reports.reading import percent
+from confide.reports.thresholds import percent
 from confide.scores.kinds import score_kind
 
 

@@ -11,15 +11,15 @@ from confide.mechanisms.slopes import Slopes
 from confide.planning.request import Request, check_request
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release, parts_of
-from confide.reports import making
+from confide.reports import provenance
+from confide.reports.coverage_laws import SURE, laws
+from confide.reports.evaluation_section import charts, check_evaluation, measured
 from confide.reports.grid import grid
-from confide.reports.law import SURE, laws
-from confide.reports.measured import charts, check_evaluation, measured
-from confide.reports.page import page
 from confide.reports.promise import explanation, headline, noun, promise, short, threshold_text
 from confide.reports.protection import limits, protection
-from confide.reports.reading import dots, example, number, rule
+from confide.reports.rendering import page
 from confide.reports.silos import report_row, silo_reports_data, silos
+from confide.reports.thresholds import dots, example, number, rule
 
 MOST_LAWS = 6
 
@@ -92,10 +92,10 @@ def release_page(
         "exact": _exact(first),
         "grid_note": _grid_note(release, first),
         "neighbors": chosen.neighbors,
-        "making": making.rows(release),
+        "making": provenance.rows(release),
         "certificate": release.to_json(),
         "sha256": fingerprint(release),
-        "command": making.check_command(file_name),
+        "command": provenance.check_command(file_name),
         "file_name": file_name,
         "evaluation": None if evaluation is None else measured(evaluation, release),
         "federation": federation,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.evaluation import Evaluation, LevelEvaluation
-from confide.evaluation.intervals import IntervalTally, ScoreTally
-from confide.evaluation.sets import SetTally
+from confide.evaluation.interval_tally import IntervalTally, ScoreTally
+from confide.evaluation.set_tally import SetTally
 from confide.releases.reading import Release
 from confide.releases.several import GroupCalibration
 from confide.tables.choose import label as label_column

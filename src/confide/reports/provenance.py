@@ -7,7 +7,7 @@ from confide.mechanisms.fields import mechanism_fields
 from confide.mechanisms.slopes import Slopes
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release, parts_of
-from confide.reports.reading import number
+from confide.reports.thresholds import number
 
 Rows = tuple[tuple[str, str], ...]
 

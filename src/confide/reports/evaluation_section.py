@@ -5,11 +5,11 @@ from typing import Any
 from confide.calibration.risk import RiskCalibration
 from confide.errors import InputError
 from confide.evaluation import Evaluation, LevelEvaluation, Part, Shown, fingerprint
-from confide.evaluation.counts import kind_of
 from confide.evaluation.metrics import CoverageEstimate
+from confide.evaluation.release_parts import kind_of
 from confide.releases.reading import Release
 from confide.releases.several import LevelCalibration
-from confide.reports.reading import number, percent
+from confide.reports.thresholds import number, percent
 
 MOST_SHOWN = 30
 MOST_ROWS = 500

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.checked import as_labels, as_probabilities, as_uniforms, class_names
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import class_keys, fingerprint, of_counts
+from confide.evaluation.release_parts import class_keys, fingerprint, of_counts
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, LevelEvaluation, Part, Shown
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release, parts_of

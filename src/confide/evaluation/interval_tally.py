@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays.checked import as_vector
 from confide.calibration.risk import RiskCalibration
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import fingerprint, kind_of, promised
 from confide.evaluation.metrics import coverage_from_counts
+from confide.evaluation.release_parts import fingerprint, kind_of, promised
 from confide.evaluation.result import CONFIDENCE, SIDES, Evaluation, LevelEvaluation, Part
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release
