@@ -9,7 +9,7 @@ import numpy as np
 
 import confide
 from confide.errors import ConfideError
-from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, read_evaluation
+from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets, read_evaluation
 from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.report import SiloReport
@@ -35,12 +35,12 @@ def evaluated() -> tuple[tuple[Release, Any], ...]:
     classes = confide.calibrate_groups(scores, y, [0, 1, 2], 0.3, 8.0, by="class", score="lac")
     sides = confide.calibrate_sides(width, target, 0.2, 4.0)
     found: list[tuple[Release, Any]] = [
-        (one, of_sets(one, p, y, examples=2)),
-        (levels, of_sets(levels, p, y, examples=2)),
-        (groups, of_sets(groups, p, y, groups=ward, examples=2)),
-        (classes, of_sets(classes, p, y)),
-        (sides, of_intervals(sides, width, target)),
-        (levels, of_scores(levels, scores)),
+        (one, evaluate_sets(one, p, y, examples=2)),
+        (levels, evaluate_sets(levels, p, y, examples=2)),
+        (groups, evaluate_sets(groups, p, y, groups=ward, examples=2)),
+        (classes, evaluate_sets(classes, p, y)),
+        (sides, evaluate_intervals(sides, width, target)),
+        (levels, evaluate_scores(levels, scores)),
     ]
     return tuple((release, json.loads(one.to_json())) for release, one in found)
 

@@ -17,13 +17,7 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration.calibrate import calibrate, calibrate_histogram
-from confide.calibration.risk import (
-    RiskCalibration,
-    calibrate_false_negatives,
-    calibrate_losses,
-    false_negative_rate,
-    predict_labels,
-)
+from confide.calibration.risk import RiskCalibration, calibrate_false_negatives, calibrate_losses
 from confide.calibration.several import calibrate_groups, calibrate_levels, calibrate_sides
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
@@ -36,14 +30,24 @@ from confide.errors import (
     InputTypeError,
     LedgerError,
 )
+from confide.evaluation import (
+    Evaluation,
+    LevelEvaluation,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluate_sets,
+    load_evaluation,
+)
 from confide.evaluation.metrics import (
     CoverageEstimate,
     CoverageTable,
     class_coverage,
     coverage,
+    false_negative_rate,
     group_coverage,
     size_coverage,
 )
+from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
 from confide.guarantee.statement import Guarantee
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.planning.plan import Plan, plan
@@ -66,7 +70,8 @@ from confide.scores import (
     top_k_score,
     tune_raps,
 )
-from confide.sets.predict import PredictionSets, predict_interval, predict_set
+from confide.sets.predict import predict_interval, predict_labels, predict_set
+from confide.sets.prediction_sets import PredictionSets
 
 if TYPE_CHECKING:
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
@@ -83,6 +88,7 @@ __all__ = [
     "CoverageTable",
     "CoverageWarning",
     "Dataset",
+    "Evaluation",
     "FormatError",
     "GroupCalibration",
     "Guarantee",
@@ -91,6 +97,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LevelCalibration",
+    "LevelEvaluation",
     "Plan",
     "PredictionSets",
     "PrivacyStatement",
@@ -113,14 +120,21 @@ __all__ = [
     "class_score",
     "coverage",
     "cqr_score",
+    "evaluate_intervals",
+    "evaluate_scores",
+    "evaluate_sets",
     "false_negative_rate",
     "gamma_score",
     "group_coverage",
     "interval_score",
     "lac_score",
+    "load_evaluation",
     "margin_score",
     "normalised_residual_score",
     "plan",
+    "plot_coverage",
+    "plot_intervals",
+    "plot_sizes",
     "predict_interval",
     "predict_labels",
     "predict_set",

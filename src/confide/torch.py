@@ -16,7 +16,7 @@ from confide.counting.histogram import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.releases.calibration import Calibration
 from confide.scores.kinds import score_kind
-from confide.sets.predict import PredictionSets
+from confide.sets.prediction_sets import PredictionSets
 from confide.support.extras import needs_extra
 from confide.support.rationals import Level
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import Evaluation
+from confide.evaluation import load_evaluation
 from confide.federated.report import SiloReport, coverage_in_silo
 from confide.reports import grid
 from tests.files import write
@@ -42,7 +42,7 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     done = confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json", "--examples", 4)
     assert done.code == 0
     assert "saved: ev.json" in done.out
-    found = Evaluation.load("ev.json")
+    found = load_evaluation("ev.json")
     assert len(found.examples) == 4
     assert sum(part.n for part in found.classes) == sum(part.n for part in found.sizes) == 3000
     done = confide_run("report", calibrated, "--evaluation", "ev.json", "--title", "Lesions", "--out", "report.html")
@@ -59,7 +59,7 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
 
 def test_an_evaluation_counts_what_predict_set_says(confide_run, calibrated, records):
     confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json", "--examples", 5)
-    found, released = Evaluation.load("ev.json"), confide.Calibration.load(calibrated)
+    found, released = load_evaluation("ev.json"), confide.Calibration.load(calibrated)
     rows = list(csv.reader(records.read_text().splitlines()))
     names = tuple(name.removeprefix("p_") for name in rows[0][:3])
     p, labels = np.array([row[:3] for row in rows[1:]], dtype=float), [row[3] for row in rows[1:]]

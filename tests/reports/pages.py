@@ -9,7 +9,14 @@ import numpy as np
 
 import confide
 from confide import federated
-from confide.evaluation import Evaluation, LevelEvaluation, Shown, of_counts, of_intervals, of_sets
+from confide.evaluation import (
+    Evaluation,
+    Example,
+    LevelEvaluation,
+    evaluate_intervals,
+    evaluate_sets,
+    evaluation_from_counts,
+)
 from confide.federated.report import coverage_in_silo
 from confide.reports.plan_page import plan_page
 from tests.federated.helpers import Federation
@@ -43,10 +50,10 @@ def evaluation(released: confide.Calibration, classes: tuple[str, ...] = HOSTILE
     by_class = np.stack([np.bincount(labels, w, 4) for w in (None, inside, sizes)], axis=1).astype(np.int64)
     by_size = np.stack([np.bincount(sizes, w, 5) for w in (None, inside)], axis=1).astype(np.int64)
     shown = [
-        Shown(tuple(classes[k] for k in np.flatnonzero(row)), classes[y])
+        Example(tuple(classes[k] for k in np.flatnonzero(row)), classes[y])
         for row, y in zip(mask[:6], labels, strict=False)
     ]
-    return of_counts(released, classes, by_class, by_size, shown)
+    return evaluation_from_counts(released, classes, by_class, by_size, shown)
 
 
 WARDS = ("surgery", HOSTILE)
@@ -69,11 +76,11 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
     named = [classes[k] for k in truth]
     fresh = rng.normal(size=2000)
     return {
-        "levels": (levels, of_sets(levels, q, named, classes, examples=4)),
-        "groups": (groups, of_sets(groups, q, named, classes, groups=new, examples=4)),
-        "classes": (each, of_sets(each, q, truth, examples=2)),
-        "sides": (sides, of_intervals(sides, width[:2000], fresh)),
-        "lengths": (lengths, of_intervals(lengths, np.zeros(2000), fresh, groups=np.arange(2000) % 2)),
+        "levels": (levels, evaluate_sets(levels, q, named, classes, examples=4)),
+        "groups": (groups, evaluate_sets(groups, q, named, classes, groups=new, examples=4)),
+        "classes": (each, evaluate_sets(each, q, truth, examples=2)),
+        "sides": (sides, evaluate_intervals(sides, width[:2000], fresh)),
+        "lengths": (lengths, evaluate_intervals(lengths, np.zeros(2000), fresh, groups=np.arange(2000) % 2)),
     }
 
 

@@ -14,7 +14,14 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import Evaluation, LevelEvaluation, of_counts, of_intervals, of_scores
+from confide.evaluation import (
+    Evaluation,
+    LevelEvaluation,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluation_from_counts,
+    read_evaluation,
+)
 from confide.evaluation.release_parts import fingerprint
 from confide.releases.reading import load_release, read_release
 from confide.reports import grid, rendering
@@ -136,7 +143,7 @@ def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
     by_size = np.tile([10, 9], (k + 1, 1))
     by_size[0] = (0, 0)
     by_size[100, 1] = 0
-    found = of_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
+    found = evaluation_from_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
     text = cal.report(evaluation=found)
     (drawn,) = data_of(text)["evaluation"]["blocks"]
     assert len(drawn["classes"]) == len(drawn["frequent"]) == 30
@@ -239,14 +246,14 @@ def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
 def test_many_levels_and_groups_are_drawn_in_part():
     scores, names = np.linspace(0, 1, 6000), [f"ward {i}" for i in range(60)]
     levels = confide.calibrate_levels(scores, [Fraction(k, 20) for k in range(1, 9)], epsilon=20.0, score="lac")
-    found = of_scores(levels, scores)
+    found = evaluate_scores(levels, scores)
     text = levels.report(evaluation=found)
     assert len(data_of(text)["evaluation"]["levels"]) == 8
     assert len(data_of(text)["evaluation"]["blocks"]) == 6
     assert "2 more levels are in the evaluation file" in words_of(text)
     place = np.arange(6000) % 60
     groups = confide.calibrate_groups(scores, [names[i] for i in place], names, 0.2, 5.0, score="lac")
-    measured = of_scores(groups, scores, groups=[names[i] for i in place])
+    measured = evaluate_scores(groups, scores, groups=[names[i] for i in place])
     drawn = data_of(groups.report(evaluation=measured))["evaluation"]["blocks"][0]["groups"]
     assert len(drawn) == 30
     worst = min(part.coverage.value for part in measured.groups)
@@ -273,11 +280,11 @@ def test_an_evaluation_must_have_the_parts_of_its_release():
 
 def test_a_loss_is_shown_as_a_loss():
     released = several()["risk"]
-    found = of_scores(released, np.linspace(0, 1, 1000))
+    found = evaluate_scores(released, np.linspace(0, 1, 1000))
     words = words_of(released.report(evaluation=found))
     assert f"Loss “false_negative_rate”, estimated {1 - found.coverage.value:.4g} (95 % interval" in words
     sides, quantiles = several()["sides"], np.tile([-1.0, 1.0], (50, 1))
-    text = sides.report(evaluation=of_intervals(sides, quantiles, np.zeros(50)))
+    text = sides.report(evaluation=evaluate_intervals(sides, quantiles, np.zeros(50)))
     assert "Coverage by end of the interval" in words_of(text)
 
 
@@ -348,7 +355,7 @@ def test_a_plan_that_no_record_number_serves_has_a_page():
 
 def test_evaluations_come_back_as_they_were_and_damage_is_refused():
     found = evaluation(calibration())
-    assert Evaluation.from_json(found.to_json()) == found
+    assert read_evaluation(found.to_json()) == found
     content = json.loads(found.to_json())
     assert content["private"] is False
     damages = [
@@ -367,9 +374,9 @@ def test_evaluations_come_back_as_they_were_and_damage_is_refused():
     ]
     for damage in damages:
         with pytest.raises(confide.FormatError, match="evaluation"):
-            Evaluation.from_json(json.dumps({**content, **damage}))
+            read_evaluation(json.dumps({**content, **damage}))
     for text in ("", "[]", "{", "[" * 100_000):
         with pytest.raises(confide.FormatError, match="not an evaluation"):
-            Evaluation.from_json(text)
+            read_evaluation(text)
     lying = {**content, "mean_size": 0.1, "coverage": {**content["coverage"], "value": 1.0, "low": 1.0}}
-    assert Evaluation.from_json(json.dumps(lying)) == found
+    assert read_evaluation(json.dumps(lying)) == found

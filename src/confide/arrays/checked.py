@@ -253,3 +253,11 @@ def _look_up(name: str, labels: list[Any], names: tuple[object, ...]) -> NDArray
             f"{wrong[0]}; add the class or drop those records"
         )
     return index
+
+
+def as_truth(truth: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which labels of each record are true, as booleans of a given shape."""
+    true = np.asarray(truth)
+    if true.dtype != np.bool_ or true.shape != shape:
+        raise InputError(f"truth must be boolean of shape {shape}; found dtype {true.dtype}, shape {true.shape}")
+    return true

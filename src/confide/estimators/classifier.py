@@ -15,7 +15,8 @@ from confide.estimators.base import PrivateConformal
 from confide.mechanisms.privacy import Neighbors
 from confide.scores.classification import Uniforms, class_score
 from confide.scores.kinds import score_kind
-from confide.sets.predict import PredictionSets, predict_set
+from confide.sets.predict import predict_set
+from confide.sets.prediction_sets import PredictionSets
 from confide.support.rationals import Level
 
 

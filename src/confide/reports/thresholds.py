@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from confide.calibration.risk import FALSE_NEGATIVES, RiskCalibration, predict_labels
+from confide.calibration.risk import FALSE_NEGATIVES, RiskCalibration
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release, parts_of
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores.kinds import score_kind
-from confide.sets.predict import predict_interval, predict_set
+from confide.sets.predict import predict_interval, predict_labels, predict_set
 
 INVENTED = (("A", 0.62), ("B", 0.21), ("C", 0.12), ("D", 0.04), ("E", 0.01))
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.evaluation import Evaluation, LevelEvaluation
-from confide.evaluation.interval_tally import IntervalTally, ScoreTally
+from confide.evaluation.interval_tally import IntervalTally
+from confide.evaluation.score_tally import ScoreTally
 from confide.evaluation.set_tally import SetTally
 from confide.releases.reading import Release
 from confide.releases.several import GroupCalibration
@@ -59,7 +60,7 @@ def of_sets(
     u = np.random.default_rng() if tally.randomised else None
     for (p, y), where in _batches(probabilities.table, [probabilities, label], groups, progress):
         tally.add(p, y, where, u)
-    return tally.evaluation()
+    return tally.result()
 
 
 def of_intervals(
@@ -74,7 +75,7 @@ def of_intervals(
     tally = IntervalTally(release)
     for (*f, y), where in _batches(target.table, [*predictions, target], groups, progress):
         tally.add(one_or_pairs(f), y, where)
-    return tally.evaluation()
+    return tally.result()
 
 
 def of_scores(
@@ -84,7 +85,7 @@ def of_scores(
     tally = ScoreTally(release)
     for (scores,), where in _batches(column.table, [column], groups, progress):
         tally.add(scores, where)
-    return tally.evaluation()
+    return tally.result()
 
 
 def _batches(
