@@ -14,10 +14,10 @@ from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.report import SiloReport
 from confide.releases.reading import Release, parts_of, read_release
-from confide.reports.evaluation_section import charts, measured
+from confide.reports.evaluation_section import evaluation_charts, evaluation_section
 from confide.reports.promise import headline
 from confide.reports.silos import report_row
-from confide.reports.thresholds import example
+from confide.reports.thresholds import worked_example
 from fuzz.source import Source, change, one_line
 
 
@@ -78,7 +78,9 @@ def _read_evaluation(text: str, release: Release) -> None:
         for part in (*one.classes, *one.sizes, *one.groups):
             assert 0 <= part.coverage.low <= part.coverage.high <= 1
     assert read_evaluation(read.to_json()) == read
-    shown = json.dumps([measured(read, release), charts(read)], allow_nan=False, ensure_ascii=False)
+    shown = json.dumps(
+        [evaluation_section(read, release), evaluation_charts(read)], allow_nan=False, ensure_ascii=False
+    )
     assert shown.encode()
 
 
@@ -119,7 +121,7 @@ def _read_several(text: str) -> None:
     assert read_release(read.to_json()) == read
     assert str(read).encode()
     assert headline(read)
-    assert example(read) is None or example(read).answer
+    assert worked_example(read) is None or worked_example(read).answer
 
 
 def silo_report(data: bytes) -> None:

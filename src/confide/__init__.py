@@ -76,6 +76,7 @@ from confide.sets.prediction_sets import PredictionSets
 if TYPE_CHECKING:
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
     from confide.ledger import Dataset, Ledger
+    from confide.reports.report import report
 
     __version__: str
 
@@ -139,6 +140,7 @@ __all__ = [
     "predict_labels",
     "predict_set",
     "raps_score",
+    "report",
     "saps_score",
     "score_name",
     "size_coverage",
@@ -148,7 +150,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Fronts, the ledger and the version are imported when they are first asked for."""
+    """Fronts, pages, the ledger and the version are imported when they are first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -161,4 +163,8 @@ def __getattr__(name: str) -> Any:
         import confide.ledger
 
         return getattr(confide.ledger, name)
+    if name == "report":
+        from confide.reports.report import report
+
+        return report
     raise AttributeError(f"module 'confide' has no attribute {name!r}")

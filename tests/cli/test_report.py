@@ -99,9 +99,9 @@ def test_a_federated_page(confide_run, folder):
         options += ["--silo-report", f"{one.silo}.json"]
     done = confide_run("report", "joined.json", *options, "--out", "report.html")
     assert done.code == 0, done.err
-    assert (folder / "report.html").read_text(encoding="utf-8") == joined.report(**more).replace(
-        "confide show calibration.json", "confide show joined.json"
-    ).replace('data-name="calibration.json"', 'data-name="joined.json"')
+    assert (folder / "report.html").read_text(encoding="utf-8") == confide.report(
+        joined, file_name="joined.json", **more
+    ).html
 
 
 def test_show_reads_releases_of_several_thresholds(confide_run, folder):

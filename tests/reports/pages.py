@@ -18,7 +18,7 @@ from confide.evaluation import (
     evaluation_from_counts,
 )
 from confide.federated.report import coverage_in_silo
-from confide.reports.plan_page import plan_page
+from confide.reports.page import Page
 from tests.federated.helpers import Federation
 
 HOSTILE = "</script><script>alert('class')</script><img src=x onerror=alert(1)>"
@@ -99,19 +99,21 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
     """Every kind of page as a file."""
     pages = {}
 
-    def keep(name: str, html: str) -> None:
-        pages[name] = folder / f"{name}.html"
-        pages[name].write_text(html, encoding="utf-8")
+    def keep(name: str, page: Page) -> None:
+        pages[name] = page.save(folder / f"{name}.html")
 
     released = calibration()
-    keep("report", released.report(title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)))
-    keep("plan", plan_page(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
+    keep(
+        "report",
+        confide.report(released, title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)),
+    )
+    keep("plan", confide.report(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
     joined, more = federation(folder)
-    keep("federated", joined.report(title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
+    keep("federated", confide.report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
     residuals = np.abs(np.random.default_rng(2).normal(size=2000))
     length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
-    keep("regression", length.report(title="Length of stay"))
+    keep("regression", confide.report(length, title="Length of stay"))
     for kind, title in (("levels", "Skin lesions at three levels"), ("groups", "Skin lesions, ward by ward")):
         release, found = several(classes)[kind]
-        keep(kind, release.report(title=title, evaluation=found))
+        keep(kind, confide.report(release, title=title, evaluation=found))
     return pages

@@ -11,7 +11,6 @@ import pytest
 import confide
 from confide.reports.coverage_laws import laws, plan_laws
 from confide.reports.grid import grid
-from confide.reports.plan_page import plan_page
 from tests.reports.browser import Opened, chromium, needs_chromium
 from tests.reports.pages import HOSTILE, calibration, write_all
 
@@ -87,7 +86,7 @@ POSITIONS = [(0, 0, 0), (1, 3, 7), (2, 2, 3), (3, 6, 12), (3, 7, 18), (2, 0, 18)
 def test_numbers_on_the_page_are_those_of_the_library(browser, tmp_path, options):
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, **options)
     path = tmp_path / "plan.html"
-    path.write_text(plan_page(chosen), encoding="utf-8")
+    confide.report(chosen).save(path)
     made = grid(chosen.request, 1000)
     with Opened(browser, path) as opened:
         for place in (made.chosen, *POSITIONS):

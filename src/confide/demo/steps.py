@@ -12,6 +12,7 @@ from confide.errors import InputError
 from confide.evaluation import Evaluation
 from confide.planning.plan import plan
 from confide.releases.calibration import Calibration
+from confide.reports.report import report
 from confide.scores.classification import lac_score
 from confide.support.files import new_file, refuse_existing
 from confide.tables import choose
@@ -38,8 +39,8 @@ def run(folder: Path, *, force: bool = False) -> str:
         Whether the files of an earlier demo may be replaced.
     """
     names = ("calibration.json", "sets.parquet", "images.parquet", "report.html")
-    calibration, sets, images, report = (folder / name for name in names)
-    for path in (calibration, sets, images, report):
+    calibration, sets, images, page = (folder / name for name in names)
+    for path in (calibration, sets, images, page):
         refuse_existing(path, overwrite=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,9 +54,9 @@ def run(folder: Path, *, force: bool = False) -> str:
     _write_images(images, digits, force=force)
     released.save(calibration, overwrite=force)
     _write_sets(images, released, Output(sets, overwrite=force))
-    released.report(report, title=TITLE, evaluation=_evaluate(images, released), overwrite=force)
+    report(released, title=TITLE, evaluation=_evaluate(images, released)).save(page, overwrite=force)
     private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
-    return tell(digits, released, costs, private, nonprivate, calibration, sets, images, report)
+    return tell(digits, released, costs, private, nonprivate, calibration, sets, images, page)
 
 
 def _write_images(path: Path, digits: Digits, *, force: bool) -> None:

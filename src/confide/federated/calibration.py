@@ -132,7 +132,7 @@ class FederatedCalibration(Calibration):
         silo_reports
             Private estimates of coverage that silos made (`confide.federated.report.coverage_in_silo`).
         """
-        from confide.reports.page import write_report
+        from confide.reports.write import write_report
 
         return write_report(
             self,

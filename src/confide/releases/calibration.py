@@ -238,7 +238,7 @@ class Calibration:
         >>> released.report(title="Triage").startswith("<!doctype html>")
         True
         """
-        from confide.reports.page import write_report
+        from confide.reports.write import write_report
 
         return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)
 

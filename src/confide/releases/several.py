@@ -80,7 +80,7 @@ class _Several:
         overwrite: bool = False,
     ) -> str:
         """The release as one self-contained HTML page for people; see `Calibration.report`."""
-        from confide.reports.page import write_report
+        from confide.reports.write import write_report
 
         return write_report(self, path, title=title, evaluation=evaluation, overwrite=overwrite)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from confide.evaluation.metrics import CoverageEstimate
 from confide.evaluation.release_parts import division_of
 from confide.releases.reading import Release
 from confide.releases.several import LevelCalibration
-from confide.reports.thresholds import number, percent
+from confide.reports.numbers import number, percent
 
 MOST_SHOWN = 30
 MOST_ROWS = 500
@@ -29,7 +29,7 @@ def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release)
         raise InputError("evaluation must have the groups of this calibration; evaluate again")
 
 
-def measured(evaluation: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
+def evaluation_section(evaluation: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
     """What the page says of an evaluation: one block of figures, or one for each level, and the examples."""
     named = _named(evaluation)
     return {
@@ -40,7 +40,7 @@ def measured(evaluation: Evaluation | LevelEvaluation, release: Release) -> dict
     }
 
 
-def charts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Any]:
+def evaluation_charts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Any]:
     """What the charts draw, block by block; and coverage level by level."""
     named = _named(evaluation)
     levels = [

@@ -1,53 +1,49 @@
-"""The page of a release, made and written."""
+"""A page as a value: it saves itself, shows itself in a notebook, and prints in one line."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
-from confide.errors import InputError, InputTypeError
-from confide.evaluation import Evaluation, LevelEvaluation, load_evaluation
-from confide.federated.report import SiloReport
-from confide.releases.reading import Release
-from confide.reports.release_page import release_page
-from confide.support.files import refuse_existing, write_text
-
-MOST_TITLE = 200
+from confide.support.files import write_text
 
 
-def write_report(
-    release: Release,
-    path: str | Path | None = None,
-    *,
-    title: str | None = None,
-    file_name: str = "calibration.json",
-    evaluation: Evaluation | LevelEvaluation | str | Path | None = None,
-    overwrite: bool = False,
-    answers: Sequence[str] = (),
-    silo_reports: Sequence[SiloReport] = (),
-) -> str:
-    """The page, which is also written to `path` if one is given. See `Calibration.report` and `release_page`."""
-    check_title(title)
-    if path is not None:
-        refuse_existing(Path(path), overwrite=overwrite)
-    if isinstance(evaluation, str | Path):
-        evaluation = load_evaluation(evaluation)
-    if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation):
-        raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
-    html = release_page(
-        release,
-        title=title,
-        file_name=file_name,
-        evaluation=evaluation,
-        answers=answers,
-        silo_reports=silo_reports,
-    )
-    if path is not None:
-        write_text(Path(path), html, overwrite=overwrite)
-    return html
+@dataclass(frozen=True, repr=False)
+class Page:
+    """One self-contained HTML page: it loads nothing and sends nothing.
 
+    Parameters
+    ----------
+    title
+        Its heading.
+    html
+        Its text, about 0.6 MB.
 
-def check_title(title: str | None) -> None:
-    """Refuse a title that no heading can show."""
-    if title is not None and not isinstance(title, str):
-        raise InputTypeError(f"title must be a text; found {type(title).__name__}")
-    if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
-        raise InputError(f"title must have 1 to {MOST_TITLE} printable characters")
+    Examples
+    --------
+    >>> Page("Triage", "<!doctype html>...")
+    Page('Triage', 0.0 MB of HTML)
+    """
+
+    title: str
+    html: str
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the page to a file, atomically, and return its path.
+
+        Raises
+        ------
+        InputError
+            If the file exists and may not be overwritten, or cannot be written.
+        """
+        write_text(Path(path), self.html, overwrite=overwrite)
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, for notebooks: its styles stay inside, and it cannot reach the notebook."""
+        return (
+            f'<iframe title="{escape(self.title)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width: 100%; height: 640px; border: 0" srcdoc="{escape(self.html)}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB of HTML)"

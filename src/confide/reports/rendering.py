@@ -16,8 +16,8 @@ PLOT_STYLE = "+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM="
 """SHA-256 of the style sheet that Observable Plot puts into every chart of class `plot`."""
 
 
-def page(template: str, context: dict[str, Any], data: dict[str, Any]) -> str:
-    """Fill in a template.
+def render(template: str, context: dict[str, Any], data: dict[str, Any]) -> str:
+    """The HTML text of a template, filled in.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _text(name: str) -> str:
 def _environment() -> Any:
     import jinja2
 
-    from confide.reports.thresholds import number, percent
+    from confide.reports.numbers import number, percent
 
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _text(f"templates/{name}")),

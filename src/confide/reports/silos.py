@@ -13,7 +13,7 @@ from confide.federated.refusals import CODES
 from confide.federated.report import SiloReport
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release
-from confide.reports.thresholds import number, percent
+from confide.reports.numbers import number, percent
 
 MOST_DRAWN = 50
 
