@@ -223,9 +223,7 @@ def test_a_notebook_shows_a_page_in_a_frame_of_its_own():
 
 
 def test_what_is_no_release_has_no_page():
-    with pytest.raises(
-        confide.InputTypeError, match="release must be a calibration, of any kind, or a plan"
-    ):
+    with pytest.raises(confide.InputTypeError, match="release must be a calibration, of any kind, or a plan"):
         confide.report("cal.json")
     with pytest.raises(confide.InputError, match="must be left out: a plan has seen no records"):
         confide.report(confide.plan(alpha=0.1, epsilon=1.0), evaluation="evaluation.json")

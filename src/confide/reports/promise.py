@@ -59,7 +59,7 @@ def headline(release: Release) -> str:
             return f"On average, the truth is in the interval for at least {share} of new records."
         case RiskCalibration():
             return f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
-    return promise(release.guarantee, noun(release))
+    return promise(parts[0].guarantee, noun(release))
 
 
 def noun(release: Release) -> str:
