@@ -8,7 +8,8 @@ from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.report import SiloReport
 from confide.mechanisms.slopes import Slopes
-from confide.planning.request import Request, check_request
+from confide.planning.plan import plan
+from confide.planning.request import Request
 from confide.releases.calibration import Calibration
 from confide.releases.reading import Release, parts_of
 from confide.reports.coverage_laws import SURE, laws
@@ -128,23 +129,17 @@ def _exact(calibration: Calibration) -> bool:
 def _request(c: Calibration) -> Request:
     """What `confide plan` is asked for at the point that the grid is drawn around."""
     epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
-    selector = c.mechanism.selector if isinstance(c.mechanism, Slopes) else None
-    own = c.recipe.get("kind") == "scores"
-    return check_request(
-        alpha=c.alpha,
-        epsilon=float(f"{epsilon:.6g}"),
-        n=c.n or 1000,
-        rho=None,
+    return plan(
+        c.alpha,
+        float(f"{epsilon:.6g}"),
+        c.n or 1000,
         neighbors=c.privacy.neighbors,
-        candidates=1000 if own else c.candidates,
+        candidates=1000 if c.recipe.get("kind") == "scores" else c.candidates,
         n_min=c.guarantee.n_min or 1,
-        n_typical=None,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
-        selector=selector,
-        slopes=None,
-        shift=None,
-    )
+        selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
+    ).request
 
 
 def _grid_note(release: Release, first: Calibration) -> str:
