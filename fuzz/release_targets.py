@@ -6,20 +6,19 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from confide.federated.report import SiloReport
 
 import confide
 from confide.errors import ConfideError
-from confide.evaluation import Evaluation, of_intervals, of_scores, of_sets, read_evaluation
+from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets, read_evaluation
 from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.silo_report import SiloReport
 from confide.releases.parts import parts_of
 from confide.releases.release import Release, read_release
-from confide.reports.measured import charts, measured
+from confide.reports.evaluation_section import evaluation_charts, evaluation_section
 from confide.reports.promise import headline
-from confide.reports.reading import example
 from confide.reports.silos import report_row
+from confide.reports.thresholds import worked_example
 from fuzz.source import Source, change, one_line
 
 
@@ -37,12 +36,12 @@ def evaluated() -> tuple[tuple[Release, Any], ...]:
     classes = confide.calibrate_groups(scores, y, [0, 1, 2], 0.3, 8.0, by="class", score="lac")
     sides = confide.calibrate_sides(width, target, 0.2, 4.0)
     found: list[tuple[Release, Any]] = [
-        (one, of_sets(one, p, y, examples=2)),
-        (levels, of_sets(levels, p, y, examples=2)),
-        (groups, of_sets(groups, p, y, groups=ward, examples=2)),
-        (classes, of_sets(classes, p, y)),
-        (sides, of_intervals(sides, width, target)),
-        (levels, of_scores(levels, scores)),
+        (one, evaluate_sets(one, p, y, examples=2)),
+        (levels, evaluate_sets(levels, p, y, examples=2)),
+        (groups, evaluate_sets(groups, p, y, groups=ward, examples=2)),
+        (classes, evaluate_sets(classes, p, y)),
+        (sides, evaluate_intervals(sides, width, target)),
+        (levels, evaluate_scores(levels, scores)),
     ]
     return tuple((release, json.loads(one.to_json())) for release, one in found)
 
@@ -80,7 +79,9 @@ def _read_evaluation(text: str, release: Release) -> None:
         for part in (*one.classes, *one.sizes, *one.groups):
             assert 0 <= part.coverage.low <= part.coverage.high <= 1
     assert read_evaluation(read.to_json()) == read
-    shown = json.dumps([measured(read, release), charts(read)], allow_nan=False, ensure_ascii=False)
+    shown = json.dumps(
+        [evaluation_section(read, release), evaluation_charts(read)], allow_nan=False, ensure_ascii=False
+    )
     assert shown.encode()
 
 
@@ -121,7 +122,7 @@ def _read_several(text: str) -> None:
     assert read_release(read.to_json()) == read
     assert str(read).encode()
     assert headline(read)
-    assert example(read) is None or example(read).answer
+    assert worked_example(read) is None or worked_example(read).answer
 
 
 def silo_report(data: bytes) -> None:

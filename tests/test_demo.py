@@ -55,7 +55,7 @@ def test_the_story_states_what_is_in_the_files(demo):
         found = each.coverage
         for words in (f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})", f"{each.threshold:.4f}"):
             assert words in story
-    assert f"Privacy cost {private.sizes.mean() - ordinary.sizes.mean():.2f} digits per set" in story
+    assert f"Privacy cost {private.sets.sizes.mean() - ordinary.sets.sizes.mean():.2f} digits per set" in story
     assert "1-differential privacy for adding or removing one record" in story
     assert "not private" in story
     assert "without privacy" in story
@@ -63,7 +63,7 @@ def test_the_story_states_what_is_in_the_files(demo):
     assert len(found) >= 4
     for image, digit, members, missed in found:
         chosen = [int(member) for member in members.split(",")]
-        assert chosen == np.flatnonzero(private.mask[int(image)]).tolist()
+        assert chosen == np.flatnonzero(private.sets.mask[int(image)]).tolist()
         assert (int(digit) in chosen) == (not missed)
 
 
@@ -74,7 +74,7 @@ def test_the_report_is_of_the_released_calibration_and_the_unseen_images(demo):
     assert (folder / "calibration.json").read_text(encoding="utf-8") in page
     found = outcome(train(), confide.Calibration.load(folder / "calibration.json").threshold)
     assert f"{100 * found.coverage.value:.4f}".rstrip("0")[:4] in page
-    assert f"{found.sizes.mean():.2f}" in page
+    assert f"{found.sets.sizes.mean():.2f}" in page
     assert str(folder / "report.html") in story.replace("'", "")
 
 

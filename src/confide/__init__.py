@@ -19,12 +19,7 @@ from typing import TYPE_CHECKING, Any
 from confide.calibration.calibrate import calibrate, calibrate_histogram
 from confide.calibration.groups import calibrate_groups
 from confide.calibration.levels import calibrate_levels
-from confide.calibration.risk import (
-    calibrate_false_negatives,
-    calibrate_losses,
-    false_negative_rate,
-    predict_labels,
-)
+from confide.calibration.risk import calibrate_false_negatives, calibrate_losses
 from confide.calibration.sides import calibrate_sides
 from confide.candidates import Candidates
 from confide.counting.histogram import ScoreHistogram
@@ -37,14 +32,24 @@ from confide.errors import (
     InputTypeError,
     LedgerError,
 )
+from confide.evaluation import (
+    Evaluation,
+    LevelEvaluation,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluate_sets,
+    load_evaluation,
+)
 from confide.evaluation.metrics import (
     CoverageEstimate,
     CoverageTable,
     class_coverage,
     coverage,
+    false_negative_rate,
     group_coverage,
     size_coverage,
 )
+from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
 from confide.guarantee.statement import Guarantee
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.planning.plan import Plan, plan
@@ -69,12 +74,13 @@ from confide.scores import (
     top_k_score,
     tune_raps,
 )
-from confide.sets.predict import predict_interval, predict_set
+from confide.sets.predict import predict_interval, predict_labels, predict_set
 from confide.sets.prediction_sets import PredictionSets
 
 if TYPE_CHECKING:
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
     from confide.ledger import Dataset, Ledger
+    from confide.reports.report import report
 
     __version__: str
 
@@ -87,6 +93,7 @@ __all__ = [
     "CoverageTable",
     "CoverageWarning",
     "Dataset",
+    "Evaluation",
     "FormatError",
     "GroupCalibration",
     "Guarantee",
@@ -95,6 +102,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LevelCalibration",
+    "LevelEvaluation",
     "Plan",
     "PredictionSets",
     "PrivacyStatement",
@@ -117,18 +125,26 @@ __all__ = [
     "class_score",
     "coverage",
     "cqr_score",
+    "evaluate_intervals",
+    "evaluate_scores",
+    "evaluate_sets",
     "false_negative_rate",
     "gamma_score",
     "group_coverage",
     "interval_score",
     "lac_score",
+    "load_evaluation",
     "margin_score",
     "normalised_residual_score",
     "plan",
+    "plot_coverage",
+    "plot_intervals",
+    "plot_sizes",
     "predict_interval",
     "predict_labels",
     "predict_set",
     "raps_score",
+    "report",
     "saps_score",
     "score_name",
     "size_coverage",
@@ -138,7 +154,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Fronts, the ledger and the version are imported when they are first asked for."""
+    """Fronts, pages, the ledger and the version are imported when they are first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -151,6 +167,10 @@ def __getattr__(name: str) -> Any:
         import confide.ledger
 
         return getattr(confide.ledger, name)
+    if name == "report":
+        from confide.reports.report import report
+
+        return report
     raise AttributeError(f"module 'confide' has no attribute {name!r}")
 
 

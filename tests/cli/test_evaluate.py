@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import Evaluation, LevelEvaluation, of_intervals, of_scores, of_sets
+from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets, load_evaluation
 from confide.reports import grid
 from tests.files import NAMES, classified, write
 
@@ -43,8 +43,8 @@ def test_levels(confide_run, folder):
     path, p, y, _ = table(folder / "records.parquet")
     released = confide.calibrate_levels(confide.lac_score(*classified()), [0.2, 0.1], epsilon=1.0, score="lac")
     out = kept(confide_run, released, path, *COLUMNS, "--examples", 3)
-    found = LevelEvaluation.load("ev.json")
-    assert found == of_sets(released, p, np.array(NAMES)[y], NAMES, examples=3)
+    found = load_evaluation("ev.json")
+    assert found == evaluate_sets(released, p, np.array(NAMES)[y], NAMES, examples=3)
     for alpha, one in found.levels.items():
         assert f"alpha {float(alpha):g}\n  coverage  " in out
         assert str(one.coverage) in out
@@ -54,7 +54,7 @@ def test_levels(confide_run, folder):
     assert html.count('class="level"') == 2
     assert html.count("contains the truth") + html.count("misses the truth") == 6
     kept(confide_run, released, path, "--score-column", "s")
-    assert [len(one.sizes) for one in LevelEvaluation.load("ev.json").levels.values()] == [0, 0]
+    assert [len(one.sizes) for one in load_evaluation("ev.json").levels.values()] == [0, 0]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
@@ -68,8 +68,8 @@ def test_groups(confide_run, folder, suffix):
         confide.lac_score(q, truth), wards(3000, 6), ["south", "north"], 0.1, 1.0, score="lac"
     )
     out = kept(confide_run, released, path, *COLUMNS, "--by", "ward", "--examples", 2)
-    found = Evaluation.load("ev.json")
-    assert found == of_sets(released, p, np.array(NAMES)[y], NAMES, groups=ward, examples=2)
+    found = load_evaluation("ev.json")
+    assert found == evaluate_sets(released, p, np.array(NAMES)[y], NAMES, groups=ward, examples=2)
     for part in found.groups:
         assert f"group {part.name}" in out
         assert str(part.coverage) in out
@@ -83,7 +83,7 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     scores, place = confide.lac_score(q, truth), (wards(3000, 6) == "south").astype(int)
     released = confide.calibrate_groups(scores, place, [1, 0], 0.1, 1.0, score="lac")
     kept(confide_run, released, path, *COLUMNS, "--by", "number")
-    found = Evaluation.load("ev.json")
+    found = load_evaluation("ev.json")
     assert {part.name: part.n for part in found.groups} == {"1": (ward == "south").sum(), "0": (ward == "north").sum()}
     asked = ("evaluate", path, "--calibration", "release.json", *COLUMNS)
     assert "--by is missing" in confide_run(*asked).error
@@ -104,12 +104,12 @@ def test_classes(confide_run, folder):
         confide.lac_score(q, truth), labels, ["emu", "cat", "dog"], 0.1, 1.0, by="class", score="lac"
     )
     out = kept(confide_run, released, path, *COLUMNS)
-    found = Evaluation.load("ev.json")
-    assert found == of_sets(released, p, np.array(NAMES)[y], NAMES)
+    found = load_evaluation("ev.json")
+    assert found == evaluate_sets(released, p, np.array(NAMES)[y], NAMES)
     assert "class dog" in out
     kept(confide_run, released, path, "--score-column", "s", "--by", "label")
-    by_score = Evaluation.load("ev.json")
-    assert by_score == of_scores(released, confide.lac_score(p, y), groups=np.array(NAMES)[y])
+    by_score = load_evaluation("ev.json")
+    assert by_score == evaluate_scores(released, confide.lac_score(p, y), groups=np.array(NAMES)[y])
     asked = ("evaluate", path, "--calibration", "release.json", "--score-column", "s")
     assert "the column of each record's true class" in confide_run(*asked).error
     assert "classes must be the 3 that were calibrated" in (
@@ -126,13 +126,13 @@ def test_sides_and_other_quantiles(confide_run, folder):
     columns = ("--prediction", "low, high", "--target", "y")
     sides = confide.calibrate_sides(quantiles, y, 0.1, 1.0)
     out = kept(confide_run, sides, path, *columns)
-    found = Evaluation.load("ev.json")
-    assert found == of_intervals(sides, quantiles, y)
+    found = load_evaluation("ev.json")
+    assert found == evaluate_intervals(sides, quantiles, y)
     assert "upper end" in out
     assert "0.95 is promised" in out
     one = confide.calibrate(confide.cqr_score(quantiles, y), 0.1, 1.0, score="cqr")
     kept(confide_run, one, path, *columns)
-    assert Evaluation.load("ev.json") == of_intervals(one, quantiles, y)
+    assert load_evaluation("ev.json") == evaluate_intervals(one, quantiles, y)
     asked = ("evaluate", path, "--calibration", "release.json")
     said = confide_run(*asked, "--prediction", "low", "--target", "y").error
     assert said.endswith("name the columns with --prediction LOWER,UPPER")
@@ -148,8 +148,8 @@ def test_losses_by_critical_thresholds(confide_run, folder):
     scores = confide.calibration.risk.false_negative_thresholds(p, truth, u=rng)
     path = write(folder / "records.parquet", {"s": scores, "p_a": p[:, 0], "p_b": p[:, 1], "y": truth[:, 0] + 0})
     out = kept(confide_run, released, path, "--score-column", "s")
-    found = Evaluation.load("ev.json")
-    assert found == of_scores(released, scores)
+    found = load_evaluation("ev.json")
+    assert found == evaluate_scores(released, scores)
     c = found.coverage
     assert f"loss 'false_negative_rate'  {1 - c.value:.3f} (95 % interval {1 - c.high:.3f} to {1 - c.low:.3f}" in out
     assert "expected loss at most 0.1" in out

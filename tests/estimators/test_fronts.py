@@ -132,17 +132,15 @@ def test_plots_draw():
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from confide.evaluation import plots
-
     rng = np.random.default_rng(0)
     sets = confide.PredictionSets(rng.random((500, 40)) < 0.3)
     y = rng.integers(0, 40, 500)
-    bars = sets.plot_sizes()
+    bars = confide.plot_sizes(sets)
     assert sum(bar.get_height() for bar in bars.patches) == pytest.approx(1)
-    axes = sets.plot_coverage(y)
+    axes = confide.plot_coverage(sets, y)
     assert "30 least covered of 40" in axes.get_title()
     x = rng.random(50)
-    band = plots.intervals(x, x - 1, np.where(x > 0.9, np.inf, x + 1), x)
+    band = confide.plot_intervals(x, x - 1, np.where(x > 0.9, np.inf, x + 1), x)
     assert "100.0% inside" in band.get_title()
     for drawn in (bars, axes, band):
         drawn.figure.savefig("/dev/null", format="png")

@@ -9,10 +9,16 @@ import numpy as np
 
 import confide
 from confide import federated
-from confide.evaluation import Evaluation, LevelEvaluation, Shown, of_counts, of_intervals, of_sets
+from confide.evaluation import (
+    Evaluation,
+    Example,
+    LevelEvaluation,
+    evaluate_intervals,
+    evaluate_sets,
+    evaluation_from_counts,
+)
 from confide.federated.silo_report import coverage_in_silo
-from confide.reports.plan_page import plan_page
-from confide.reports.write import write_report
+from confide.reports.page import Page
 from tests.federated.helpers import Federation
 
 HOSTILE = "</script><script>alert('class')</script><img src=x onerror=alert(1)>"
@@ -44,10 +50,10 @@ def evaluation(released: confide.Calibration, classes: tuple[str, ...] = HOSTILE
     by_class = np.stack([np.bincount(labels, w, 4) for w in (None, inside, sizes)], axis=1).astype(np.int64)
     by_size = np.stack([np.bincount(sizes, w, 5) for w in (None, inside)], axis=1).astype(np.int64)
     shown = [
-        Shown(tuple(classes[k] for k in np.flatnonzero(row)), classes[y])
+        Example(tuple(classes[k] for k in np.flatnonzero(row)), classes[y])
         for row, y in zip(mask[:6], labels, strict=False)
     ]
-    return of_counts(released, classes, by_class, by_size, shown)
+    return evaluation_from_counts(released, classes, by_class, by_size, shown)
 
 
 WARDS = ("surgery", HOSTILE)
@@ -70,11 +76,11 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
     named = [classes[k] for k in truth]
     fresh = rng.normal(size=2000)
     return {
-        "levels": (levels, of_sets(levels, q, named, classes, examples=4)),
-        "groups": (groups, of_sets(groups, q, named, classes, groups=new, examples=4)),
-        "classes": (each, of_sets(each, q, truth, examples=2)),
-        "sides": (sides, of_intervals(sides, width[:2000], fresh)),
-        "lengths": (lengths, of_intervals(lengths, np.zeros(2000), fresh, groups=np.arange(2000) % 2)),
+        "levels": (levels, evaluate_sets(levels, q, named, classes, examples=4)),
+        "groups": (groups, evaluate_sets(groups, q, named, classes, groups=new, examples=4)),
+        "classes": (each, evaluate_sets(each, q, truth, examples=2)),
+        "sides": (sides, evaluate_intervals(sides, width[:2000], fresh)),
+        "lengths": (lengths, evaluate_intervals(lengths, np.zeros(2000), fresh, groups=np.arange(2000) % 2)),
     }
 
 
@@ -93,19 +99,21 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
     """Every kind of page as a file."""
     pages = {}
 
-    def keep(name: str, html: str) -> None:
-        pages[name] = folder / f"{name}.html"
-        pages[name].write_text(html, encoding="utf-8")
+    def keep(name: str, page: Page) -> None:
+        pages[name] = page.save(folder / f"{name}.html")
 
     released = calibration()
-    keep("report", released.report(title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)))
-    keep("plan", plan_page(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
+    keep(
+        "report",
+        confide.report(released, title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)),
+    )
+    keep("plan", confide.report(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
     joined, more = federation(folder)
-    keep("federated", write_report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
+    keep("federated", confide.report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
     residuals = np.abs(np.random.default_rng(2).normal(size=2000))
     length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
-    keep("regression", length.report(title="Length of stay"))
+    keep("regression", confide.report(length, title="Length of stay"))
     for kind, title in (("levels", "Skin lesions at three levels"), ("groups", "Skin lesions, ward by ward")):
         release, found = several(classes)[kind]
-        keep(kind, release.report(title=title, evaluation=found))
+        keep(kind, confide.report(release, title=title, evaluation=found))
     return pages

@@ -9,9 +9,8 @@ import sys
 import pytest
 
 import confide
+from confide.reports.coverage_laws import laws, plan_laws
 from confide.reports.grid import grid
-from confide.reports.law import laws, plan_laws
-from confide.reports.plan_page import plan_page
 from tests.reports.browser import Opened, chromium, needs_chromium
 from tests.reports.pages import HOSTILE, calibration, write_all
 
@@ -72,6 +71,24 @@ def test_the_policy_stops_what_the_page_does_not_bring(browser, pages):
         assert len([line for line in opened.complaints if "Content Security Policy" in line]) == 2
 
 
+def test_a_notebook_shows_a_page_in_a_frame_that_works(browser, tmp_path):
+    made, path = confide.report(calibration(), title=HOSTILE), tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><h1>Notebook</h1>{made._repr_html_()}", encoding="utf-8")
+    with Opened(browser, path) as opened:
+        frame = opened.page.frame_locator("iframe")
+        assert frame.locator("h1").inner_text() == HOSTILE
+        assert frame.locator("svg.plot").count() == 3
+        frame.locator("#epsilon").press("ArrowRight")
+        assert frame.locator("output[for=epsilon]").inner_text() == "2"
+        frame.locator("a[href='#cost']").first.click()
+        assert -1 <= frame.locator("#cost").evaluate("one => one.getBoundingClientRect().top") < 100
+        with opened.page.expect_download() as saved:
+            frame.locator("#save").click()
+        assert saved.value.path().read_text(encoding="utf-8") == calibration().to_json()
+        assert opened.page.evaluate("getComputedStyle(document.querySelector('h1')).fontSize") == "32px"
+        assert (opened.complaints, opened.requests) == ([], [])
+
+
 def test_hostile_names_are_shown_as_text(browser, pages):
     with Opened(browser, pages["report"]) as opened:
         opened.page.on("dialog", lambda dialog: pytest.fail(dialog.message))
@@ -87,7 +104,7 @@ POSITIONS = [(0, 0, 0), (1, 3, 7), (2, 2, 3), (3, 6, 12), (3, 7, 18), (2, 0, 18)
 def test_numbers_on_the_page_are_those_of_the_library(browser, tmp_path, options):
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, **options)
     path = tmp_path / "plan.html"
-    path.write_text(plan_page(chosen), encoding="utf-8")
+    confide.report(chosen).save(path)
     made = grid(chosen.request, 1000)
     with Opened(browser, path) as opened:
         for place in (made.chosen, *POSITIONS):

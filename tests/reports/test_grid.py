@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import beta
 
 import confide
+from confide.reports.coverage_laws import SURE, laws, plan_laws
 from confide.reports.grid import grid
-from confide.reports.law import SURE, laws, plan_laws
 from tests.calibrations import released
 from tests.exact_tests import LEVEL
 

@@ -14,19 +14,29 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import Evaluation, LevelEvaluation, of_counts, of_intervals, of_scores
-from confide.evaluation.counts import fingerprint
+from confide.evaluation import (
+    Evaluation,
+    LevelEvaluation,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluation_from_counts,
+    read_evaluation,
+)
+from confide.evaluation.release_parts import fingerprint
 from confide.releases.release import load_release, read_release
-from confide.reports import grid, page
-from confide.reports.plan_page import calibrate_command, plan_page
-from confide.reports.release_page import release_page
-from confide.reports.write import write_report
+from confide.reports import grid, rendering
+from confide.reports.page import Page
+from confide.reports.plan_page import calibrate_command
 from tests.calibrations import OPTIONS, released
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
 
 MOST_BYTES = 1_000_000
-VENDOR = Path(page.__file__).parent / "vendor"
+VENDOR = Path(rendering.__file__).parent / "vendor"
+
+
+def page_of(release: object, **options: object) -> str:
+    return confide.report(release, **options).html
 
 
 def data_of(text: str) -> dict:
@@ -55,7 +65,7 @@ QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, expon
 @pytest.mark.parametrize("name", QUICK)
 def test_every_kind_of_calibration_has_a_page(name):
     cal = released(name)
-    text = cal.report()
+    text = page_of(cal)
     assert len(text.encode()) < MOST_BYTES
     assert certificate_of(text) == cal.to_json()
     assert hashlib.sha256(cal.to_json().encode()).hexdigest() in text
@@ -86,7 +96,7 @@ METHODS = {
 def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     scores, candidates = np.linspace(0, 1, 1000), confide.Candidates.unit(100)
     cal = confide.calibrate(scores, 0.1, score="lac", candidates=candidates, mechanism=method, **METHODS[method])
-    words = words_of(cal.report())
+    words = words_of(page_of(cal))
     assert method in words
     assert ("No coverage is promised" in words) == (method == "opendp-quantile")
     assert ("Not private. The threshold is a function" in words) == (method == "none")
@@ -110,10 +120,9 @@ def several() -> dict[str, object]:
 def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
     release = several()[kind]
     release.save(tmp_path / "release.json")
-    text = release.report(tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == text
+    text = page_of(release)
     assert certificate_of(text) == release.to_json()
-    assert load_release(tmp_path / "release.json").report() == text
+    assert page_of(load_release(tmp_path / "release.json")) == text
     assert HOSTILE not in text
     words = words_of(text)
     for part in release.parts.values() if kind in ("levels", "groups") else ():
@@ -123,7 +132,7 @@ def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
 
 
 def test_a_bound_on_a_loss_is_not_called_coverage():
-    text = several()["risk"].report()
+    text = page_of(several()["risk"])
     words = words_of(text)
     assert "the loss “false_negative_rate” is at most 0.1" in words
     assert "Of a hundred new records" not in words
@@ -137,8 +146,8 @@ def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
     by_size = np.tile([10, 9], (k + 1, 1))
     by_size[0] = (0, 0)
     by_size[100, 1] = 0
-    found = of_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
-    text = cal.report(evaluation=found)
+    found = evaluation_from_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
+    text = page_of(cal, evaluation=found)
     (drawn,) = data_of(text)["evaluation"]["blocks"]
     assert len(drawn["classes"]) == len(drawn["frequent"]) == 30
     assert drawn["classes"][0]["name"] == "class 17"
@@ -153,25 +162,25 @@ def test_a_page_is_a_function_of_the_release_alone(tmp_path):
     """Written in one process and read in another, the calibration gives the same page, byte by byte."""
     cal = calibration()
     cal.save(tmp_path / "cal.json")
-    assert confide.Calibration.load(tmp_path / "cal.json").report() == cal.report()
+    assert page_of(confide.Calibration.load(tmp_path / "cal.json")) == page_of(cal)
     scores = confide.lac_score(np.full((50, 2), 0.5), np.zeros(50, int))
     for number in np.unique(scores):
-        assert f"{number!r}" not in json.dumps(data_of(cal.report())["grid"])
+        assert f"{number!r}" not in json.dumps(data_of(page_of(cal))["grid"])
 
 
 def test_a_title_is_escaped_and_checked():
-    text = calibration().report(title=HOSTILE)
+    text = page_of(calibration(), title=HOSTILE)
     assert HOSTILE not in text
     assert html.escape(HOSTILE, quote=False) in text.replace("&#39;", "'").replace("&#34;", '"')
     for title, error in (("", confide.InputError), ("two\nlines", confide.InputError), (3, confide.InputTypeError)):
         with pytest.raises(error, match="title must"):
-            calibration().report(title=title)
+            page_of(calibration(), title=title)
 
 
 def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
     cal = calibration()
     found = evaluation(cal)
-    text = release_page(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
+    text = page_of(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
     assert HOSTILE not in text
     assert "<img" not in text
     assert data_of(text)["evaluation"]["blocks"][0]["classes"][0]["name"] in {part.name for part in found.classes}
@@ -179,7 +188,7 @@ def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
 
 
 def test_nothing_but_the_policys_own_scripts_and_styles():
-    text = calibration().report()
+    text = page_of(calibration())
     policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1])
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
@@ -189,6 +198,35 @@ def test_nothing_but_the_policys_own_scripts_and_styles():
     outside = re.sub(r"<(script|style)\b.*?</\1>|<pre.*?</pre>", "", text, flags=re.DOTALL)
     assert not re.search(r"""\s(src|href|action)=["']?(?!["']?#)""", outside)
     assert not re.search(r"""\son\w+=|style=""", outside)
+
+
+def test_a_page_is_saved_once_and_prints_in_one_line(tmp_path):
+    made = confide.report(calibration(), title=HOSTILE)
+    assert made.save(tmp_path / "report.html") == tmp_path / "report.html"
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == made.html
+    with pytest.raises(confide.InputError, match="exists already"):
+        made.save(tmp_path / "report.html")
+    made.save(str(tmp_path / "report.html"), overwrite=True)
+    assert len(repr(made)) == len(str(made)) < 200
+    assert made == Page(made.title, made.html)
+
+
+def test_a_notebook_shows_a_page_in_a_frame_of_its_own():
+    made = confide.report(calibration(), title=HOSTILE)
+    shown = made._repr_html_()
+    assert HOSTILE not in shown
+    tags = re.findall(r"<[^>]*>", shown)
+    assert len(tags) == 2
+    assert tags[1] == "</iframe>"
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1]) == made.html
+    assert "allow-same-origin" not in shown
+
+
+def test_what_is_no_release_has_no_page():
+    with pytest.raises(confide.InputTypeError, match="release must be a calibration, of any kind, or a plan"):
+        confide.report("cal.json")
+    with pytest.raises(confide.InputError, match="must be left out: a plan has seen no records"):
+        confide.report(confide.plan(alpha=0.1, epsilon=1.0), evaluation="evaluation.json")
 
 
 def test_the_vendored_libraries_are_those_of_the_registry():
@@ -202,17 +240,17 @@ def test_an_evaluation_of_another_calibration_is_refused():
     found = evaluation(calibration())
     other = calibration(alpha=0.2)
     with pytest.raises(confide.InputError, match="names another; evaluate again"):
-        other.report(evaluation=found)
+        page_of(other, evaluation=found)
     with pytest.raises(confide.InputTypeError, match="evaluation must be"):
-        other.report(evaluation=3)
+        page_of(other, evaluation=3)
     with pytest.raises(confide.InputError, match="names another; evaluate again"):
-        release_page(several()["levels"], evaluation=found)
+        page_of(several()["levels"], evaluation=found)
 
 
 @pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
 def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
     release, found = pages.several()[kind]
-    text = release.report(evaluation=found)
+    text = page_of(release, evaluation=found)
     assert HOSTILE not in text
     drawn, words = data_of(text)["evaluation"], words_of(text)
     single = isinstance(found, Evaluation)
@@ -240,19 +278,19 @@ def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
 def test_many_levels_and_groups_are_drawn_in_part():
     scores, names = np.linspace(0, 1, 6000), [f"ward {i}" for i in range(60)]
     levels = confide.calibrate_levels(scores, [Fraction(k, 20) for k in range(1, 9)], epsilon=20.0, score="lac")
-    found = of_scores(levels, scores)
-    text = levels.report(evaluation=found)
+    found = evaluate_scores(levels, scores)
+    text = page_of(levels, evaluation=found)
     assert len(data_of(text)["evaluation"]["levels"]) == 8
     assert len(data_of(text)["evaluation"]["blocks"]) == 6
     assert "2 more levels are in the evaluation file" in words_of(text)
     place = np.arange(6000) % 60
     groups = confide.calibrate_groups(scores, [names[i] for i in place], names, 0.2, 5.0, score="lac")
-    measured = of_scores(groups, scores, groups=[names[i] for i in place])
-    drawn = data_of(groups.report(evaluation=measured))["evaluation"]["blocks"][0]["groups"]
+    measured = evaluate_scores(groups, scores, groups=[names[i] for i in place])
+    drawn = data_of(page_of(groups, evaluation=measured))["evaluation"]["blocks"][0]["groups"]
     assert len(drawn) == 30
     worst = min(part.coverage.value for part in measured.groups)
     assert drawn[0]["value"] == round(worst, 6)
-    assert "The 30 least covered of 60 groups" in words_of(groups.report(evaluation=measured))
+    assert "The 30 least covered of 60 groups" in words_of(page_of(groups, evaluation=measured))
 
 
 def test_an_evaluation_must_have_the_parts_of_its_release():
@@ -262,29 +300,29 @@ def test_an_evaluation_must_have_the_parts_of_its_release():
         for other, (_, found) in kinds.items():
             changed = dataclasses.replace(found, calibration=fingerprint(release))
             if other == kind:
-                release.report(evaluation=changed)
+                page_of(release, evaluation=changed)
             elif {kind, other} != {"groups", "lengths"}:
                 with pytest.raises(confide.InputError, match="evaluate again"):
-                    release.report(evaluation=changed)
+                    page_of(release, evaluation=changed)
     levels, found = kinds["levels"]
     fewer = LevelEvaluation(found.calibration, dict(list(found.levels.items())[:2]))
     with pytest.raises(confide.InputError, match="must be of the levels"):
-        levels.report(evaluation=fewer)
+        page_of(levels, evaluation=fewer)
 
 
 def test_a_loss_is_shown_as_a_loss():
     released = several()["risk"]
-    found = of_scores(released, np.linspace(0, 1, 1000))
-    words = words_of(released.report(evaluation=found))
+    found = evaluate_scores(released, np.linspace(0, 1, 1000))
+    words = words_of(page_of(released, evaluation=found))
     assert f"Loss “false_negative_rate”, estimated {1 - found.coverage.value:.4g} (95 % interval" in words
     sides, quantiles = several()["sides"], np.tile([-1.0, 1.0], (50, 1))
-    text = sides.report(evaluation=of_intervals(sides, quantiles, np.zeros(50)))
+    text = page_of(sides, evaluation=evaluate_intervals(sides, quantiles, np.zeros(50)))
     assert "Coverage by end of the interval" in words_of(text)
 
 
 def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():
     cal = calibration()
-    plain, measured = cal.report(), cal.report(evaluation=evaluation(cal))
+    plain, measured = page_of(cal), page_of(cal, evaluation=evaluation(cal))
     assert "Measured on labelled records" not in words_of(plain)
     assert data_of(plain)["evaluation"] is None
     assert "Not private. The numbers of this section" in words_of(measured)
@@ -293,7 +331,7 @@ def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():
 
 def test_a_federated_calibration_shows_its_silos(tmp_path):
     joined, more = federation(tmp_path)
-    text = write_report(joined, **more)
+    text = page_of(joined, **more)
     words = words_of(text)
     assert "4 of 5 silos answered" in words
     assert "silo 4 600" in words
@@ -301,18 +339,18 @@ def test_a_federated_calibration_shows_its_silos(tmp_path):
     assert [one["name"] for one in data_of(text)["silos"]["reports"]] == ["silo 0", "silo 1", "silo 3"]
     replies = sorted(one["value"] for one in data_of(text)["silos"]["replies"])
     assert replies[joined.k - 1] == joined.threshold
-    bare = joined.report()
+    bare = page_of(joined)
     assert data_of(bare)["silos"]["replies"] == []
     assert "Coverage by silo" not in words_of(bare)
-    assert read_release(joined.to_json()).report() == bare
+    assert page_of(read_release(joined.to_json())) == bare
     with pytest.raises(confide.InputError, match="must come once each"):
-        write_report(joined, silo_reports=[more["silo_reports"][0]] * 2)
+        page_of(joined, silo_reports=[more["silo_reports"][0]] * 2)
     with pytest.raises(confide.InputError, match="not federated"):
-        release_page(calibration(), answers=more["answers"])
+        page_of(calibration(), answers=more["answers"])
     (tmp_path / "other").mkdir()
     _, others = federation(tmp_path / "other")
     with pytest.raises(confide.InputError, match="another plan"):
-        write_report(joined, answers=others["answers"])
+        page_of(joined, answers=others["answers"])
 
 
 def test_the_command_of_a_plan_makes_the_planned_calibration(tmp_path, monkeypatch, capsys):
@@ -343,13 +381,13 @@ def test_the_command_of_a_plan_makes_the_planned_calibration(tmp_path, monkeypat
 
 
 def test_a_plan_that_no_record_number_serves_has_a_page():
-    words = words_of(plan_page(confide.plan(alpha=0.01, epsilon=0.1, n=50, neighbors="replace_one")))
+    words = words_of(page_of(confide.plan(alpha=0.01, epsilon=0.1, n=50, neighbors="replace_one")))
     assert "Every label would be in every set" in words
 
 
 def test_evaluations_come_back_as_they_were_and_damage_is_refused():
     found = evaluation(calibration())
-    assert Evaluation.from_json(found.to_json()) == found
+    assert read_evaluation(found.to_json()) == found
     content = json.loads(found.to_json())
     assert content["private"] is False
     damages = [
@@ -368,9 +406,9 @@ def test_evaluations_come_back_as_they_were_and_damage_is_refused():
     ]
     for damage in damages:
         with pytest.raises(confide.FormatError, match="evaluation"):
-            Evaluation.from_json(json.dumps({**content, **damage}))
+            read_evaluation(json.dumps({**content, **damage}))
     for text in ("", "[]", "{", "[" * 100_000):
         with pytest.raises(confide.FormatError, match="not an evaluation"):
-            Evaluation.from_json(text)
+            read_evaluation(text)
     lying = {**content, "mean_size": 0.1, "coverage": {**content["coverage"], "value": 1.0, "low": 1.0}}
-    assert Evaluation.from_json(json.dumps(lying)) == found
+    assert read_evaluation(json.dumps(lying)) == found

@@ -9,7 +9,7 @@ SETS = "import numpy, confide; sets = confide.PredictionSets(numpy.eye(2, dtype=
 CALLS = [
     ("torch", "import confide.torch", "confide[torch]"),
     ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
-    ("matplotlib", SETS + "sets.plot_sizes()", "confide[plots]"),
+    ("matplotlib", SETS + "confide.plot_sizes(sets)", "confide[plots]"),
     ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
 ]
 

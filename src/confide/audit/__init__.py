@@ -1,4 +1,4 @@
-"""Check the claims on your own machine, against the installed versions, without trusting anybody.
+"""A mechanism, ours or anybody's, and its claims come in; findings leave, made on your own machine.
 
 subject.py     what is audited: a mechanism that can be run, its claims, and its exact law if that is known
 exact_loss.py  (1) the loss, by enumeration of small cases
@@ -8,7 +8,8 @@ coverage.py    (4) coverage, exactly on small cases and by simulation on nasty d
 membership.py  what an attacker learns about one person from thresholds and prediction sets
 timing.py      how much the running time tells
 builtin.py     the library's own mechanisms; foreign.py: anybody else's
-run.py         the checks together, in a report
+finding.py     one result, and the report of all; laws.py: exact laws of the selectors
+run.py         the checks together
 """
 
 from confide.audit.finding import Finding, Report

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.audit.laws import exact_law
-from confide.audit.subject import Claims, Scores, Subject
+from confide.audit.subject import Claims, Draw, Law, Scores, Subject
 from confide.candidates import Candidates
 from confide.mechanisms.certify import certify
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
@@ -19,8 +19,7 @@ from confide.mechanisms.pps import PrivatePredictionSets, pps_for
 from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
 from confide.mechanisms.privacy import NEIGHBORS, Neighbors
 from confide.mechanisms.slopes import Slopes
-from confide.planning.plan import make_plan
-from confide.planning.request import Request, check_request
+from confide.planning.plan import plan
 from confide.selection.selector import SELECTORS, Selector
 
 EDGES = (0.25, 0.5, 0.75)
@@ -46,15 +45,8 @@ def pps_subject(epsilon: float = 1.0) -> Subject:
     """The published exponential mechanism; its claim is the published epsilon, of which it spends about half."""
     small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / epsilon)
     large = pps_for(2000, Fraction(1, 10), epsilon, 100)
-    return Subject(
-        name="pps replace_one",
-        claims=Claims(epsilon, "replace_one", 0.9),
-        draw=partial(threshold, small, Candidates.of(EDGES)),
-        law=partial(utility_law, small, Candidates.of(EDGES)),
-        atoms=ATOMS,
-        records=RECORDS,
-        runnable=(2000, partial(threshold, large, Candidates.unit(100))),
-    )
+    claims, law = Claims(epsilon, "replace_one", 0.9), partial(utility_law, small, Candidates.of(EDGES))
+    return _subject("pps replace_one", claims, small, law, runnable=_runnable(2000, large, 100))
 
 
 def noisy_histogram_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subject:
@@ -63,34 +55,17 @@ def noisy_histogram_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subje
     scale = (2 if public else 1) / epsilon
     small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale)
     large = noisy_histogram_for(Fraction(9, 10), epsilon, 50, 2000 if public else None, 1)
-    assert large is not None
-    return Subject(
-        name=f"noisy-histogram {neighbors}",
-        claims=Claims(epsilon, neighbors, 0.9),
-        draw=partial(threshold, small, Candidates.of(EDGES)),
-        law=None,
-        atoms=ATOMS,
-        records=RECORDS,
-        noise_scale=scale,
-        runnable=(2000, partial(threshold, large, Candidates.unit(50))),
-    )
+    claims, name = Claims(epsilon, neighbors, 0.9), f"noisy-histogram {neighbors}"
+    return _subject(name, claims, small, None, noise_scale=scale, runnable=_runnable(2000, large, 50))
 
 
 def pps_laplace_subject(epsilon: float = 1.0) -> Subject:
     """The published noisy histogram."""
-    small = LaplaceHistogram(level=Fraction(3, 4), gamma=0.1, scale=2 / epsilon)
+    scale = 2 / epsilon
+    small = LaplaceHistogram(level=Fraction(3, 4), gamma=0.1, scale=scale)
     large = pps_laplace_for(2000, Fraction(1, 10), epsilon, 20)
-    assert large is not None
-    return Subject(
-        name="pps-laplace replace_one",
-        claims=Claims(epsilon, "replace_one", 0.9),
-        draw=partial(threshold, small, Candidates.of(EDGES)),
-        law=None,
-        atoms=ATOMS,
-        records=RECORDS,
-        noise_scale=2 / epsilon,
-        runnable=(2000, partial(threshold, large, Candidates.unit(20))),
-    )
+    claims, name = Claims(epsilon, "replace_one", 0.9), "pps-laplace replace_one"
+    return _subject(name, claims, small, None, noise_scale=scale, runnable=_runnable(2000, large, 20))
 
 
 def opendp_quantile_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subject:
@@ -104,36 +79,34 @@ def opendp_quantile_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subje
         chances = exact_law(utilities, mechanism.scale, "permute_and_flip")
         return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
 
-    return Subject(
-        name=f"opendp-quantile {neighbors}",
-        claims=Claims(epsilon, neighbors, None),
-        draw=partial(threshold, mechanism, Candidates.of(EDGES)),
-        law=law,
-        atoms=ATOMS,
-        records=RECORDS,
-    )
+    return _subject(f"opendp-quantile {neighbors}", Claims(epsilon, neighbors, None), mechanism, law)
 
 
 def slopes_subject(neighbors: Neighbors, selector: Selector, epsilon: float = 1.0) -> Subject:
     """The slope mechanism as it is planned for few records and four candidates, and for many and a hundred."""
-    small = small_request(neighbors, selector, epsilon, "0.3", RECORDS, len(ATOMS), shift=0.5)
-    mechanism = make_plan(small, RECORDS).mechanism
-    assert mechanism is not None
-    large = make_plan(small_request(neighbors, selector, epsilon, "0.1", LARGE, 100, shift=None), LARGE)
-    assert large.mechanism is not None
-    public = neighbors == "replace_one"
-    n, n_min = (RECORDS, None) if public else (None, 1)
-    small_claim = certify(mechanism, small.alpha, len(ATOMS), n, n_min, None).coverage
-    return Subject(
-        name=f"slopes {selector} {neighbors}",
-        claims=Claims(epsilon, neighbors, 0.9),
-        draw=partial(threshold, mechanism, Candidates.of(EDGES)),
-        law=partial(utility_law, mechanism, Candidates.of(EDGES)),
-        atoms=ATOMS,
-        records=RECORDS,
-        small_coverage=small_claim,
-        runnable=(LARGE, partial(threshold, large.mechanism, Candidates.unit(100))),
+    m = len(ATOMS)
+    small = plan("0.3", epsilon, RECORDS, neighbors=neighbors, candidates=m, selector=selector, shift=0.5)
+    large = plan("0.1", epsilon, LARGE, neighbors=neighbors, candidates=100, selector=selector)
+    assert small.mechanism is not None
+    n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
+    return _subject(
+        f"slopes {selector} {neighbors}",
+        Claims(epsilon, neighbors, 0.9),
+        small.mechanism,
+        partial(utility_law, small.mechanism, Candidates.of(EDGES)),
+        small_coverage=certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage,
+        runnable=_runnable(LARGE, large.mechanism, 100),
     )
+
+
+def _subject(name: str, claims: Claims, small: Any, law: Law | None, **more: Any) -> Subject:
+    """A subject whose small instance selects among the candidates EDGES and +inf."""
+    return Subject(name, claims, partial(threshold, small, Candidates.of(EDGES)), law, ATOMS, RECORDS, **more)
+
+
+def _runnable(n: int, large: Any, candidates: int) -> tuple[int, Draw]:
+    assert large is not None
+    return n, partial(threshold, large, Candidates.unit(candidates))
 
 
 def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:
@@ -166,25 +139,4 @@ def weakened(subject: Subject, factor: float) -> Subject:
         name=f"{subject.name}, noise cut by {factor:g}",
         draw=partial(threshold, broken, candidates),
         law=partial(utility_law, broken, candidates),
-    )
-
-
-def small_request(
-    neighbors: Neighbors, selector: Selector, epsilon: float, alpha: str, n: int, m: int, shift: float | None
-) -> Request:
-    """A request with the defaults for all that is not said."""
-    return check_request(
-        alpha=Fraction(alpha),
-        epsilon=epsilon,
-        n=n,
-        rho=None,
-        neighbors=neighbors,
-        candidates=m,
-        n_min=1,
-        n_typical=None,
-        delta=None,
-        records_per_person=1,
-        selector=selector,
-        slopes=None,
-        shift=shift,
     )

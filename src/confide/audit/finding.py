@@ -83,16 +83,10 @@ class Report:
             for f in self.findings
         ]
         widths = [max(len(row[i]) for row in [head, *rows]) for i in range(5)]
-        lines = [
-            "  ".join(
-                [
-                    cell.rjust(width) if i in (2, 3) else cell.ljust(width)
-                    for i, (cell, width) in enumerate(zip(row, widths, strict=False))
-                ]
-                + [row[5]]
-            ).rstrip()
-            for row in [head, *rows]
-        ]
+        lines = []
+        for row in [head, *rows]:
+            cells = [f"{cell:{'>' if i in (2, 3) else '<'}{widths[i]}}" for i, cell in enumerate(row[:5])]
+            lines.append("  ".join([*cells, row[5]]).rstrip())
         failed = sum(not finding.passed for finding in self.findings)
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         verdict = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"

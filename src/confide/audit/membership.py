@@ -15,10 +15,10 @@ from functools import partial
 
 import numpy as np
 
-from confide.audit.builtin import small_request, threshold
+from confide.audit.builtin import threshold
 from confide.audit.subject import Scores
 from confide.candidates import Candidates
-from confide.planning.plan import slopes_for_request
+from confide.planning.plan import plan
 
 Release = Callable[[Scores], float]
 
@@ -132,9 +132,7 @@ def demonstrate(epsilon: float, rounds: int, rng: np.random.Generator) -> list[t
     """
     others = np.concatenate([np.linspace(0.005, 0.8, 90), np.linspace(0.85, 0.99, 9)])
     candidates = Candidates.unit(200)
-    mechanism = slopes_for_request(
-        small_request("replace_one", "permute_and_flip", epsilon, "0.1", 100, 200, shift=0.0)
-    )
+    mechanism = plan("0.1", epsilon, 100, neighbors="replace_one", candidates=200, shift=0.0).mechanism
     assert mechanism is not None
     private = partial(threshold, mechanism, candidates)
     queries = np.linspace(0.005, 1.0, 200)

@@ -13,19 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_numeric, as_probabilities, as_uniforms
+from confide.arrays.checked import as_numeric, as_probabilities, as_truth, as_uniforms
 from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import check_candidates, price_threshold
 from confide.candidates import Candidates
-from confide.errors import InputError, InputTypeError
-from confide.releases.risk import RiskCalibration, critical_score
-from confide.scores.classification import Uniforms, set_mask
-from confide.sets.prediction_sets import PredictionSets
+from confide.errors import InputError
+from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
+from confide.scores.classification import Uniforms
 from confide.support.checks import positive_number
 from confide.support.rationals import Level, exact_level
-
-FALSE_NEGATIVES = "false_negative_rate"
 
 
 def calibrate_false_negatives(
@@ -138,22 +135,6 @@ def price_risk(
     return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
 
 
-def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> PredictionSets:
-    """Multilabel sets {k : 1 - p_k <= threshold} for new records.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random((4000, 3))
-    >>> released = calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng)
-    >>> predict_labels([[0.9, 0.5, 0.01]], released).labels()
-    [[0, 1]]
-    """
-    if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
-        raise InputTypeError("calibration must come from calibrate_false_negatives")
-    return PredictionSets(set_mask(probabilities, "lac", calibration.threshold))
-
-
 def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms) -> NDArray[np.float64]:
     """The critical threshold of the false-negative rate: the score 1 - p of one true label, picked by u.
 
@@ -165,7 +146,7 @@ def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: 
     array([0.25])
     """
     p = as_probabilities("probabilities", probabilities)
-    true = _truth(truth, p.shape)
+    true = as_truth(truth, p.shape)
     shares = as_uniforms("u", u, len(p), True)
     scores = np.where(true, 1.0 - p.astype(np.float64), np.inf)
     scores.sort(axis=1)
@@ -200,21 +181,5 @@ def critical_thresholds(
     return candidates.values[first]
 
 
-def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
-    """The share of its true labels that each set misses, float64, shape (n,); 0 for a record without true labels.
-
-    Examples
-    --------
-    >>> false_negative_rate(PredictionSets(np.array([[True, False]])), [[True, True]])
-    array([0.5])
-    """
-    true = _truth(truth, sets.mask.shape)
-    rate: NDArray[np.float64] = (true & ~sets.mask).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
-    return rate
-
-
-def _truth(truth: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    true = np.asarray(truth)
-    if true.dtype != np.bool_ or true.shape != shape:
-        raise InputError(f"truth must be boolean of shape {shape}; found dtype {true.dtype}, shape {true.shape}")
-    return true
+def _score(loss: str) -> str:
+    return f"critical threshold of {loss}"

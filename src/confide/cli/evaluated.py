@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from confide.cli.output import number, table
-from confide.evaluation import Evaluation, LevelEvaluation, Part
+from confide.evaluation import Evaluation, LevelEvaluation, Subgroup
 from confide.releases.calibration import Calibration
 from confide.releases.parts import parts_of
 from confide.releases.release import Release
@@ -53,12 +53,12 @@ def _one(found: Evaluation, promise: str, release: Release) -> str:
     rows.append(("promise", promise))
     sizes = ((name, getattr(found, name)) for name in _SHOWN)
     rows += [(_SHOWN[name], f"{100 * v:.1f} %" if name in _SHARES else number(v)) for name, v in sizes if v is not None]
-    own: Sequence[Part] = found.classes if found.by == "class" else found.groups
+    own: Sequence[Subgroup] = found.classes if found.by == "class" else found.groups
     rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part)) for part in own]
     return table(rows)
 
 
-def _own(part: Part) -> str:
+def _own(part: Subgroup) -> str:
     size = "" if part.mean_size is None else f", {number(part.mean_size)} classes per set"
     width = "" if part.mean_width is None else f", width {number(part.mean_width)}"
     promised = "" if part.promised is None else f"; {_at_least(part.promised)} is promised"

@@ -11,20 +11,21 @@ from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.cli.columns import Columns
-from confide.cli.counting import scores_of
 from confide.cli.output import check_output, say, warn
+from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.federated.protocols import METHODS
 from confide.federated.silo_ledger import RECORDS
 from confide.support.checks import privacy_loss
 from confide.support.files import read_text, write_text
-from confide.tables import histogram
-from confide.tables.source import open_table
+from confide.tables import Losses, Regressed, open_table, score_histogram
 
 if TYPE_CHECKING:
+    from confide.counting.histogram import ScoreHistogram
     from confide.federated.keys import Silo
     from confide.federated.protocols import Promise
+    from confide.tables.what import What
 
 app = typer.Typer(
     name="federated",
@@ -153,9 +154,11 @@ def _promised(promise: "Promise") -> str:
 
 
 @app.command()
+@command
 def answer(
-    file: o.File,
+    file: o.Source,
     *,
+    table: o.TableName = None,
     plan: PlanFile,
     keys: Keys,
     coordinator: Annotated[Path, typer.Option(metavar="FILE", help="The coordinator's public file, checked by you.")],
@@ -170,13 +173,8 @@ def answer(
         list[str] | None,
         typer.Option("--allow", click_type=click.Choice(METHODS), help="Allow other methods than the private ones."),
     ] = None,
-    probabilities: o.Probabilities = None,
-    label: o.Label = None,
-    classes: o.Classes = None,
-    prediction: o.Prediction = None,
-    target: o.Target = None,
-    score_column: o.ScoreColumn = None,
-    score: o.Score = None,
+    columns: Columns,
+    people: o.PeopleOptions,
     force: Force = False,
 ) -> None:
     r"""Answer a plan from this silo's records: one small signed file.
@@ -196,13 +194,12 @@ def answer(
     from confide.federated.policy import Policy
     from confide.federated.silo_ledger import SiloLedger
 
-    columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
-    columns.check_truth()
+    what = _of_one_record(columns, people)
     check_output(out, force=force)
     text = read_text(plan)
     read, _ = FederatedPlan.read(text)
-    if columns.score_name != read.score:
-        raise InputError(f"the plan is for the score {read.score!r}; these columns give {columns.score_name!r}")
+    if what is not None and what.kind.name != read.score:
+        raise InputError(f"the plan is for the score {read.score!r}; these columns give {what.kind.name!r}")
     policy = Policy(
         coordinator=_silo(coordinator).signing,
         budget=budget,
@@ -210,8 +207,7 @@ def answer(
         methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
-    with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
-        counts = histogram.count(scores_of(table, columns), read.candidates, progress)
+    counts = _counted(file, table, columns, people, read.candidates)
     silo_ledger = SiloLedger(ledger, dataset)
     message = respond(text, counts, SiloKeys.load(keys), policy, silo_ledger, now=datetime.now(UTC))
     write_text(out, message, overwrite=force)
@@ -246,9 +242,11 @@ def aggregate(
 
 
 @app.command()
+@command
 def report(
-    file: o.File,
+    file: o.Source,
     *,
+    table: o.TableName = None,
     calibration: Annotated[Path, typer.Option(metavar="FILE", help="What aggregate wrote.")],
     silo: Annotated[str, typer.Option(metavar="NAME", help="This silo's name in the plan.")],
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Privacy loss that the report may cost.")],
@@ -256,13 +254,8 @@ def report(
     budget: Budget,
     out: Out,
     dataset: Dataset = RECORDS,
-    probabilities: o.Probabilities = None,
-    label: o.Label = None,
-    classes: o.Classes = None,
-    prediction: o.Prediction = None,
-    target: o.Target = None,
-    score_column: o.ScoreColumn = None,
-    score: o.Score = None,
+    columns: Columns,
+    people: o.PeopleOptions,
     force: Force = False,
 ) -> None:
     r"""Say how well the common threshold covers in this silo, privately.
@@ -284,8 +277,7 @@ def report(
     from confide.federated.silo_report import coverage_in_silo
     from confide.releases.release import load_release
 
-    columns = Columns(score_column, score, probabilities, label, classes, prediction, target)
-    columns.check_truth()
+    what = _of_one_record(columns, people)
     privacy_loss("epsilon", epsilon)
     check_output(out, force=force)
     released = load_release(calibration)
@@ -294,15 +286,36 @@ def report(
     known = [one.name for one in released.plan.silos]
     if silo not in known:
         raise InputError(f"--silo must be one of the plan's silos, {', '.join(known[:10])}; found {silo!r}")
-    if columns.score_name != released.score:
-        raise InputError(
-            f"the threshold is for the score {released.score!r}; these columns give {columns.score_name!r}"
-        )
+    if what is not None and what.kind.name != released.score:
+        raise InputError(f"the threshold is for the score {released.score!r}; these columns give {what.kind.name!r}")
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
-    with open_table(file) as table, progress_bar("reading", table.row_count) as progress:
-        counts = histogram.count(scores_of(table, columns), Candidates.of([released.threshold]), progress)
+    counts = _counted(file, table, columns, people, Candidates.of([released.threshold]))
     silo_ledger = SiloLedger(ledger, dataset)
     made = coverage_in_silo(silo, counts, released.threshold, epsilon, ledger=silo_ledger, budget=budget)
     write_text(out, made.to_json(), overwrite=force)
     say(f"{made}\nreport: {out}\nspent so far: {silo_ledger.spent:.6g} of {budget:g}")
+
+
+def _of_one_record(columns: Columns, people: o.PeopleOptions) -> "What | None":
+    """What is read of each record; a plan states its loss for one record of a person, and one threshold for all."""
+    what = columns.what()
+    if isinstance(what, Losses):
+        raise InputError(
+            "a federation calibrates one score of each record; --truth and --losses belong to `confide calibrate`"
+        )
+    if isinstance(what, Regressed) and len(what.kinds) > 1:
+        raise InputError("a federation calibrates one threshold; plan --score cqr_low and --score cqr_high one by one")
+    if people.people is not None and people.people.most > 1:
+        raise InputError("--max-records-per-person must be 1 in a federation: its plan states the loss of one record")
+    return what
+
+
+def _counted(
+    file: str, table: str | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
+) -> "ScoreHistogram":
+    with open_table(file, table) as opened, progress_bar("reading", opened.row_count) as progress:
+        what = columns.what()
+        if what is None:
+            raise InputError(f"say which columns to read, by {columns.ways}; {opened.existing()}")
+        return score_histogram(opened, what, candidates, people=people.people, progress=progress)

@@ -13,7 +13,6 @@ from confide.guarantee.statement import Guarantee
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.planning.plan import Plan
 from confide.planning.plan import plan as make_plan
-from confide.support.files import write_text
 
 Records = Annotated[
     int,
@@ -82,9 +81,9 @@ def plan(
         selector=selector,  # type: ignore[arg-type]  # checked by plan
     )
     if out is not None:
-        from confide.reports.plan_page import plan_page
+        from confide.reports.report import report
 
-        write_text(out, plan_page(made), overwrite=force)
+        report(made).save(out, overwrite=force)
     promise, privacy = made.guarantee, made.privacy
     if as_json:
         emit(_document(made, promise, privacy))

@@ -63,19 +63,18 @@ def report(
       confide report cal.json --out report.html
     """
     from confide.federated.silo_report import SiloReport
-    from confide.reports.write import write_report
+    from confide.reports.report import report as make_report
 
     check_output(out, force=force)
-    write_report(
+    page = make_report(
         load_release(calibration),
-        out,
         title=title,
         file_name=calibration.name,
         evaluation=evaluation,
-        overwrite=force,
         answers=[read_text(path) for path in answer or []],
         silo_reports=[SiloReport.load(path) for path in silo_report or []],
     )
+    page.save(out, overwrite=force)
     say(f"saved: {out}")
     if evaluation is not None:
         say("The page shows numbers from labelled records: that part is not private.")

@@ -1,4 +1,7 @@
-"""The whole way on real data: train, calibrate privately, predict sets, and say what was promised and what it cost."""
+"""A folder comes in; the files of the whole way on real data and its story leave: train, calibrate, predict, report.
+
+digits.py  the data and a model; steps.py: what is done with them; story.py: what is printed
+"""
 
 from confide.demo.steps import run
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from confide.evaluation.metrics import CoverageEstimate, coverage
 from confide.scores.classification import lac_mask
+from confide.sets.prediction_sets import PredictionSets
 
 TRAINING, CALIBRATION = 60, 700
 
@@ -31,19 +32,13 @@ class Outcome:
     """What a threshold does on the unseen images: the sets, and whether they hold the true digit."""
 
     threshold: float
-    mask: NDArray[np.bool_]
+    sets: PredictionSets
     covered: NDArray[np.bool_]
 
     @property
     def coverage(self) -> CoverageEstimate:
         """Share of sets with the true digit."""
         return coverage(self.covered)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Digits per set."""
-        sizes: NDArray[np.int64] = self.mask.sum(axis=1)
-        return sizes
 
 
 def train() -> Digits:
@@ -61,5 +56,5 @@ def train() -> Digits:
 
 def outcome(digits: Digits, threshold: float) -> Outcome:
     """The sets that a threshold gives for the unseen images."""
-    mask = lac_mask(digits.unseen, threshold)
-    return Outcome(threshold, mask, mask[np.arange(len(mask)), digits.unseen_digits])
+    sets = PredictionSets(lac_mask(digits.unseen, threshold))
+    return Outcome(threshold, sets, sets.contains(digits.unseen_digits))

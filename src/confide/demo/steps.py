@@ -12,14 +12,10 @@ from confide.errors import InputError
 from confide.evaluation import Evaluation
 from confide.planning.plan import plan
 from confide.releases.calibration import Calibration
-from confide.reports.write import write_report
+from confide.reports.report import report
 from confide.scores.classification import lac_score
 from confide.support.files import new_file, refuse_existing
-from confide.tables import choose
-from confide.tables.evaluate import of_sets
-from confide.tables.predict import Output, write_sets
-from confide.tables.sinks import open_sink
-from confide.tables.source import open_table
+from confide.tables import Classified, evaluate_table, predict_table
 
 ALPHA, EPSILON = 0.1, 1.0
 TITLE = "Prediction sets for handwritten digits"
@@ -39,8 +35,8 @@ def run(folder: Path, *, force: bool = False) -> str:
         Whether the files of an earlier demo may be replaced.
     """
     names = ("calibration.json", "sets.parquet", "images.parquet", "report.html")
-    calibration, sets, images, report = (folder / name for name in names)
-    for path in (calibration, sets, images, report):
+    calibration, sets, images, page = (folder / name for name in names)
+    for path in (calibration, sets, images, page):
         refuse_existing(path, overwrite=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,30 +49,23 @@ def run(folder: Path, *, force: bool = False) -> str:
     ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
     _write_images(images, digits, force=force)
     released.save(calibration, overwrite=force)
-    _write_sets(images, released, Output(sets, overwrite=force))
-    write_report(released, report, title=TITLE, evaluation=_evaluate(images, released), overwrite=force)
+    predict_table(images, Classified("p_*"), released, sets, overwrite=force)
+    report(released, title=TITLE, evaluation=_evaluate(images, released)).save(page, overwrite=force)
     private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
-    return tell(digits, released, costs, private, nonprivate, calibration, sets, images, report)
+    return tell(digits, released, costs, private, nonprivate, calibration, sets, images, page)
 
 
 def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     columns: dict[str, Any] = {"image": np.arange(len(digits.unseen)), "digit": digits.unseen_digits}
     columns |= {f"p_{k}": digits.unseen[:, k] for k in range(10)}
-    with new_file(path, overwrite=force) as part, open_sink(part, "parquet") as sink:
-        sink.write(pa.RecordBatch.from_pydict(columns))
+    with new_file(path, overwrite=force) as part:
+        pq.write_table(pa.table(columns), part)
 
 
 def _evaluate(images: Path, released: Calibration) -> Evaluation:
-    with open_table(images) as table:
-        probabilities = choose.probabilities(table, "p_*")
-        label = choose.label(table, "digit", probabilities.names)
-        found = of_sets(probabilities, label, released, examples=EXAMPLES)
+    found = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
     assert isinstance(found, Evaluation)
     return found
-
-
-def _write_sets(images: Path, released: Calibration, output: Output) -> None:
-    with open_table(images) as table:
-        write_sets(choose.probabilities(table, "p_*"), released, output)

@@ -65,10 +65,10 @@ def _release(released: Calibration) -> str:
 
 
 def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
-    extra = private.sizes.mean() - ordinary.sizes.mean()
+    extra = private.sets.sizes.mean() - ordinary.sets.sizes.mean()
     aim = costs.nonprivate_rank / (CALIBRATION + 1)
     return f"""\
-3. Sets for {len(private.mask)} unseen images
+3. Sets for {len(private.sets)} unseen images
 {_comparison(private, ordinary)}
    Privacy cost {extra:.2f} digits per set here. Expected beforehand (`confide plan`): a mean coverage
    of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. The noise differs from run to run.
@@ -81,7 +81,7 @@ def _comparison(private: Outcome, ordinary: Outcome) -> str:
         ("", "private", "not private (split conformal)"),
         ("threshold", f"{private.threshold:.4f}", f"{ordinary.threshold:.4f}"),
         ("coverage (95 % interval)", _coverage(private), _coverage(ordinary)),
-        ("digits per set", f"{private.sizes.mean():.2f}", f"{ordinary.sizes.mean():.2f}"),
+        ("digits per set", f"{private.sets.sizes.mean():.2f}", f"{ordinary.sets.sizes.mean():.2f}"),
         ("sets of one digit", _share(private, 1), _share(ordinary, 1)),
     ]
     return "\n".join(f"   {name:<26}{one:<26}{other}".rstrip() for name, one, other in rows)
@@ -93,16 +93,16 @@ def _coverage(outcome: Outcome) -> str:
 
 
 def _share(outcome: Outcome, size: int) -> str:
-    return f"{100 * np.mean(outcome.sizes == size):.1f} %"
+    return f"{100 * np.mean(outcome.sets.sizes == size):.1f} %"
 
 
 def _examples(digits: Digits, private: Outcome) -> str:
     """Up to two sets each of one, two and three digits with the true one, and one that misses it."""
-    chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sizes == size))[:2]]
+    chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
     chosen += list(np.flatnonzero(~private.covered)[:1])
     lines = []
     for i in chosen:
-        members = ", ".join(map(str, np.flatnonzero(private.mask[i]))) or "empty"
+        members = ", ".join(map(str, np.flatnonzero(private.sets.mask[i]))) or "empty"
         missed = "" if private.covered[i] else "   missed: up to one in ten may be"
         lines.append(f"   image {i:>4}   true digit {digits.unseen_digits[i]}   set {{{members}}}{missed}")
     return "\n".join(lines)

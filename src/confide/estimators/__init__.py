@@ -1,4 +1,4 @@
-"""The scikit-learn front: estimators that train a model, calibrate it privately on held-out records, and predict sets.
+"""A model and records come in; estimators leave: trained, calibrated privately on held-out records, predicting sets.
 
 The constructor stores its parameters untouched; what is learned ends in an underscore. No calibration record, score or
 count is kept: `calibration_` is all that calibrating leaves behind. The training records of the model are not

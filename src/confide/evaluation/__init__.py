@@ -1,34 +1,42 @@
-"""What was found on labelled records: coverage and sizes, by class, size, group and level. Not private: it uses labels.
+"""A release and labelled records come in; coverage and sizes leave, by class, size, group and level. Not private.
 
-An evaluation names the release that it belongs to by its SHA-256, keeps counts, and computes every interval again when
-it is read.
+metrics.py         coverage with its exact interval, as a whole, by class, by group, by set size
+result.py          Evaluation, LevelEvaluation: what is counted, as a value and as JSON
+reading.py         evaluations read from JSON, every number computed again
+release_parts.py   what an evaluation states of its release, which it names by its SHA-256
+set_counts.py      counts of sets; covered_counts.py: counts of intervals and of scores
+tally.py           counting batch by batch, level by level
+set_tally.py       evaluate_sets; interval_tally.py: evaluate_intervals; score_tally.py: evaluate_scores
+plots.py           plots in one call
 """
 
-from confide.evaluation.counts import fingerprint, of_counts
-from confide.evaluation.intervals import of_intervals, of_scores
+from confide.evaluation.interval_tally import evaluate_intervals
 from confide.evaluation.reading import load_evaluation, read_evaluation
+from confide.evaluation.release_parts import fingerprint
 from confide.evaluation.result import (
     CONFIDENCE,
     MOST_EXAMPLES,
     Evaluation,
+    Example,
     LevelEvaluation,
-    Part,
-    Shown,
+    Subgroup,
 )
-from confide.evaluation.sets import of_sets
+from confide.evaluation.score_tally import evaluate_scores
+from confide.evaluation.set_counts import evaluation_from_counts
+from confide.evaluation.set_tally import evaluate_sets
 
 __all__ = [
     "CONFIDENCE",
     "MOST_EXAMPLES",
     "Evaluation",
+    "Example",
     "LevelEvaluation",
-    "Part",
-    "Shown",
+    "Subgroup",
+    "evaluate_intervals",
+    "evaluate_scores",
+    "evaluate_sets",
+    "evaluation_from_counts",
     "fingerprint",
     "load_evaluation",
-    "of_counts",
-    "of_intervals",
-    "of_scores",
-    "of_sets",
     "read_evaluation",
 ]

@@ -1,21 +1,16 @@
 """Coverage with its exact confidence interval, as a whole, by class, by set size. Not private: it uses labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_array, as_labels
+from confide.arrays.checked import as_array, as_labels, as_truth
 from confide.errors import InputError, InputTypeError
+from confide.sets.prediction_sets import PredictionSets
 from confide.support.checks import positive_integer
 from confide.support.rationals import Level, exact_level
-
-if TYPE_CHECKING:
-    from confide.sets.prediction_sets import PredictionSets
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,6 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
 
     Examples
     --------
-    >>> from confide.sets.prediction_sets import PredictionSets
     >>> table = class_coverage(PredictionSets(np.array([[True, False], [True, False]])), [0, 1])
     >>> table.coverage, table.size
     (array([1., 0.]), array([1., 1.]))
@@ -157,7 +151,6 @@ def group_coverage(
 
     Examples
     --------
-    >>> from confide.sets.prediction_sets import PredictionSets
     >>> table = group_coverage(PredictionSets(np.array([[True, False], [True, False]])), [0, 1], ["a", "b"])
     >>> table.names, table.worst
     (('a', 'b'), 0.0)
@@ -182,7 +175,6 @@ def size_coverage(
 
     Examples
     --------
-    >>> from confide.sets.prediction_sets import PredictionSets
     >>> table = size_coverage(PredictionSets(np.array([[True, False], [True, True]])), [1, 1], bins=(0, 1, 2))
     >>> table.names, table.coverage
     (('0', '1', '2+'), array([nan,  0.,  1.]))
@@ -202,6 +194,19 @@ def size_coverage(
         f"{a}+" if b is None else f"{a}" if a == b else f"{a}-{b}" for a, b in zip(edges.tolist(), ends, strict=True)
     )
     return _table(names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets, y, confidence)
+
+
+def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
+    """The share of its true labels that each set misses, float64, shape (n,); 0 for a record without true labels.
+
+    Examples
+    --------
+    >>> false_negative_rate(PredictionSets(np.array([[True, False]])), [[True, True]])
+    array([0.5])
+    """
+    true = as_truth(truth, sets.mask.shape)
+    rate: NDArray[np.float64] = (true & ~sets.mask).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
+    return rate
 
 
 def _table(

@@ -1,6 +1,6 @@
 """Plots in one call, with matplotlib (the extra `plots`). Coverage plots use labels: not private."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,23 +8,20 @@ from numpy.typing import ArrayLike
 from confide.arrays.checked import as_vector
 from confide.errors import InputError
 from confide.evaluation.metrics import class_coverage
+from confide.sets.prediction_sets import PredictionSets
 from confide.support.extras import needs_extra
 from confide.support.rationals import Level
-
-if TYPE_CHECKING:
-    from confide.sets.prediction_sets import PredictionSets
 
 _INK, _FILL, _BAD = "#1b3a57", "#7fa6c9", "#b5412c"
 _MOST_BARS = 30
 
 
-def set_sizes(sets: "PredictionSets", *, ax: Any = None) -> Any:
+def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     """Bars: the share of records whose set has each size. Returns the matplotlib axes.
 
     Examples
     --------
-    >>> from confide.sets.prediction_sets import PredictionSets
-    >>> axes = set_sizes(PredictionSets(np.array([[True, False], [True, True]])))  # doctest: +SKIP
+    >>> axes = plot_sizes(PredictionSets(np.array([[True, False], [True, True]])))  # doctest: +SKIP
     """
     axes, sizes = _axes(ax), sets.sizes
     largest = int(sizes.max(initial=1))
@@ -41,8 +38,8 @@ def set_sizes(sets: "PredictionSets", *, ax: Any = None) -> Any:
     return _clean(axes)
 
 
-def coverage_by_class(
-    sets: "PredictionSets", labels: ArrayLike, *, level: float | None = None, confidence: Level = 0.95, ax: Any = None
+def plot_coverage(
+    sets: PredictionSets, labels: ArrayLike, *, level: float | None = None, confidence: Level = 0.95, ax: Any = None
 ) -> Any:
     """Points with exact intervals: coverage of each class; the worst 30 classes if there are more. Returns the axes.
 
@@ -50,8 +47,7 @@ def coverage_by_class(
 
     Examples
     --------
-    >>> from confide.sets.prediction_sets import PredictionSets
-    >>> axes = coverage_by_class(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
+    >>> axes = plot_coverage(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
     """
     table = class_coverage(sets, labels, confidence)
     chosen = np.flatnonzero(table.n > 0)
@@ -76,7 +72,7 @@ def coverage_by_class(
     return _clean(axes)
 
 
-def intervals(
+def plot_intervals(
     feature: ArrayLike, lower: ArrayLike, upper: ArrayLike, targets: ArrayLike | None = None, *, ax: Any = None
 ) -> Any:
     """Prediction intervals along a feature, as a band of vertical lines, with targets as dots. Returns the axes.
@@ -90,7 +86,7 @@ def intervals(
 
     Examples
     --------
-    >>> axes = intervals([1, 2], [0, 1], [1, 2])  # doctest: +SKIP
+    >>> axes = plot_intervals([1, 2], [0, 1], [1, 2])  # doctest: +SKIP
     """
     x, low, high = (as_vector(n, v) for n, v in (("feature", feature), ("lower", lower), ("upper", upper)))
     if not len(x) == len(low) == len(high):

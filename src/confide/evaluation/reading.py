@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from confide.errors import ConfideError, FormatError
 from confide.evaluation.metrics import coverage_from_counts
@@ -14,11 +14,11 @@ from confide.evaluation.result import (
     MOST_EXAMPLES,
     SCHEMA,
     SIDES,
-    By,
+    Division,
     Evaluation,
+    Example,
     LevelEvaluation,
-    Part,
-    Shown,
+    Subgroup,
     shares,
 )
 from confide.support.files import read_as
@@ -28,8 +28,6 @@ from confide.support.strict_json import Fields, parse_object
 MOST_PARTS = 100_000
 MOST_LEVELS = 1000
 _MOST_RECORDS, _MOST_MEMBERS = 2**48, 2**62
-
-Kind = TypeVar("Kind", Evaluation, LevelEvaluation)
 
 
 def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
@@ -66,19 +64,6 @@ def load_evaluation(path: str | Path) -> Evaluation | LevelEvaluation:
     return read_as(Path(path), read_evaluation)
 
 
-def read_kind(text: str, kind: type[Kind]) -> Kind:
-    """Read an evaluation of one kind, and refuse the other."""
-    found = read_evaluation(text)
-    if not isinstance(found, kind):
-        raise FormatError(f"the evaluation is of another kind: {type(found).__name__} instead of {kind.__name__}")
-    return found
-
-
-def load_kind(path: str | Path, kind: type[Kind]) -> Kind:
-    """Read a file of one kind."""
-    return read_as(Path(path), lambda text: read_kind(text, kind))
-
-
 def _levels(fields: Fields) -> LevelEvaluation:
     rows = fields.take("levels", list)
     if len(rows) > MOST_LEVELS:
@@ -103,25 +88,25 @@ def _one(fields: Fields) -> Evaluation:
         raise FormatError("the evaluation covers more records than it has")
     classes, sizes, groups = (_parts(fields, name) if name in fields else () for name in ("classes", "sizes", "groups"))
     by = _by(fields, groups)
-    of_sets = bool(sizes)
+    has_sets = bool(sizes)
     for name, parts in (("classes", classes), ("sizes", sizes), ("groups", groups if by == "group" else ())):
         if not parts:
             continue
-        if any((part.members is not None) != of_sets for part in parts):
+        if any((part.members is not None) != has_sets for part in parts):
             raise FormatError(f"the evaluation must count the labels in sets for {name}, and only if it is of sets")
         if sum(part.n for part in parts) != n or sum(part.covered for part in parts) != covered:
             raise FormatError("the evaluation contradicts itself: its parts do not add up")
-        if of_sets and _members(parts) != _members(sizes):
+        if has_sets and _members(parts) != _members(sizes):
             raise FormatError("the evaluation contradicts itself: the labels in its sets do not add up")
     if by == "side":
         _check_sides(groups, n, covered)
-    if of_sets:
+    if has_sets:
         _check_sizes(sizes, classes)
     for name in ("mean_size", "singletons", "empty"):
-        if of_sets:
+        if has_sets:
             fields.take(name, (float, int))
     width = _width(fields) if "mean_width" in fields else None
-    if of_sets and width is not None:
+    if has_sets and width is not None:
         raise FormatError("the evaluation must be of sets or of intervals; it is of both")
     stated = fields.take("examples", list) if "examples" in fields else []
     if len(stated) > min(MOST_EXAMPLES, n):
@@ -136,18 +121,18 @@ def _one(fields: Fields) -> Evaluation:
         groups=groups,
         by=by,
         examples=tuple(_example(one) for one in stated),
-        **(shares(classes, sizes, n) if of_sets else {}),
+        **(shares(classes, sizes, n) if has_sets else {}),
     )
 
 
-def _by(fields: Fields, groups: Sequence[Part]) -> By | None:
-    by: By | None = fields.take("by", str) if "by" in fields else None
+def _by(fields: Fields, groups: Sequence[Subgroup]) -> Division | None:
+    by: Division | None = fields.take("by", str) if "by" in fields else None
     if by not in (None, "group", "class", "side") or (by in ("group", "side")) != bool(groups):
         raise FormatError("the evaluation must say what its groups are, and have groups if it says so")
     return by
 
 
-def _check_sides(ends: Sequence[Part], n: int, covered: int) -> None:
+def _check_sides(ends: Sequence[Subgroup], n: int, covered: int) -> None:
     """Two ends of every interval; a truth is covered if both hold."""
     if tuple(part.name for part in ends) != SIDES or any(part.n != n for part in ends):
         raise FormatError("the evaluation must have two ends, lower and upper, of the same records")
@@ -156,7 +141,7 @@ def _check_sides(ends: Sequence[Part], n: int, covered: int) -> None:
         raise FormatError("the evaluation contradicts itself: its ends do not agree with the whole")
 
 
-def _check_sizes(sizes: Sequence[Part], classes: Sequence[Part]) -> None:
+def _check_sizes(sizes: Sequence[Subgroup], classes: Sequence[Subgroup]) -> None:
     if not classes:
         raise FormatError("the evaluation has set sizes without classes")
     for part in sizes:
@@ -168,23 +153,23 @@ def _check_sizes(sizes: Sequence[Part], classes: Sequence[Part]) -> None:
         raise FormatError("the evaluation has the same set size twice")
 
 
-def _members(parts: Sequence[Part]) -> int:
+def _members(parts: Sequence[Subgroup]) -> int:
     return sum(part.members or 0 for part in parts)
 
 
-def _parts(fields: Fields, name: str) -> tuple[Part, ...]:
+def _parts(fields: Fields, name: str) -> tuple[Subgroup, ...]:
     rows = fields.take(name, list)
     if not 0 < len(rows) <= MOST_PARTS:
         raise FormatError(f"the evaluation must have 1 to {MOST_PARTS} {name} where it has any")
     return tuple(_part(name, row) for row in rows)
 
 
-def _part(name: str, row: Any) -> Part:
+def _part(name: str, row: Any) -> Subgroup:
     fields = Fields("evaluation", row if isinstance(row, dict) else {}, name)
     for known in ("coverage", "low", "high"):
         fields.take(known, (float, int))
     n, covered = (_count(fields.take(key, int), _MOST_RECORDS) for key in ("n", "covered"))
-    part = Part(
+    part = Subgroup(
         fields.take("name", str),
         n,
         covered,
@@ -224,11 +209,11 @@ def _text(fields: Fields, name: str) -> str:
     return str(fields.take(name, str))
 
 
-def _example(one: Any) -> Shown:
+def _example(one: Any) -> Example:
     fields = Fields("evaluation", one if isinstance(one, dict) else {}, "examples")
     members = fields.take("set", list)
     if not all(isinstance(name, str) for name in members):
         raise FormatError("the evaluation has an example whose set is not made of names")
-    shown = Shown(tuple(members), _text(fields, "truth"), _text(fields, "group") if "group" in fields else None)
+    example = Example(tuple(members), _text(fields, "truth"), _text(fields, "group") if "group" in fields else None)
     fields.finish()
-    return shown
+    return example

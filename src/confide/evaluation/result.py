@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.evaluation.metrics import CoverageEstimate, coverage_from_counts
 from confide.support.rationals import Level, exact_level
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KIND = "confide.evaluation"
 SCHEMA = 1
@@ -21,13 +18,13 @@ MOST_EXAMPLES = 1000
 CONFIDENCE = 0.95
 SIDES = ("lower end", "upper end")
 
-By: TypeAlias = Literal["group", "class", "side"]
+Division: TypeAlias = Literal["group", "class", "side"]
 """What has a threshold of its own."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """The records of one class or group, those whose sets have one size, or all of them at one end of the intervals.
+class Subgroup:
+    """Coverage of the records of one class or group, of those whose sets have one size, or at one end of the intervals.
 
     Parameters
     ----------
@@ -64,8 +61,8 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One record, shown because the user asked for examples: its set, its true label, and its group if that matters."""
+class Example:
+    """One record that the user asked to see as it is: its set, its true label, and its group if that matters."""
 
     members: tuple[str, ...]
     truth: str
@@ -74,7 +71,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found on labelled records. Every number here is a function of them, without noise.
+    """Coverage and sizes on labelled records. Every number here is a function of them, without noise.
 
     Parameters
     ----------
@@ -105,11 +102,11 @@ class Evaluation:
     singletons: float | None = None
     empty: float | None = None
     mean_width: float | None = None
-    classes: tuple[Part, ...] = ()
-    sizes: tuple[Part, ...] = ()
-    groups: tuple[Part, ...] = ()
-    by: By | None = None
-    examples: tuple[Shown, ...] = ()
+    classes: tuple[Subgroup, ...] = ()
+    sizes: tuple[Subgroup, ...] = ()
+    groups: tuple[Subgroup, ...] = ()
+    by: Division | None = None
+    examples: tuple[Example, ...] = ()
 
     def to_json(self) -> str:
         """The evaluation as a JSON document with a schema version."""
@@ -117,9 +114,9 @@ class Evaluation:
 
     def fields(self) -> dict[str, Any]:
         """As JSON values; what does not apply is left out."""
-        return {**_HEAD, **self.found_fields()}
+        return {**_HEAD, **self.counted_fields()}
 
-    def found_fields(self) -> dict[str, Any]:
+    def counted_fields(self) -> dict[str, Any]:
         """The same without what every evaluation begins with."""
         c = self.coverage
         found: dict[str, Any] = {
@@ -139,39 +136,19 @@ class Evaluation:
             if value is not None:
                 found[name] = _number(value)
         for name in ("classes", "sizes", "groups"):
-            parts: tuple[Part, ...] = getattr(self, name)
+            parts: tuple[Subgroup, ...] = getattr(self, name)
             if parts:
-                found[name] = [_part_fields(part) for part in parts]
+                found[name] = [_subgroup_fields(part) for part in parts]
         if self.by is not None:
             found["by"] = self.by
         if self.examples:
-            found["examples"] = [_shown_fields(one) for one in self.examples]
+            found["examples"] = [_example_fields(one) for one in self.examples]
         return found
-
-    @classmethod
-    def from_json(cls, text: str) -> "Evaluation":
-        """Read an evaluation; intervals and shares are computed again from its counts.
-
-        Raises
-        ------
-        FormatError
-            If the text is not an evaluation of one threshold per record, or contradicts itself.
-        """
-        from confide.evaluation.reading import read_kind
-
-        return read_kind(text, cls)
-
-    @classmethod
-    def load(cls, path: "str | Path") -> "Evaluation":
-        """Read a file that `confide evaluate --out` wrote."""
-        from confide.evaluation.reading import load_kind
-
-        return load_kind(path, cls)
 
 
 @dataclass(frozen=True)
 class LevelEvaluation:
-    """What was found at each of several levels, on the same records.
+    """Coverage and sizes at each of several levels, on the same records.
 
     Parameters
     ----------
@@ -213,28 +190,14 @@ class LevelEvaluation:
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
-        levels = [{"alpha": str(alpha), **one.found_fields()} for alpha, one in self.levels.items()]
+        levels = [{"alpha": str(alpha), **one.counted_fields()} for alpha, one in self.levels.items()]
         return {**_HEAD, "calibration": self.calibration, "levels": levels}
-
-    @classmethod
-    def from_json(cls, text: str) -> "LevelEvaluation":
-        """Read an evaluation of several levels; see `Evaluation.from_json`."""
-        from confide.evaluation.reading import read_kind
-
-        return read_kind(text, cls)
-
-    @classmethod
-    def load(cls, path: "str | Path") -> "LevelEvaluation":
-        """Read a file that `confide evaluate --out` wrote."""
-        from confide.evaluation.reading import load_kind
-
-        return load_kind(path, cls)
 
 
 _HEAD = {"kind": KIND, "schema": SCHEMA, "private": False}
 
 
-def shares(classes: Sequence[Part], sizes: Sequence[Part], n: int) -> dict[str, float]:
+def shares(classes: Sequence[Subgroup], sizes: Sequence[Subgroup], n: int) -> dict[str, float]:
     """Mean size, singletons and empty sets, from the parts."""
     having = {part.name: part.n for part in sizes}
     return {
@@ -252,7 +215,7 @@ def _number(value: float) -> float | str:
     return "+inf" if value == math.inf else value
 
 
-def _part_fields(part: Part) -> dict[str, Any]:
+def _subgroup_fields(part: Subgroup) -> dict[str, Any]:
     c = part.coverage
     found: dict[str, Any] = {"name": part.name, "n": part.n, "covered": part.covered}
     for name in ("members", "promised", "mean_width"):
@@ -262,6 +225,6 @@ def _part_fields(part: Part) -> dict[str, Any]:
     return {**found, "coverage": c.value, "low": c.low, "high": c.high}
 
 
-def _shown_fields(one: Shown) -> dict[str, Any]:
+def _example_fields(one: Example) -> dict[str, Any]:
     found: dict[str, Any] = {"set": list(one.members), "truth": one.truth}
     return found if one.group is None else {**found, "group": one.group}

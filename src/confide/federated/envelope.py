@@ -129,10 +129,6 @@ def read_document(kind: str, text: str, most: int = MOST_CHARACTERS) -> dict[str
     return {name: value for name, value in document.items() if name not in ("kind", "schema")}
 
 
-class _MessageFields(Fields):
-    document = "message"
-
-
 @contextmanager
 def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
     """The fields of a message, to be taken one by one until none is left.
@@ -142,7 +138,7 @@ def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
     Refusal
         `malformed` for whatever else goes wrong while they are read.
     """
-    fields = _MessageFields(name, dict(content))
+    fields = Fields(name, dict(content))
     try:
         yield fields
         fields.finish()

@@ -8,12 +8,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated.clock import write_time
 from confide.federated.keys import Silo
-from confide.federated.methods import METHODS
-from confide.federated.plan import (
-    FederatedPlan,
-    Missing,
-    Population,
-)
+from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, Options
 from confide.federated.terms import Missing, Population, Terms
 from confide.scores.kinds import score_kind

@@ -8,6 +8,9 @@ from confide.releases.calibration import Calibration
 from confide.releases.release import Release
 from confide.support.checks import positive_number
 
+FALSE_NEGATIVES = "false_negative_rate"
+"""The loss of sets of labels: the share of true labels that they miss."""
+
 
 @dataclass(frozen=True)
 class RiskCalibration(Release):

@@ -1,4 +1,13 @@
-"""A release, or a plan, as one self-contained HTML page: no network, nothing that depends on data but the release.
+"""A release or a plan comes in, with an evaluation if there is one; one self-contained HTML page leaves.
 
-`release_page` and `plan_page` return the HTML; `Calibration.report` and `confide report` write it.
+report.py              report(release or plan) -> Page
+page.py                Page: saves itself, and shows itself in a notebook
+release_page.py        what the page of a release says; plan_page.py: that of a plan
+promise.py             the coverage promise in sentences; protection.py: the privacy statement
+thresholds.py          what a threshold does, in words and on invented numbers
+coverage_laws.py       how coverage varies from calibration to calibration
+grid.py                what privacy costs, around the chosen point
+evaluation_section.py  what was measured on labelled records; silos.py: who took part in a federation
+provenance.py          how a release was made, for those who check it
+numbers.py             numbers for people; rendering.py: the template, its styles and its scripts
 """

@@ -1,70 +1,49 @@
-"""One self-contained HTML page: template, styles, scripts and data in one file, which may load nothing else.
+"""A page as a value: it saves itself, shows itself in a notebook, and prints in one line."""
 
-The Content-Security-Policy names every script and style by its hash, so nothing that a class name or a file name might
-smuggle in could run; jinja2 escapes them besides.
-"""
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 
-import base64
-import hashlib
-from functools import lru_cache
-from importlib.resources import files
-from typing import Any
-
-SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
-STYLE = "assets/page.css"
-PLOT_STYLE = "+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM="
-"""SHA-256 of the style sheet that Observable Plot puts into every chart of class `plot`."""
+from confide.support.files import write_text
 
 
-def page(template: str, context: dict[str, Any], data: dict[str, Any]) -> str:
-    """Fill in a template.
+@dataclass(frozen=True, repr=False)
+class Page:
+    """One self-contained HTML page: it loads nothing and sends nothing.
 
     Parameters
     ----------
-    template
-        A file name in `templates`.
-    context
-        What it speaks of; escaped.
-    data
-        What the scripts draw, as JSON values.
+    title
+        Its heading.
+    html
+        Its text, about 0.6 MB.
+
+    Examples
+    --------
+    >>> Page("Triage", "<!doctype html>...")
+    Page('Triage', 0.0 MB of HTML)
     """
-    scripts = [_text(name) for name in SCRIPTS]
-    style = _text(STYLE)
-    made = _environment().get_template(template)
-    policy = _policy(style, scripts)
-    html: str = made.render(**context, data=data, scripts=scripts, style=style, policy=policy)
-    return html + "\n"
 
+    title: str
+    html: str
 
-def _policy(style: str, scripts: list[str]) -> str:
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}' 'sha256-{PLOT_STYLE}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the page to a file, atomically, and return its path.
 
+        Raises
+        ------
+        InputError
+            If the file exists and may not be overwritten, or cannot be written.
+        """
+        write_text(Path(path), self.html, overwrite=overwrite)
+        return Path(path)
 
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, for notebooks: its styles stay inside, and it cannot reach the notebook."""
+        return (
+            f'<iframe title="{escape(self.title)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width: 100%; height: 640px; border: 0" srcdoc="{escape(self.html)}"></iframe>'
+        )
 
-
-@lru_cache
-def _text(name: str) -> str:
-    return files("confide.reports").joinpath(name).read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Any:
-    import jinja2
-
-    from confide.reports.reading import number, percent
-
-    made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: _text(f"templates/{name}")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"percent": percent, "number": number}
-    return made
+    def __repr__(self) -> str:
+        return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB of HTML)"

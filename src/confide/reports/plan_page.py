@@ -5,30 +5,32 @@ import shlex
 from fractions import Fraction
 
 from confide.planning.plan import Plan
+from confide.reports.coverage_laws import SURE, plan_laws
 from confide.reports.grid import grid
-from confide.reports.law import SURE, plan_laws
-from confide.reports.page import page
+from confide.reports.numbers import dots
+from confide.reports.page import Page
 from confide.reports.promise import explanation, promise, short_guarantee
 from confide.reports.protection import protection
-from confide.reports.reading import dots
+from confide.reports.provenance import Rows, slopes_rows
+from confide.reports.rendering import render
 from confide.support.rationals import exact_level
 
 
-def plan_page(plan: Plan, *, title: str | None = None) -> str:
-    """The page as HTML text; it depends on public numbers only.
+def plan_page(plan: Plan, *, title: str | None = None) -> Page:
+    """The page of a plan; it depends on public numbers only.
 
     Examples
     --------
     >>> from confide import plan
-    >>> "<h1>Plan of a private calibration</h1>" in plan_page(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one"))
-    True
+    >>> plan_page(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one"))
+    Page('Plan of a private calibration', 0.5 MB of HTML)
     """
-    r = plan.request
-    guarantee = plan.guarantee
+    r, guarantee = plan.request, plan.guarantee
+    heading = title or "Plan of a private calibration"
     drawn = [law.fields() for law in plan_laws(plan)]
     laws = [{"name": "", "level": float(r.level), "laws": drawn}] if drawn else []
     context = {
-        "title": title or "Plan of a private calibration",
+        "title": heading,
         "headline": promise(guarantee),
         "coverage": short_guarantee(guarantee),
         "explanation": explanation(guarantee),
@@ -46,9 +48,8 @@ def plan_page(plan: Plan, *, title: str | None = None) -> str:
         "command": calibrate_command(plan),
         "rows_made": _rows(plan),
     }
-    return page(
-        "plan.html", context, {"laws": laws, "grid": grid(r, plan.n).fields(), "evaluation": None, "silos": None}
-    )
+    data = {"laws": laws, "grid": grid(r, plan.n).fields(), "evaluation": None, "silos": None}
+    return Page(heading, render("plan.html", context, data))
 
 
 def calibrate_command(plan: Plan) -> str:
@@ -82,17 +83,12 @@ def _level(alpha: Fraction) -> str:
     return decimal if exact_level("alpha", decimal) == alpha else str(alpha)
 
 
-def _rows(plan: Plan) -> tuple[tuple[str, str], ...]:
+def _rows(plan: Plan) -> Rows:
     m, r = plan.mechanism, plan.request
     if m is None:
         return (("Mechanism", "none serves with so few records: +∞ is answered, without touching the data"),)
-    grows = "" if m.rate == 0 else f"{m.rate} (n + 1) + "
     return (
-        ("Mechanism", "slopes on both sides of a target rank"),
-        ("Target rank", f"{grows}{m.offset}"),
-        ("Slopes per rank, below and above it", f"{m.slope_left:.6g} and {m.slope_right:.6g}"),
-        ("Head start of +∞", f"{m.head_start_ranks:.6g} ranks"),
-        ("Drawn by", f"{m.selector.replace('_', '-')}, noise scale {m.scale:.17g} (OpenDP)"),
+        *slopes_rows(m),
         ("Candidate thresholds", f"{r.candidates:,}"),
         ("With n records", f"{plan.n:,}: target rank {_rank(plan)}, without privacy {plan.nonprivate_rank:,}"),
     )

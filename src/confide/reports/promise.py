@@ -2,13 +2,14 @@
 
 import math
 
+from confide.evaluation.release_parts import promised_coverage
 from confide.guarantee.statement import Guarantee
 from confide.releases.calibration import Calibration
 from confide.releases.parts import parts_of
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
-from confide.reports.reading import percent
+from confide.reports.numbers import percent
 from confide.scores.kinds import score_kind
 
 
@@ -55,7 +56,7 @@ def headline(release: Release) -> str:
         case GroupCalibration():
             return f"For each {release.by}: {_lower(promise(parts[0].guarantee, noun(release)))}"
         case SidesCalibration():
-            share = percent(_floor(1 - sum(1 - part.coverage for part in parts)))
+            share = percent(_floor(promised_coverage(release)))
             return f"On average, the truth is in the interval for at least {share} of new records."
         case RiskCalibration():
             return f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
@@ -78,7 +79,7 @@ def short(release: Release) -> tuple[str, str]:
         case LevelCalibration():
             figure = ", ".join(percent(_floor(part.coverage)) for part in parts)
         case SidesCalibration():
-            figure = percent(_floor(1 - sum(1 - part.coverage for part in parts)))
+            figure = percent(_floor(promised_coverage(release)))
         case _:
             figure = percent(_floor(first.coverage))
     each = f" of each {release.by}" if isinstance(release, GroupCalibration) else ""

@@ -7,7 +7,7 @@ from confide.federated.calibration import FederatedCalibration
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
 from confide.releases.release import Release
 from confide.releases.several import GroupCalibration
-from confide.reports.reading import percent
+from confide.reports.numbers import percent
 
 PRIORS = (0.01, 0.1, 0.5)
 

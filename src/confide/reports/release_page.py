@@ -8,19 +8,22 @@ from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.silo_report import SiloReport
 from confide.mechanisms.slopes import Slopes
-from confide.planning.request import Request, check_request
+from confide.planning.plan import plan
+from confide.planning.request import Request
 from confide.releases.calibration import Calibration
 from confide.releases.parts import parts_of
 from confide.releases.release import Release
-from confide.reports import making
+from confide.reports.coverage_laws import SURE, laws
+from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
 from confide.reports.grid import grid
-from confide.reports.law import SURE, laws
-from confide.reports.measured import charts, check_evaluation, measured
-from confide.reports.page import page
+from confide.reports.numbers import dots, number
+from confide.reports.page import Page
 from confide.reports.promise import explanation, headline, noun, promise, short, threshold_text
 from confide.reports.protection import limits, protection
-from confide.reports.reading import dots, example, number, rule
+from confide.reports.provenance import check_command, provenance_rows
+from confide.reports.rendering import render
 from confide.reports.silos import report_row, silo_reports_data, silos
+from confide.reports.thresholds import rule, worked_example
 
 MOST_LAWS = 6
 
@@ -33,35 +36,13 @@ def release_page(
     evaluation: Evaluation | LevelEvaluation | None = None,
     answers: Sequence[str] = (),
     silo_reports: Sequence[SiloReport] = (),
-) -> str:
-    """The page as HTML text. Nothing that depends on data is in it but what these arguments hold.
-
-    Parameters
-    ----------
-    release
-        Anything that the library releases.
-    title
-        Heading of the page.
-    file_name
-        The name under which readers find the release, for the command that checks it.
-    evaluation
-        What was found on labelled records; not private, and the page says so.
-    answers
-        For a federated calibration: the silos' answers.
-    silo_reports
-        For a federated calibration: private estimates of coverage by silo.
+) -> Page:
+    """The page of a release; arguments as in `confide.report`.
 
     Raises
     ------
     InputError
         If the evaluation, the answers or the reports belong to something else.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> "<h1>Prediction sets for triage</h1>" in release_page(released, title="Prediction sets for triage")
-    True
     """
     parts = parts_of(release)
     first = next(iter(parts.values()))
@@ -70,9 +51,11 @@ def release_page(
     federation = silos(release, answers, silo_reports)
     drawn = _drawn(parts)
     chosen = _request(first)
+    kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
+    heading = title or f"{kind} report"
     planned = grid(chosen, chosen.n or first.n or chosen.n_typical)
     context = {
-        "title": title or _title(release),
+        "title": heading,
         "score": first.score,
         "headline": headline(release),
         "coverage": short(release),
@@ -86,34 +69,29 @@ def release_page(
         "dots": dots(first.coverage)
         if isinstance(release, Calibration) and first.guarantee.kind == "marginal"
         else None,
-        "example": example(release),
+        "example": worked_example(release),
         "limits": limits(release),
         "laws": drawn,
         "sure": SURE,
         "exact": _exact(first),
         "grid_note": _grid_note(release, first),
         "neighbors": chosen.neighbors,
-        "making": making.rows(release),
+        "making": provenance_rows(release),
         "certificate": release.to_json(),
         "sha256": fingerprint(release),
-        "command": making.check_command(file_name),
+        "command": check_command(file_name),
         "file_name": file_name,
-        "evaluation": None if evaluation is None else measured(evaluation, release),
+        "evaluation": None if evaluation is None else evaluation_section(evaluation, release),
         "federation": federation,
         "silo_rows": () if federation is None else [report_row(report) for report in federation.reports],
     }
     data = {
         "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
         "grid": planned.fields(),
-        "evaluation": None if evaluation is None else charts(evaluation),
+        "evaluation": None if evaluation is None else evaluation_charts(evaluation),
         "silos": None if federation is None else silo_reports_data(federation, first),
     }
-    return page("release.html", context, data)
-
-
-def _title(release: Release) -> str:
-    kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
-    return f"{kind} report"
+    return Page(heading, render("release.html", context, data))
 
 
 def _part(name: str, part: Calibration) -> dict[str, Any]:
@@ -152,23 +130,17 @@ def _exact(calibration: Calibration) -> bool:
 def _request(c: Calibration) -> Request:
     """What `confide plan` is asked for at the point that the grid is drawn around."""
     epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
-    selector = c.mechanism.selector if isinstance(c.mechanism, Slopes) else None
-    own = c.recipe.get("kind") == "scores"
-    return check_request(
-        alpha=c.alpha,
-        epsilon=float(f"{epsilon:.6g}"),
-        n=c.n or 1000,
-        rho=None,
+    return plan(
+        c.alpha,
+        float(f"{epsilon:.6g}"),
+        c.n or 1000,
         neighbors=c.privacy.neighbors,
-        candidates=1000 if own else c.candidates,
+        candidates=1000 if c.recipe.get("kind") == "scores" else c.candidates,
         n_min=c.guarantee.n_min or 1,
-        n_typical=None,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
-        selector=selector,
-        slopes=None,
-        shift=None,
-    )
+        selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
+    ).request
 
 
 def _grid_note(release: Release, first: Calibration) -> str:

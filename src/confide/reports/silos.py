@@ -13,7 +13,7 @@ from confide.federated.refusals import CODES
 from confide.federated.silo_report import SiloReport
 from confide.releases.calibration import Calibration
 from confide.releases.release import Release
-from confide.reports.reading import number, percent
+from confide.reports.numbers import number, percent
 
 MOST_DRAWN = 50
 

@@ -1,1 +1,5 @@
-"""Releases and model outputs -> prediction sets and intervals."""
+"""A release and model outputs for new records come in; prediction sets and intervals leave.
+
+predict.py          predict_set, predict_interval, predict_labels
+prediction_sets.py  PredictionSets: a mask with class names, as lists, Arrow and pandas
+"""

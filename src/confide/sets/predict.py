@@ -1,119 +1,20 @@
 """From a threshold to prediction sets {y : score(x, y) <= threshold} and intervals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_labels, as_probabilities, class_names
+from confide.arrays.checked import as_probabilities, class_names
 from confide.errors import InputError, InputTypeError
 from confide.releases.calibration import Calibration
+from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores.classification import Uniforms, set_mask
 from confide.scores.kinds import score_kind
 from confide.scores.regression import interval_ends
-
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PredictionSets:
-    """One set of classes per record.
-
-    Parameters
-    ----------
-    mask
-        bool, shape (n, K): whether class k is in the set of record i.
-    classes
-        The K class names, or None for 0 .. K-1.
-
-    Examples
-    --------
-    >>> sets = PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog"))
-    >>> sets.labels()
-    [['cat'], ['cat', 'dog']]
-    >>> sets
-    PredictionSets(n=2, classes=2, mean size 1.50, empty 0)
-    """
-
-    mask: NDArray[np.bool_]
-    classes: tuple[object, ...] | None = None
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of classes in each set, shape (n,)."""
-        sizes: NDArray[np.int64] = np.count_nonzero(self.mask, axis=1).astype(np.int64)
-        return sizes
-
-    def labels(self) -> list[list[Any]]:
-        """The sets as lists of class names (class indices without names)."""
-        names = range(self.mask.shape[1]) if self.classes is None else self.classes
-        return [[names[k] for k in np.flatnonzero(row).tolist()] for row in self.mask]
-
-    def contains(self, labels: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each record's label is in its set: bool, shape (n,)."""
-        y = as_labels("labels", labels, self.mask.shape[0], self.mask.shape[1], self.classes)
-        inside: NDArray[np.bool_] = self.mask[np.arange(len(y)), y]
-        return inside
-
-    def to_arrow(self) -> "pyarrow.Array":
-        """An Arrow list column of class names (class indices without names), one list per record.
-
-        Examples
-        --------
-        >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).to_arrow().to_pylist()
-        [['cat'], ['cat', 'dog']]
-        """
-        import pyarrow as pa
-
-        offsets = np.concatenate([[0], np.cumsum(self.sizes)])
-        members = np.nonzero(self.mask)[1]
-        if len(members) < 2**31:
-            column, index = pa.ListArray, offsets.astype(np.int32)
-        else:
-            column, index = pa.LargeListArray, offsets
-        values = pa.array(members) if self.classes is None else pa.array(list(self.classes)).take(pa.array(members))
-        return column.from_arrays(pa.array(index), values)
-
-    def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
-        """A boolean data frame, one column per class; `index` names the records.
-
-        Examples
-        --------
-        >>> PredictionSets(np.array([[True, False]]), ("cat", "dog")).to_pandas()
-            cat    dog
-        0  True  False
-        """
-        from confide.support.extras import needs_extra
-
-        with needs_extra("to_pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame(self.mask, columns=None if self.classes is None else list(self.classes), index=index)
-
-    def plot_sizes(self, ax: Any = None) -> Any:
-        """Draw how many records have sets of each size (see `confide.evaluation.plots.set_sizes`)."""
-        from confide.evaluation.plots import set_sizes
-
-        return set_sizes(self, ax=ax)
-
-    def plot_coverage(self, labels: ArrayLike, ax: Any = None) -> Any:
-        """Draw coverage per class with exact intervals (see `confide.evaluation.plots.coverage_by_class`)."""
-        from confide.evaluation.plots import coverage_by_class
-
-        return coverage_by_class(self, labels, ax=ax)
-
-    def __len__(self) -> int:
-        return len(self.mask)
-
-    def __repr__(self) -> str:
-        n, k = self.mask.shape
-        sizes = self.sizes
-        mean = f"{sizes.mean():.2f}" if n else "undefined"
-        return f"PredictionSets(n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())})"
+from confide.sets.prediction_sets import PredictionSets
 
 
 def predict_set(
@@ -230,6 +131,23 @@ def predict_interval(
     else:
         threshold = calibration.threshold
     return interval_ends(predictions, name, threshold, difficulty=difficulty)
+
+
+def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> PredictionSets:
+    """Multilabel sets {k : 1 - p_k <= threshold} for new records.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random((4000, 3))
+    >>> released = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng)
+    >>> predict_labels([[0.9, 0.5, 0.01]], released).labels()
+    [[0, 1]]
+    """
+    if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
+        raise InputTypeError("calibration must come from calibrate_false_negatives")
+    return PredictionSets(set_mask(probabilities, "lac", calibration.threshold))
 
 
 def _score_of(calibration: Any, task: str, unnamed: str) -> str:

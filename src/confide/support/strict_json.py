@@ -126,18 +126,7 @@ class Fields:
 
     def fraction(self, key: str) -> Fraction:
         """Take a text that is a fraction of non-negative integers, of a size that a level or a rank can have."""
-        text = self.take(key, str)
-        try:
-            if len(text) > 60 or any(character not in "0123456789/" for character in text):
-                raise ValueError
-            value = Fraction(text)
-        except (ValueError, ZeroDivisionError):
-            raise FormatError(
-                f"the {self.document}'s field {key!r}{self._where} must be a fraction of non-negative integers"
-            ) from None
-        if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
-            raise FormatError(f"the {self.document}'s field {key!r}{self._where} is out of range")
-        return value
+        return read_fraction(self.take(key, str), f"the {self.document}'s field {key!r}{self._where}")
 
     def __contains__(self, key: str) -> bool:
         return key in self.content
@@ -146,3 +135,16 @@ class Fields:
         """Refuse fields that nobody took."""
         if self.content:
             raise FormatError(f"the {self.document} has {len(self.content)} unknown field(s){self._where or ' in it'}")
+
+
+def read_fraction(text: Any, what: str) -> Fraction:
+    """A fraction of non-negative integers, of a size that a level or a rank can have; `what` it is, for messages."""
+    try:
+        if not isinstance(text, str) or len(text) > 60 or not set(text) <= set("0123456789/"):
+            raise ValueError
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise FormatError(f"{what} must be a fraction of non-negative integers") from None
+    if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
+        raise FormatError(f"{what} is out of range")
+    return value

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from confide.errors import InputError
-from confide.evaluation.intervals import IntervalTally, ScoreTally
+from confide.evaluation.interval_tally import IntervalTally
 from confide.evaluation.result import Evaluation, LevelEvaluation
-from confide.evaluation.sets import SetTally
+from confide.evaluation.score_tally import ScoreTally
+from confide.evaluation.set_tally import SetTally
 from confide.releases.release import Release
 from confide.releases.several import GroupCalibration
 from confide.tables.findings import Findings
@@ -89,7 +90,8 @@ def evaluate_table(
         findings.refuse(requirements)
         if not start:
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-        return counted.tally.evaluation()
+        found: Evaluation | LevelEvaluation = counted.tally.result()
+        return found
 
 
 class _Sets:

@@ -33,8 +33,8 @@ MOST_SLOPE = 1000
 BITS = (32, 64)
 
 _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]] = {
-    "targets": (list, lambda texts, terms: tuple(_fraction("targets", text) for text in texts)),
-    "rate": (str, lambda text, terms: _fraction("rate", text)),
+    "targets": (list, lambda texts, terms: tuple(read_fraction(text, "the plan's target") for text in texts)),
+    "rate": (str, lambda text, terms: read_fraction(text, "the plan's rate")),
     "left": (int, lambda value, terms: positive_integer("left", value, most=MOST_SLOPE)),
     "right": (int, lambda value, terms: positive_integer("right", value, most=MOST_SLOPE)),
     "scale": ((float, int), lambda value, terms: positive_number("scale", value)),
@@ -70,12 +70,6 @@ def refuse_contradiction(wrong: bool) -> None:
     """Refuse a plan whose fields do not fit together: a silo relies on these relations."""
     if wrong:
         raise Refusal("malformed", "the plan contradicts itself; ask the coordinator for a new one")
-
-
-def _fraction(name: str, text: Any) -> Any:
-    if not isinstance(text, str):
-        raise FormatError(f"the plan's {name} must be fractions of non-negative integers")
-    return read_fraction(text, name)
 
 
 def _bits(value: int) -> int:

@@ -56,4 +56,14 @@
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });
   }
+
+  // In a notebook's frame the page has no address of its own, and a link to one of its parts would open the notebook.
+  if (document.URL === "about:srcdoc") {
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a[href^='#']");
+      if (!link) return;
+      event.preventDefault();
+      figure(link.hash.slice(1)).scrollIntoView();
+    });
+  }
 })();

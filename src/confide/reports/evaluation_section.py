@@ -3,13 +3,13 @@
 from typing import Any
 
 from confide.errors import InputError
-from confide.evaluation import Evaluation, LevelEvaluation, Part, Shown, fingerprint
-from confide.evaluation.counts import kind_of
+from confide.evaluation import Evaluation, Example, LevelEvaluation, Subgroup, fingerprint
 from confide.evaluation.metrics import CoverageEstimate
+from confide.evaluation.release_parts import division_of
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
 from confide.releases.several import LevelCalibration
-from confide.reports.reading import number, percent
+from confide.reports.numbers import number, percent
 
 MOST_SHOWN = 30
 MOST_ROWS = 500
@@ -25,11 +25,11 @@ def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release)
     found = evaluation.levels if isinstance(evaluation, LevelEvaluation) else {}
     if {a: fingerprint(part) for a, part in parts.items()} != {a: one.calibration for a, one in found.items()}:
         raise InputError("evaluation must be of the levels of this calibration; evaluate again")
-    if isinstance(evaluation, Evaluation) and evaluation.by != kind_of(release):
+    if isinstance(evaluation, Evaluation) and evaluation.by != division_of(release):
         raise InputError("evaluation must have the groups of this calibration; evaluate again")
 
 
-def measured(evaluation: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
+def evaluation_section(evaluation: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
     """What the page says of an evaluation: one block of figures, or one for each level, and the examples."""
     named = _named(evaluation)
     return {
@@ -40,7 +40,7 @@ def measured(evaluation: Evaluation | LevelEvaluation, release: Release) -> dict
     }
 
 
-def charts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Any]:
+def evaluation_charts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Any]:
     """What the charts draw, block by block; and coverage level by level."""
     named = _named(evaluation)
     levels = [
@@ -97,7 +97,7 @@ def _level_row(name: str, found: Evaluation) -> tuple[str, ...]:
     return (name, percent(found.promised), f"{c.value:.3f}", f"{c.low:.3f}", f"{c.high:.3f}", shown)
 
 
-def _table(what: str, parts: tuple[Part, ...]) -> dict[str, Any]:
+def _table(what: str, parts: tuple[Subgroup, ...]) -> dict[str, Any]:
     """Heads and rows; a column that no part has is left out."""
     rows = [_table_row(part) for part in parts[:MOST_ROWS]]
     first = parts[:1]
@@ -114,7 +114,7 @@ def _table(what: str, parts: tuple[Part, ...]) -> dict[str, Any]:
 _MORE = ("Labels per set", "Width, on average", "Promised")
 
 
-def _more(part: Part) -> tuple[str | None, ...]:
+def _more(part: Subgroup) -> tuple[str | None, ...]:
     return (
         None if part.mean_size is None else f"{part.mean_size:.2f}",
         None if part.mean_width is None else number(part.mean_width),
@@ -122,7 +122,7 @@ def _more(part: Part) -> tuple[str | None, ...]:
     )
 
 
-def _table_row(part: Part) -> tuple[str, ...]:
+def _table_row(part: Subgroup) -> tuple[str, ...]:
     c = part.coverage
     more = (value for value in _more(part) if value is not None)
     return (part.name, f"{part.n:,}", f"{c.value:.3f}", f"{c.low:.3f}", f"{c.high:.3f}", *more)
@@ -135,7 +135,7 @@ def _examples(named: dict[str, Evaluation]) -> list[list[dict[str, Any]]]:
     return [[_shown(name, one) for (name, _), one in zip(chosen, record, strict=True)] for record in several]
 
 
-def _shown(name: str, one: Shown) -> dict[str, Any]:
+def _shown(name: str, one: Example) -> dict[str, Any]:
     at = name if one.group is None else f"group {one.group}"
     return {"at": at, "members": one.members, "truth": one.truth, "covered": one.truth in one.members}
 
@@ -153,11 +153,11 @@ def _drawn(found: Evaluation) -> dict[str, Any]:
     }
 
 
-def _least_covered(parts: tuple[Part, ...]) -> list[Part]:
+def _least_covered(parts: tuple[Subgroup, ...]) -> list[Subgroup]:
     return sorted(parts, key=lambda part: part.coverage.value)[:MOST_SHOWN]
 
 
-def _point(part: Part) -> dict[str, Any]:
+def _point(part: Subgroup) -> dict[str, Any]:
     own = {} if part.promised is None else {"promised": part.promised}
     return {**_coverage_point(part.name, part.coverage), **own}
 

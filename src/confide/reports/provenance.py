@@ -9,7 +9,7 @@ from confide.mechanisms.slopes import Slopes
 from confide.releases.calibration import Calibration
 from confide.releases.parts import parts_of
 from confide.releases.release import Release
-from confide.reports.reading import number
+from confide.reports.numbers import number
 
 Rows = tuple[tuple[str, str], ...]
 
@@ -24,12 +24,16 @@ def mechanism_rows(calibration: Calibration) -> Rows:
     if not isinstance(mechanism, Slopes):
         stated = mechanism_fields(mechanism)
         return (("Mechanism", stated.pop("name")), *((name, str(value)) for name, value in stated.items()))
+    return slopes_rows(mechanism)
+
+
+def slopes_rows(mechanism: Slopes) -> Rows:
+    """The library's own mechanism and its parameters."""
     grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
     return (
         ("Mechanism", "slopes on both sides of a target rank"),
         ("Target rank", f"{grows}{mechanism.offset}"),
-        ("Slope per rank short of it", f"{mechanism.slope_left:.6g}"),
-        ("Slope per rank beyond it", f"{mechanism.slope_right:.6g}"),
+        ("Slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
         ("Head start of +∞", f"{mechanism.head_start_ranks:.6g} ranks"),
         ("Drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
     )
@@ -52,7 +56,7 @@ def common_rows(calibration: Calibration) -> Rows:
     )
 
 
-def rows(release: Release) -> dict[str, Rows]:
+def provenance_rows(release: Release) -> dict[str, Rows]:
     """Rows for each distinct part of a release; parts that are made alike share theirs."""
     found: dict[Rows, list[str]] = {}
     for name, part in parts_of(release).items():

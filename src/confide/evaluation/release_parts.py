@@ -1,0 +1,52 @@
+"""What an evaluation states of its release: which file it is, what it promises, and what has thresholds of its own."""
+
+import hashlib
+from collections.abc import Sequence
+
+from confide.errors import InputError
+from confide.evaluation.result import Division
+from confide.releases.parts import parts_of
+from confide.releases.release import Release
+from confide.releases.several import GroupCalibration, SidesCalibration
+
+
+def fingerprint(release: Release) -> str:
+    """SHA-256 of a release's JSON, hexadecimal."""
+    return hashlib.sha256(release.to_json().encode()).hexdigest()
+
+
+def promised_coverage(release: Release) -> float:
+    """The coverage that every record of a release is promised: for groups the least of theirs, for two sides together.
+
+    Of a bound on a loss it is the coverage of critical thresholds.
+    """
+    parts = [part.coverage for part in parts_of(release).values()]
+    return max(0.0, 1 - sum(1 - one for one in parts)) if isinstance(release, SidesCalibration) else min(parts)
+
+
+def division_of(release: Release) -> Division | None:
+    """What has a threshold of its own in a release."""
+    if isinstance(release, SidesCalibration):
+        return "side"
+    return release.by if isinstance(release, GroupCalibration) else None
+
+
+def class_keys(release: GroupCalibration, names: Sequence[object]) -> list[str | int]:
+    """The classes of a release, in the order of the columns, whose names may be texts that read like them.
+
+    Raises
+    ------
+    InputError
+        If the columns have other classes, unless the release has 0 to K-1 and the columns K names.
+    """
+    by_text = {str(key): key for key in release.parts}
+    texts = [str(name) for name in names]
+    if len(by_text) == len(release.parts) and sorted(texts) == sorted(by_text):
+        return [by_text[text] for text in texts]
+    if set(release.parts) == set(range(len(texts))):
+        return list(range(len(texts)))
+    some = ", ".join(list(by_text)[:10]) + (", ..." if len(by_text) > 10 else "")
+    raise InputError(
+        f"classes must be the {len(release.parts)} that were calibrated ({some}); found {len(texts)} columns or other "
+        "names; give the names in the order of the columns"
+    )

@@ -1,0 +1,84 @@
+"""The page of whatever the library releases or plans."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from confide.errors import InputError, InputTypeError
+from confide.evaluation.reading import load_evaluation
+from confide.evaluation.result import Evaluation, LevelEvaluation
+from confide.federated.silo_report import SiloReport
+from confide.planning.plan import Plan
+from confide.releases.release import Release
+from confide.reports.page import Page
+from confide.reports.plan_page import plan_page
+from confide.reports.release_page import release_page
+
+MOST_TITLE = 200
+
+
+def report(
+    release: Release | Plan,
+    *,
+    title: str | None = None,
+    evaluation: Evaluation | LevelEvaluation | str | Path | None = None,
+    answers: Sequence[str] = (),
+    silo_reports: Sequence[SiloReport] = (),
+    file_name: str = "calibration.json",
+) -> Page:
+    """A release, or a plan, as one self-contained HTML page for people.
+
+    Nothing that depends on data is in it but what these arguments hold.
+
+    Parameters
+    ----------
+    release
+        Anything that the library releases, or a `Plan`.
+    title
+        Heading of the page.
+    evaluation
+        An evaluation of this release, or a file that `confide evaluate --out` wrote. Its numbers are not private, and
+        the page says so.
+    answers
+        For a federated calibration: the messages that the silos sent, to show their replies.
+    silo_reports
+        For a federated calibration: private estimates of coverage that silos made.
+    file_name
+        The name under which readers find the release, for the command that checks it.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the evaluation, the answers or the reports belong to something else, or no heading can show the title.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> page = confide.report(released, title="Triage")
+    >>> page
+    Page('Triage', 0.6 MB of HTML)
+    >>> page.save("triage.html")  # doctest: +SKIP
+    PosixPath('triage.html')
+    """
+    if title is not None and not isinstance(title, str):
+        raise InputTypeError(f"title must be a text; found {type(title).__name__}")
+    if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
+        raise InputError(f"title must have 1 to {MOST_TITLE} printable characters")
+    if isinstance(release, Plan):
+        if evaluation is not None or answers or silo_reports:
+            raise InputError("evaluation, answers and silo_reports must be left out: a plan has seen no records")
+        return plan_page(release, title=title)
+    if not isinstance(release, Release):
+        raise InputTypeError(f"release must be a calibration, of any kind, or a plan; found {type(release).__name__}")
+    if isinstance(evaluation, str | Path):
+        evaluation = load_evaluation(evaluation)
+    if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation):
+        raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
+    return release_page(
+        release,
+        title=title,
+        evaluation=evaluation,
+        answers=answers,
+        silo_reports=silo_reports,
+        file_name=file_name,
+    )

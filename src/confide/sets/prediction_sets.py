@@ -1,0 +1,96 @@
+"""Prediction sets of classes as a value: one mask, class names, and the forms in which people want them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays.checked import as_labels
+from confide.support.extras import needs_extra
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionSets:
+    """One set of classes per record.
+
+    Parameters
+    ----------
+    mask
+        bool, shape (n, K): whether class k is in the set of record i.
+    classes
+        The K class names, or None for 0 .. K-1.
+
+    Examples
+    --------
+    >>> sets = PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog"))
+    >>> sets.labels()
+    [['cat'], ['cat', 'dog']]
+    >>> sets
+    PredictionSets(n=2, classes=2, mean size 1.50, empty 0)
+    """
+
+    mask: NDArray[np.bool_]
+    classes: tuple[object, ...] | None = None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of classes in each set, shape (n,)."""
+        sizes: NDArray[np.int64] = np.count_nonzero(self.mask, axis=1).astype(np.int64)
+        return sizes
+
+    def labels(self) -> list[list[Any]]:
+        """The sets as lists of class names (class indices without names)."""
+        names = range(self.mask.shape[1]) if self.classes is None else self.classes
+        return [[names[k] for k in np.flatnonzero(row).tolist()] for row in self.mask]
+
+    def contains(self, labels: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each record's label is in its set: bool, shape (n,)."""
+        y = as_labels("labels", labels, self.mask.shape[0], self.mask.shape[1], self.classes)
+        inside: NDArray[np.bool_] = self.mask[np.arange(len(y)), y]
+        return inside
+
+    def to_arrow(self) -> "pyarrow.Array":
+        """An Arrow list column of class names (class indices without names), one list per record.
+
+        Examples
+        --------
+        >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).to_arrow().to_pylist()
+        [['cat'], ['cat', 'dog']]
+        """
+        import pyarrow as pa
+
+        offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        members = np.nonzero(self.mask)[1]
+        if len(members) < 2**31:
+            column, index = pa.ListArray, offsets.astype(np.int32)
+        else:
+            column, index = pa.LargeListArray, offsets
+        values = pa.array(members) if self.classes is None else pa.array(list(self.classes)).take(pa.array(members))
+        return column.from_arrays(pa.array(index), values)
+
+    def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
+        """A boolean data frame, one column per class; `index` names the records.
+
+        Examples
+        --------
+        >>> PredictionSets(np.array([[True, False]]), ("cat", "dog")).to_pandas()
+            cat    dog
+        0  True  False
+        """
+        with needs_extra("to_pandas", "pandas"):
+            import pandas as pd
+        return pd.DataFrame(self.mask, columns=None if self.classes is None else list(self.classes), index=index)
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def __repr__(self) -> str:
+        n, k = self.mask.shape
+        sizes = self.sizes
+        mean = f"{sizes.mean():.2f}" if n else "undefined"
+        return f"PredictionSets(n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())})"
