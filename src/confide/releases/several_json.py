@@ -22,7 +22,7 @@ KINDS: Mapping[str, type[_Several]] = {
     "confide.levels": LevelCalibration,
     "confide.groups": GroupCalibration,
     "confide.sides": SidesCalibration,
-    "confide.calibration.risk": RiskCalibration,
+    "confide.risk": RiskCalibration,
 }
 
 Kind = TypeVar("Kind", bound=_Several)
