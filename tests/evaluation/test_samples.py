@@ -1,4 +1,4 @@
-"""Every kind of evaluation as version 0.1 wrote it is read by today's reader, says the same, and is written the same."""
+"""Every kind of evaluation as version 0.1 wrote it: today's reader reads the same, and writes it byte by byte."""
 
 import hashlib
 import json
