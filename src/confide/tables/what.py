@@ -126,7 +126,7 @@ class Regressed:
         return self.score in ("absolute_residual", "cqr", "cqr_low", "cqr_high")
 
     def expressions(self, table: Any) -> tuple[Expression, dict[Finding, Expression]]:
-        """|y - f|, or max(lower - y, y - upper)."""
+        """`|y - f|`, or `max(lower - y, y - upper)`."""
         y = exact(numeric_column(table, self.target))
         names = (self.prediction,) if isinstance(self.prediction, str) else self.prediction
         f = [exact(numeric_column(table, name)) for name in names]
