@@ -2,7 +2,7 @@
 
 `.. room:: confide.scores` documents the names in the room's `__all__`, and those that `confide` itself exports from it:
 first these, as users call them (`confide.lac_score`), then what other rooms use besides. A module without `__all__` is
-documented by the public functions and classes that it defines. The option `except` leaves names out.
+documented by the public functions and classes that it defines. The option `first` names what comes before the rest.
 """
 
 import importlib
@@ -81,7 +81,7 @@ class Room(Directive):
     """`.. room:: MODULE`, see above."""
 
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Any]] = {"except": directives.unchanged}
+    option_spec: ClassVar[dict[str, Any]] = {"first": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
         """One description per name."""
@@ -89,14 +89,16 @@ class Room(Directive):
         with mock(config.autodoc_mock_imports):
             module = importlib.import_module(self.arguments[0])
             names = exported(module)
-            for name in self.options.get("except", "").split():
-                if names.pop(name, None) is None:
-                    raise self.error(f"{module.__name__} does not export {name}")
-            users = [name for name, full in names.items() if full == f"confide.{name}"]
-            lines = [line for name in users for line in entry(module, name, names.pop(name))]
-            if users and names:
+            first = self.options.get("first", "").split()
+            if unknown := [name for name in first if name not in names]:
+                raise self.error(f"{module.__name__} does not export {', '.join(unknown)}")
+            ordered = {name: names[name] for name in [*first, *names]}
+            users = [name for name, full in ordered.items() if full == f"confide.{name}"]
+            others = [name for name in ordered if name not in users]
+            lines = [line for name in users for line in entry(module, name, names[name])]
+            if users and others:
                 lines += [f".. rubric:: As ``{module.__name__}.NAME``", ""]
-            lines += [line for name, full in names.items() for line in entry(module, name, full)]
+            lines += [line for name in others for line in entry(module, name, names[name])]
         node = nodes.Element()
         self.state.nested_parse(StringList(lines, source=self.arguments[0]), self.content_offset, node)
         return node.children
