@@ -269,7 +269,7 @@ _STYLE = (
     'aria-label="The rooms of confide from the ground up, what imports what, and the way of the data">\n<style>\n'
     f".rooms {{{{{_COLOURS['light']}}}}}\n"
     f'html[data-theme="dark"] .rooms {{{{{_COLOURS["dark"]}}}}}\n'
-    f"@media (prefers-color-scheme: dark) {{{{ .rooms:root {{{{{_COLOURS['dark']}}}}} }}}}\n"
+    f"@media (prefers-color-scheme: dark) {{{{ .rooms:root {{{{{_COLOURS['dark']};background:#14181e}}}} }}}}\n"
     """.rooms text {{font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(--ink)}}
 .rooms a {{text-decoration: none}}
 .rooms .name {{font: 600 13px ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace}}
