@@ -21,13 +21,15 @@ test: $(READY)  ## the test suite, in under ten minutes on two cores
 test-long: $(READY)  ## everything, including the checks that take minutes each
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-check: $(READY)  ## lint and strict types
+check: $(READY)  ## lint, strict types, and which room of the package may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 docs: $(READY)  ## the documentation in docs/_build/html; fails on a broken link, or on one that needs the network
 	rm -rf docs/_build
+	$(BIN)/python docs/_ext/rooms.py --check
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_ext/site_check.py docs/_build/html
 
@@ -78,4 +80,4 @@ lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip add
 	rm requirements/all.txt
 
 clean:
-	rm -rf $(VENV) .venv-peers demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf $(VENV) .venv-peers demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

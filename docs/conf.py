@@ -23,7 +23,7 @@ author = "The confide developers"
 copyright = f"2026, {author}"  # noqa: A001
 version = release = confide.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "source_pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "room_pages", "rooms", "source_pages"]
 exclude_patterns = ["_build", "_ext"]
 suppress_warnings = ["toc.empty_glob"]
 

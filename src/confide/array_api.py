@@ -18,6 +18,8 @@ from confide.scores.kinds import ScoreKind, score_kind
 from confide.scores.ranked import magic
 from confide.support.extras import needs_extra
 
+__all__ = ["predict_mask", "true_scores"]
+
 _ELEMENTS = 2**22
 
 

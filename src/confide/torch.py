@@ -24,6 +24,8 @@ with needs_extra("confide.torch", "torch"):
     import torch
     from torch import Tensor
 
+__all__ = ["calibrate", "predict_interval", "predict_set", "to_prediction_sets"]
+
 
 def calibrate(
     model: Callable[[Any], Tensor],

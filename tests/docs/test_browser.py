@@ -6,7 +6,17 @@ from tests.docs.blocks import ROOT
 from tests.reports.browser import chromium, needs_chromium
 
 SITE = ROOT / "docs" / "_build" / "html"
-PAGES = ("index", "tutorial", "howto/groups", "theory", "reference/engines", "migrating", "benchmarks", "federated")
+PAGES = (
+    "index",
+    "tutorial",
+    "howto/groups",
+    "theory",
+    "reference/tables",
+    "layout",
+    "migrating",
+    "benchmarks",
+    "federated",
+)
 
 pytestmark = [needs_chromium, pytest.mark.skipif(not SITE.is_dir(), reason="needs the built site: make docs")]
 
@@ -63,6 +73,6 @@ def test_search_finds_pages_from_files_on_disk(browser):
 def test_a_theorem_leads_to_its_test(browser):
     page = Site(browser, 1280, "light").open("theory")
     page.get_by_role("link", name="test_all_of_eight_scores_in_five_bins").first.click()
-    page.wait_for_url("**/source/tests/test_privacy_exact.html#*")
+    page.wait_for_url("**/source/tests/mechanisms/test_privacy_exact.html#*")
     assert page.locator("#test_all_of_eight_scores_in_five_bins").count() == 1
     assert page.url.endswith("#test_all_of_eight_scores_in_five_bins")

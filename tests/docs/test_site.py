@@ -1,5 +1,6 @@
 """Names on pages lead to what they name, theorems to their tests; the check of the built site finds what is wrong."""
 
+import importlib
 import importlib.util
 import re
 import sys
@@ -8,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import confide
-import confide.tables
 from tests.docs.blocks import ROOT
 
 pytest.importorskip("sphinx", reason="needs the documentation's tools: make docs")
@@ -25,7 +25,7 @@ def load(name):
     return module
 
 
-source_pages, site_check = load("source_pages"), load("site_check")
+source_pages, site_check, rooms, room_pages = map(load, ("source_pages", "site_check", "rooms", "room_pages"))
 
 
 def checks_named(text):
@@ -71,10 +71,29 @@ def test_names_that_do_not_exist_are_refused():
 
 
 def test_every_public_name_is_in_the_reference():
-    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
-    listed = set(re.findall(r"auto\w+:: confide\.([\w.]+)$", pages, flags=re.MULTILINE))
-    assert set(confide.__all__) <= listed
-    assert {f"engines.{name}" for name in confide.tables.__all__} <= listed
+    """Every room has its page, which lists what the room exports; together they have what `confide` exports."""
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md")}
+    shown = [room for room in rooms.order() if room not in ("__main__", "cli", "demo")]
+    assert set(pages) == {*shown, "index"}
+    assert all(f".. room:: confide.{room}\n" in pages[room] for room in shown)
+    light = [room for room in shown if room not in ("torch", "array_api")]  # these need packages that may be missing
+    modules = [importlib.import_module(f"confide.{room}") for room in light]
+    listed = {full for module in modules for full in room_pages.exported(module).values()}
+    assert {f"confide.{name}" for name in confide.__all__} <= listed
+
+
+def test_the_reference_is_in_the_order_of_the_rooms():
+    text = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    order = [room for room in rooms.order() if re.search(rf"^{room}$", text, flags=re.MULTILINE)]
+    assert [line for line in text.splitlines() if line in order] == order
+    layout = (ROOT / "docs" / "layout.md").read_text(encoding="utf-8")
+    assert all(f"(reference/{room}.md)" in layout for room in order)
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports():
+    """Drawn from the imports: a dropped import is a dropped arrow; what others imply is not drawn."""
+    assert rooms.needed({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture()
 
 
 def test_site_check_finds_what_is_wrong(tmp_path):

@@ -1,0 +1,116 @@
+"""The directive `room` documents what a room of the package exports, so that the reference follows the code.
+
+`.. room:: confide.scores` documents the names in the room's `__all__`, and those that `confide` itself exports from it:
+first these, as users call them (`confide.lac_score`), then what other rooms use besides. A module without `__all__` is
+documented by the public functions and classes that it defines. The option `first` names what comes before the rest.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+from types import ModuleType
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.ext.autodoc.mock import mock
+from sphinx.pycode import ModuleAnalyzer
+
+import confide
+
+METADATA_ROUTING = re.compile(r"set_\w+_request")  # methods that scikit-learn adds to every estimator
+
+
+def exported(module: ModuleType) -> dict[str, str]:
+    """The names that a module exports, and those that `confide` exports from it: name to full name, users' names first.
+
+    Examples
+    --------
+    >>> import confide.scores
+    >>> exported(confide.scores)["lac_score"]
+    'confide.lac_score'
+    """
+    own = getattr(module, "__all__", None)
+    if own is None:
+        plain = not hasattr(module, "__path__")
+        own = [n for n, v in vars(module).items() if plain and n[0] != "_" and is_defined_in(v, module.__name__)]
+    users = [name for name in confide.__all__ if is_defined_in(getattr(confide, name), module.__name__)]
+    others = [name for name in own if name not in users]
+    order = sorted(users, key=str.casefold), sorted(others, key=str.casefold)
+    return {name: f"confide.{name}" for name in order[0]} | {name: f"{module.__name__}.{name}" for name in order[1]}
+
+
+def is_defined_in(value: Any, module: str) -> bool:
+    """Whether a function or a class is defined in a module or below it."""
+    where = getattr(value, "__module__", None) or ""
+    return callable(value) and (where == module or where.startswith(f"{module}."))
+
+
+def entry(module: ModuleType, name: str, full: str) -> list[str]:
+    """The lines that document one name."""
+    value = getattr(confide if full.count(".") == 1 else module, name)
+    if inspect.isclass(value):
+        kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
+        return [f".. {kind}:: {full}", "   :members:", ""]
+    if inspect.isroutine(value):
+        return [f".. autofunction:: {full}", ""]
+    if isinstance(value, ModuleType):
+        return [f".. py:module:: {full}", "", *(value.__doc__ or "").splitlines()[:1], ""]
+    return [
+        f".. py:data:: {name}",
+        f"   :module: {module.__name__}",
+        "",
+        *(f"   {line}" for line in text_below(module.__name__, name)),
+        "",
+    ]
+
+
+def text_below(package: str, name: str) -> list[str]:
+    """The text that stands below the definition of a constant or an alias, in whichever module of a room that is."""
+    for module in [one for one in sys.modules if f"{one}.".startswith(f"{package}.")]:
+        found = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", name))
+        if found:
+            return found
+    return []
+
+
+class Room(Directive):
+    """`.. room:: MODULE`, see above."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"first": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """One description per name."""
+        config = self.state.document.settings.env.config
+        with mock(config.autodoc_mock_imports):
+            module = importlib.import_module(self.arguments[0])
+            names = exported(module)
+            first = self.options.get("first", "").split()
+            if unknown := [name for name in first if name not in names]:
+                raise self.error(f"{module.__name__} does not export {', '.join(unknown)}")
+            ordered = {name: names[name] for name in [*first, *names]}
+            users = [name for name, full in ordered.items() if full == f"confide.{name}"]
+            others = [name for name in ordered if name not in users]
+            lines = [line for name in users for line in entry(module, name, names[name])]
+            if users and others:
+                lines += [f".. rubric:: As ``{module.__name__}.NAME``", ""]
+            lines += [line for name in others for line in entry(module, name, names[name])]
+        node = nodes.Element()
+        self.state.nested_parse(StringList(lines, source=self.arguments[0]), self.content_offset, node)
+        return node.children
+
+
+def skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out what is nobody's to call."""
+    return True if METADATA_ROUTING.fullmatch(name) else None
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Join the build."""
+    app.add_directive("room", Room)
+    app.connect("autodoc-skip-member", skip)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,64 @@
+"""Every kind of release as version 0.1 wrote it is read by today's reader, says the same, and is written the same."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from confide.errors import FormatError
+from confide.releases.reading import read_release
+from tests.releases.samples.made_by_0_1 import summary
+
+FOLDER = Path(__file__).parent / "samples" / "0.1"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+KINDS = {"Calibration", "LevelCalibration", "GroupCalibration", "SidesCalibration", "RiskCalibration"}
+MECHANISMS = {"slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"}
+
+
+def text_of(name):
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def signed(content):
+    """The release with a fresh checksum: what somebody who knows the format can write."""
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+def test_every_kind_has_a_sample():
+    assert {one["type"] for one in EXPECTED.values()} == KINDS
+    plain = [one for one in EXPECTED.values() if one["type"] == "Calibration"]
+    assert {one["mechanism"]["name"] for one in plain if one["mechanism"]} == MECHANISMS
+    assert any(one["mechanism"] is None for one in plain)
+    assert {path.name for path in FOLDER.glob("*.json")} == {*EXPECTED, "expected.json"}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_sample_says_what_it_said(name):
+    release = read_release(text_of(name))
+    assert summary(release) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_sample_is_written_byte_by_byte(name):
+    assert read_release(text_of(name)).to_json().encode() == (FOLDER / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_changed_sample_is_refused(name):
+    text = text_of(name)
+    changed = re.sub(r'"replace_one": [^,\n]*', '"replace_one": 0.001', text, count=1)
+    assert changed != text
+    with pytest.raises(FormatError, match="checksum"):
+        read_release(changed)
+    content = json.loads(changed)
+    parts = [part["calibration"] for part in content.get("parts", [])]
+    for part in parts:
+        part.update(json.loads(signed(part)))
+    with pytest.raises(FormatError, match="another privacy loss"):
+        read_release(signed(content))
+    with pytest.raises(FormatError, match="schema 2"):
+        read_release(signed({**json.loads(text), "schema": 2}))

@@ -1,0 +1,96 @@
+"""How the code is laid out: rooms that import those below them by their doors, no circle, few files at the root.
+
+`make check` runs the contracts of pyproject.toml, which give every import its direction; here is what they cannot say.
+"""
+
+import ast
+import importlib.util
+import sys
+
+import pytest
+
+from tests.docs.blocks import ROOT
+
+MOST_FILES_AT_THE_ROOT = 12
+
+
+def _rooms():
+    spec = importlib.util.spec_from_file_location("rooms", ROOT / "docs" / "_ext" / "rooms.py")
+    module = sys.modules["rooms"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rooms = _rooms()
+MODULES = rooms.modules()
+FOLDERS = [room for room in rooms.order() if (rooms.PACKAGE / room).is_dir()]
+
+
+def exported(room):
+    """The names in a room's `__all__`; None if there is none."""
+    path = rooms.PACKAGE / room / "__init__.py"
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+            return ast.literal_eval(node.value)
+    return None
+
+
+def test_the_order_names_every_room():
+    """Whatever lies at the root has its place in the order, and nothing else does."""
+    assert sorted(rooms.order()) == sorted({rooms.room_of(name) for name in MODULES} - {""})
+
+
+def test_few_files_lie_at_the_root():
+    assert len(list(rooms.PACKAGE.glob("*.py"))) <= MOST_FILES_AT_THE_ROOT
+
+
+def test_tests_lie_as_the_code_does():
+    folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
+    assert folders <= {*FOLDERS, "docs", "fuzz", "mutation"}
+
+
+def test_no_circle():
+    """No module reaches itself through what it imports, in functions and under TYPE_CHECKING included."""
+    assert rooms.circles(rooms.import_graph()) == []
+
+
+def test_circles_are_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert rooms.circles(graph) == [["d", "e"], ["a", "b", "c"]]
+
+
+def test_a_room_imports_only_rooms_below_it():
+    place = {room: i for i, room in enumerate(rooms.order())}
+    graph = rooms.room_graph(rooms.import_graph())
+    assert "" not in set().union(*graph.values()), "a module imports the package itself, which is above everything"
+    wrong = [f"{room} -> {o}" for room, others in graph.items() if room for o in others if place[o] > place[room]]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", FOLDERS)
+def test_a_room_says_what_it_is_and_what_it_exports(room):
+    tree = ast.parse((rooms.PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+    assert len(ast.get_docstring(tree) or "") > 30
+    names = exported(room)
+    assert names, f"{room} has no __all__"
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("room", [*rooms.order(), ""])
+def test_a_room_is_entered_by_its_door(room):
+    """Other rooms import names that a room's `__init__.py` exports, from the room itself."""
+    wrong = []
+    for name, path in MODULES.items():
+        if rooms.room_of(name) != room:
+            continue
+        for module, imported in rooms.imports(path, MODULES):
+            other = rooms.room_of(module)
+            if other in (room, "") or other not in FOLDERS:
+                continue
+            if imported is None and module.removeprefix(f"confide.{other}.") in (exported(other) or ()):
+                continue  # a module that the room exports as a whole
+            if module != f"confide.{other}":
+                wrong.append(f"{name} imports {module}, which lies behind the door of {other}")
+            elif imported is not None and imported not in (exported(other) or ()):
+                wrong.append(f"{name} imports {imported}, which {other} does not export")
+    assert wrong == []
