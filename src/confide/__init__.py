@@ -16,13 +16,17 @@ Examples
 
 from typing import TYPE_CHECKING, Any
 
-from confide.calibration.calibrate import calibrate, calibrate_histogram
-from confide.calibration.groups import calibrate_groups
-from confide.calibration.levels import calibrate_levels
-from confide.calibration.risk import calibrate_false_negatives, calibrate_losses
-from confide.calibration.sides import calibrate_sides
+from confide.calibration import (
+    calibrate,
+    calibrate_false_negatives,
+    calibrate_groups,
+    calibrate_histogram,
+    calibrate_levels,
+    calibrate_losses,
+    calibrate_sides,
+)
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import (
     BudgetError,
     ConfideError,
@@ -33,30 +37,34 @@ from confide.errors import (
     LedgerError,
 )
 from confide.evaluation import (
+    CoverageEstimate,
+    CoverageTable,
     Evaluation,
     LevelEvaluation,
+    class_coverage,
+    coverage,
     evaluate_intervals,
     evaluate_scores,
     evaluate_sets,
-    load_evaluation,
-)
-from confide.evaluation.metrics import (
-    CoverageEstimate,
-    CoverageTable,
-    class_coverage,
-    coverage,
     false_negative_rate,
     group_coverage,
+    load_evaluation,
+    plot_coverage,
+    plot_intervals,
+    plot_sizes,
     size_coverage,
 )
-from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
-from confide.guarantee.statement import Guarantee
-from confide.mechanisms.privacy import PrivacyStatement
-from confide.planning.plan import Plan, plan
-from confide.releases.calibration import Calibration
-from confide.releases.kinds import register_kind
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
+from confide.guarantee import Guarantee
+from confide.mechanisms import PrivacyStatement
+from confide.planning import Plan, plan
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    RiskCalibration,
+    SidesCalibration,
+    register_kind,
+)
 from confide.scores import (
     absolute_residual_score,
     all_scores,
@@ -74,13 +82,12 @@ from confide.scores import (
     top_k_score,
     tune_raps,
 )
-from confide.sets.predict import predict_interval, predict_labels, predict_set
-from confide.sets.prediction_sets import PredictionSets
+from confide.sets import PredictionSets, predict_interval, predict_labels, predict_set
 
 if TYPE_CHECKING:
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
     from confide.ledger import Dataset, Ledger
-    from confide.reports.report import report
+    from confide.reports import report
 
     __version__: str
 
@@ -168,7 +175,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(confide.ledger, name)
     if name == "report":
-        from confide.reports.report import report
+        from confide.reports import report
 
         return report
     raise AttributeError(f"module 'confide' has no attribute {name!r}")
@@ -176,7 +183,7 @@ def __getattr__(name: str) -> Any:
 
 def _read_federated(text: str) -> Any:
     """Federations are imported when the first of their releases is read."""
-    from confide.federated.calibration import FederatedCalibration
+    from confide.federated import FederatedCalibration
 
     return FederatedCalibration.from_json(text)
 

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from confide.errors import InputError, InputTypeError
-from confide.releases.calibration import Calibration
-from confide.scores.classification import smallest_probability
-from confide.scores.kinds import ScoreKind, score_kind
-from confide.scores.ranked import magic
-from confide.support.extras import needs_extra
+from confide.releases import Calibration
+from confide.scores import ScoreKind, magic, score_kind, smallest_probability
+from confide.support import needs_extra
 
 __all__ = ["predict_mask", "true_scores"]
 

@@ -11,10 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_vector
+from confide.arrays import as_vector
 from confide.errors import InputError
-from confide.support.checks import one_of, positive_integer, positive_number
-from confide.support.limits import MOST_CANDIDATES
+from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
 
 BUILDERS = ("unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
 """The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""

@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
 from confide.array_api import predict_mask, true_scores
-from confide.calibration.calibrate import calibrate_histogram
+from confide.calibration import calibrate_histogram
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.releases.calibration import Calibration
-from confide.scores.kinds import score_kind
-from confide.sets.prediction_sets import PredictionSets
-from confide.support.extras import needs_extra
-from confide.support.rationals import Level
+from confide.releases import Calibration
+from confide.scores import score_kind
+from confide.sets import PredictionSets
+from confide.support import Level, needs_extra
 
 with needs_extra("confide.torch", "torch"):
     import torch

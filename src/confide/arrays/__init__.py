@@ -5,3 +5,45 @@ blocks.py    rows in blocks that fit in cache, on a few threads
 loops.py     loops for which numpy needs several passes
 compiled.py  the same as machine code, where Numba is installed
 """
+
+from confide.arrays import loops
+from confide.arrays.blocks import in_blocks
+from confide.arrays.checked import (
+    Sound,
+    as_array,
+    as_float_rows,
+    as_labels,
+    as_numeric,
+    as_positions,
+    as_probabilities,
+    as_truth,
+    as_uniforms,
+    as_vector,
+    class_names,
+    finite,
+    refuse_outside_unit,
+    unit_check,
+)
+from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
+
+__all__ = [
+    "FLOATS",
+    "Sound",
+    "as_array",
+    "as_float_rows",
+    "as_labels",
+    "as_numeric",
+    "as_positions",
+    "as_probabilities",
+    "as_truth",
+    "as_uniforms",
+    "as_vector",
+    "class_names",
+    "finite",
+    "in_blocks",
+    "loops",
+    "machine_code",
+    "refuse_outside_unit",
+    "unit_check",
+    "worth_compiling",
+]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import InputError, InputTypeError
-from confide.support.names import known_positions
+from confide.support import known_positions
 
 
 def as_numeric(name: str, data: Any) -> NDArray[Any]:

@@ -13,7 +13,20 @@ run.py         the checks together
 """
 
 from confide.audit.finding import Finding, Report
-from confide.audit.run import audit, audit_library
+from confide.audit.foreign import foreign_subject, load
+from confide.audit.run import BRIEF, LONG, QUICK, audit, audit_library
 from confide.audit.subject import Claims, Subject
 
-__all__ = ["Claims", "Finding", "Report", "Subject", "audit", "audit_library"]
+__all__ = [
+    "BRIEF",
+    "LONG",
+    "QUICK",
+    "Claims",
+    "Finding",
+    "Report",
+    "Subject",
+    "audit",
+    "audit_library",
+    "foreign_subject",
+    "load",
+]

@@ -12,15 +12,22 @@ from numpy.typing import NDArray
 from confide.audit.laws import exact_law
 from confide.audit.subject import Claims, Draw, Law, Scores, Subject
 from confide.candidates import Candidates
-from confide.mechanisms.certify import certify
-from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
-from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
-from confide.mechanisms.pps import PrivatePredictionSets, pps_for
-from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors
-from confide.mechanisms.slopes import Slopes
-from confide.planning.plan import plan
-from confide.selection.selector import SELECTORS, Selector
+from confide.mechanisms import (
+    NEIGHBORS,
+    LaplaceHistogram,
+    Neighbors,
+    NoisyHistogram,
+    PrivatePredictionSets,
+    Slopes,
+    certify,
+    noisy_histogram_for,
+    opendp_quantile_for,
+    pps_for,
+    pps_laplace_for,
+    quantile_scores,
+)
+from confide.planning import plan
+from confide.selection import SELECTORS, Selector
 
 EDGES = (0.25, 0.5, 0.75)
 ATOMS = (0.2, 0.4, 0.6, 0.8)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from confide.audit.finding import Finding
 from confide.audit.laws import exact_law
 from confide.audit.subject import Subject
-from confide.selection.lattice_noise import noisy_counts
-from confide.selection.selector import SELECTORS, select
+from confide.selection import SELECTORS, noisy_counts, select
 
 LEAST_EXPECTED = 10.0
 

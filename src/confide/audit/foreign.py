@@ -15,9 +15,8 @@ from typing import Any
 
 from confide.audit.subject import Claims, Scores, Subject
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors
-from confide.support.checks import one_of, privacy_loss
-from confide.support.rationals import Level, exact_level
+from confide.mechanisms import NEIGHBORS, Neighbors
+from confide.support import Level, exact_level, one_of, privacy_loss
 
 ATOMS = (0.05, 0.35, 0.65, 0.95)
 

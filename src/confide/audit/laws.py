@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection.selector import Selector
+from confide.selection import Selector
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ import numpy as np
 from confide.audit.builtin import threshold
 from confide.audit.subject import Scores
 from confide.candidates import Candidates
-from confide.planning.plan import plan
+from confide.planning import plan
 
 Release = Callable[[Scores], float]
 

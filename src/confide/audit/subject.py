@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanisms.privacy import Neighbors
+from confide.mechanisms import Neighbors
 
 Scores: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[Scores], float]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide.mechanisms.slopes import Slopes
+from confide.mechanisms import Slopes
 
 
 @dataclass(frozen=True)

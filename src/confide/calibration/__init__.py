@@ -1,1 +1,35 @@
 """Scores or counts -> releases: the calls that join candidates, counts, plan, ledger and mechanism."""
+
+from confide.calibration.calibrate import calibrate, calibrate_histogram
+from confide.calibration.groups import calibrate_groups, price_groups
+from confide.calibration.levels import calibrate_levels, price_levels
+from confide.calibration.priced import PricedRelease
+from confide.calibration.risk import (
+    calibrate_false_negatives,
+    calibrate_losses,
+    critical_thresholds,
+    false_negative_thresholds,
+    price_risk,
+)
+from confide.calibration.sides import calibrate_sides, price_sides
+from confide.calibration.threshold import check_candidates, library_versions, price_threshold
+
+__all__ = [
+    "PricedRelease",
+    "calibrate",
+    "calibrate_false_negatives",
+    "calibrate_groups",
+    "calibrate_histogram",
+    "calibrate_levels",
+    "calibrate_losses",
+    "calibrate_sides",
+    "check_candidates",
+    "critical_thresholds",
+    "false_negative_thresholds",
+    "library_versions",
+    "price_groups",
+    "price_levels",
+    "price_risk",
+    "price_sides",
+    "price_threshold",
+]

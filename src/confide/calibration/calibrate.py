@@ -4,17 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from confide.arrays.checked import as_vector
+from confide.arrays import as_vector
 from confide.calibration.threshold import check_candidates, plain_threshold, price_threshold
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
-from confide.mechanisms.interface import MechanismName
-from confide.mechanisms.privacy import Neighbors
-from confide.releases.calibration import Calibration
-from confide.scores.kinds import score_kind
-from confide.selection.selector import Selector
-from confide.support.rationals import Level
+from confide.mechanisms import MechanismName, Neighbors
+from confide.releases import Calibration
+from confide.scores import score_kind
+from confide.selection import Selector
+from confide.support import Level
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger

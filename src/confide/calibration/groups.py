@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
-from confide.arrays.checked import as_positions, as_vector
+from confide.arrays import as_positions, as_vector
 from confide.calibration.calibrate import calibrate, calibrate_histogram
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget
 from confide.calibration.threshold import price_threshold
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors
-from confide.releases.calibration import Calibration
-from confide.releases.several import GroupCalibration
-from confide.scores.kinds import score_kind
-from confide.support.checks import one_of
-from confide.support.names import check_names
-from confide.support.rationals import Level
+from confide.mechanisms import NEIGHBORS, Neighbors
+from confide.releases import Calibration, GroupCalibration
+from confide.scores import score_kind
+from confide.support import Level, check_names, one_of
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger

@@ -8,17 +8,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from confide.arrays.checked import as_vector
+from confide.arrays import as_vector
 from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, exact_shares, part_of_failure
 from confide.calibration.threshold import price_threshold
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.releases.calibration import Calibration
-from confide.releases.several import LevelCalibration
-from confide.support.checks import several
-from confide.support.rationals import Level, exact_level
+from confide.releases import Calibration, LevelCalibration
+from confide.support import Level, exact_level, several
 
 
 def calibrate_levels(
@@ -89,7 +87,7 @@ def price_levels(
     Examples
     --------
     >>> import numpy as np
-    >>> from confide.counting.histogram import ScoreHistogram
+    >>> from confide.counting import ScoreHistogram
     >>> candidates = Candidates.unit(100)
     >>> counts = {None: ScoreHistogram.from_scores(np.linspace(0, 1, 5000), candidates)}
     >>> list(price_levels([0.2, 0.1], 1.0, None, candidates, "lac").charge().draw(counts).parts)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.calibration.threshold import ChargedThreshold, PricedThreshold
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning
-from confide.releases.calibration import Calibration
+from confide.releases import Calibration
 
 Assemble = Callable[[Mapping[Any, Calibration]], Any]
 """From the thresholds, by their names, to the release that is made of them."""

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_numeric, as_probabilities, as_truth, as_uniforms
+from confide.arrays import as_numeric, as_probabilities, as_truth, as_uniforms
 from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
-from confide.scores.classification import Uniforms
-from confide.support.checks import positive_number
-from confide.support.rationals import Level, exact_level
+from confide.releases import FALSE_NEGATIVES, RiskCalibration, critical_score
+from confide.scores import Uniforms
+from confide.support import Level, exact_level, positive_number
 
 
 def calibrate_false_negatives(
@@ -123,7 +122,7 @@ def price_risk(
 
     Examples
     --------
-    >>> from confide.counting.histogram import ScoreHistogram
+    >>> from confide.counting import ScoreHistogram
     >>> candidates = Candidates.unit(100)
     >>> counts = {None: ScoreHistogram.from_scores(np.linspace(0, 1, 5000), candidates)}
     >>> price_risk(0.1, 1.0, None, candidates).charge().draw(counts).loss

@@ -5,9 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from confide.errors import InputError
-from confide.mechanisms.composition import shares_of
-from confide.support.checks import privacy_loss
-from confide.support.rationals import Level, exact_level
+from confide.mechanisms import shares_of
+from confide.support import Level, exact_level, privacy_loss
 
 
 def divide_budget(

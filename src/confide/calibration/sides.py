@@ -10,9 +10,9 @@ from confide.calibration.shares import divide_budget, part_of_failure
 from confide.calibration.threshold import price_threshold
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.releases.several import SidesCalibration
-from confide.scores.regression import interval_score
-from confide.support.rationals import Level, exact_level
+from confide.releases import SidesCalibration
+from confide.scores import interval_score
+from confide.support import Level, exact_level
 
 SIDES = ("cqr_low", "cqr_high")
 
@@ -79,7 +79,7 @@ def price_sides(
     Examples
     --------
     >>> import numpy as np
-    >>> from confide.counting.histogram import ScoreHistogram
+    >>> from confide.counting import ScoreHistogram
     >>> candidates = Candidates.of([0.0, 1.0])
     >>> counts = {name: ScoreHistogram(candidates, np.array([900, 99, 1])) for name in SIDES}
     >>> price_sides(0.2, 8.0, None, candidates).charge().draw(counts).alpha

@@ -10,21 +10,15 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms.certify import certify
-from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.privacy import nothing_spent, privacy_statement
-from confide.mechanisms.split_conformal import split_conformal_for
-from confide.planning.mechanism_choice import mechanism_for
-from confide.planning.plan import make_plan
-from confide.planning.request import Request, check_request
-from confide.releases.calibration import Calibration
-from confide.support.rationals import Level
+from confide.mechanisms import Mechanism, certify, nothing_spent, privacy_statement, split_conformal_for
+from confide.planning import Request, check_request, make_plan, mechanism_for
+from confide.releases import Calibration
+from confide.support import Level
 
 if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger
-    from confide.ledger.payment import Payment
+    from confide.ledger import Dataset, Ledger, Payment
 
 _DEFAULTS: dict[str, Any] = {
     "rho": None,
@@ -114,7 +108,7 @@ def price_threshold(
     )
     payment = None
     if ledger is not None or dataset is not None:
-        from confide.ledger.payment import make_payment
+        from confide.ledger import make_payment
 
         payment = make_payment(request, candidates, score, ledger, dataset)
     return PricedThreshold(request, score, payment)

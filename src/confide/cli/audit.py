@@ -9,8 +9,8 @@ import typer
 from confide.cli import options as o
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.output import check_output, say
-from confide.mechanisms.privacy import NEIGHBORS
-from confide.support.files import write_text
+from confide.mechanisms import NEIGHBORS
+from confide.support import write_text
 
 
 def audit(
@@ -52,8 +52,7 @@ def audit(
 
     Example: confide audit --mechanism mine:threshold --epsilon 1 --alpha 0.1
     """
-    from confide.audit.foreign import foreign_subject, load
-    from confide.audit.run import BRIEF, LONG, QUICK, audit, audit_library
+    from confide.audit import BRIEF, LONG, QUICK, audit, audit_library, foreign_subject, load
 
     if out is not None:
         check_output(out, force=force)

@@ -11,10 +11,9 @@ from confide.cli.output import check_output, emit, say, warn
 from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import CoverageWarning, InputError
-from confide.planning.plan import Plan, make_plan
-from confide.planning.request import check_request
-from confide.releases.calibration import Calibration
-from confide.support.files import new_file
+from confide.planning import Plan, check_request, make_plan
+from confide.releases import Calibration
+from confide.support import new_file
 from confide.tables import calibrate_table, open_table
 
 

@@ -9,13 +9,9 @@ from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.errors import InputError
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import SidesCalibration
-from confide.scores.kinds import FAMILIES, score_kind
-from confide.tables import Classified, Losses, Regressed, Scored
-from confide.tables.what import SIDES, What
+from confide.releases import Release, RiskCalibration, SidesCalibration, parts_of
+from confide.scores import FAMILIES, score_kind
+from confide.tables import SIDES, Classified, Losses, Regressed, Scored, What
 
 Task: TypeAlias = Literal["score", "classification", "regression", "losses"]
 

@@ -13,10 +13,9 @@ from confide.cli.output import check_output, emit, say
 from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
-from confide.evaluation.result import MOST_EXAMPLES
-from confide.releases.release import Release, load_release
-from confide.releases.several import GroupCalibration
-from confide.support.files import write_text
+from confide.evaluation import MOST_EXAMPLES
+from confide.releases import GroupCalibration, Release, load_release
+from confide.support import write_text
 from confide.tables import evaluate_table, open_table
 
 Output = Annotated[

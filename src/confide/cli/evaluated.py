@@ -4,11 +4,7 @@ from collections.abc import Sequence
 
 from confide.cli.output import number, table
 from confide.evaluation import Evaluation, LevelEvaluation, Subgroup
-from confide.releases.calibration import Calibration
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import GroupCalibration, LevelCalibration
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, RiskCalibration, parts_of
 
 _SHOWN = {
     "mean_size": "classes per set, on average",

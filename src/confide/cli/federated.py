@@ -15,17 +15,14 @@ from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
-from confide.federated.protocols import METHODS
-from confide.federated.silo_ledger import RECORDS
-from confide.support.checks import privacy_loss
-from confide.support.files import read_text, write_text
+from confide.federated import METHODS, RECORDS
+from confide.support import privacy_loss, read_text, write_text
 from confide.tables import Losses, Regressed, open_table, score_histogram
 
 if TYPE_CHECKING:
-    from confide.counting.histogram import ScoreHistogram
-    from confide.federated.keys import Silo
-    from confide.federated.protocols import Promise
-    from confide.tables.what import What
+    from confide.counting import ScoreHistogram
+    from confide.federated import Promise, Silo
+    from confide.tables import What
 
 app = typer.Typer(
     name="federated",
@@ -64,7 +61,7 @@ def keygen(
 
       confide federated keygen north --keys north.key --public north.json --size 300
     """
-    from confide.federated.keys import SiloKeys
+    from confide.federated import SiloKeys
 
     check_output(public, force=False)
     made = SiloKeys.generate(name)
@@ -109,9 +106,8 @@ def plan(
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    from confide.federated.clock import read_time
-    from confide.federated.keys import SiloKeys
-    from confide.federated.planning import plan as make
+    from confide.federated import SiloKeys, read_time
+    from confide.federated import plan as make
 
     check_output(out, force=force)
     made = make(
@@ -137,8 +133,7 @@ def plan(
 
 
 def _silo(path: Path) -> "Silo":
-    from confide.federated.keys import Silo
-    from confide.federated.refusals import Refusal
+    from confide.federated import Refusal, Silo
 
     try:
         return Silo.from_json(read_text(path))
@@ -188,11 +183,8 @@ def answer(
       confide federated answer records.csv --score-column s --plan plan.json --keys north.key \
         --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
     """
-    from confide.federated.answer import answer as respond
-    from confide.federated.keys import SiloKeys
-    from confide.federated.plan import FederatedPlan
-    from confide.federated.policy import Policy
-    from confide.federated.silo_ledger import SiloLedger
+    from confide.federated import FederatedPlan, Policy, SiloKeys, SiloLedger
+    from confide.federated import answer as respond
 
     what = _of_one_record(columns, people)
     check_output(out, force=force)
@@ -231,7 +223,7 @@ def aggregate(
 
       confide federated aggregate north-answer.json south-answer.json --plan plan.json --out released.json
     """
-    from confide.federated.aggregate import aggregate as conclude
+    from confide.federated import aggregate as conclude
 
     check_output(out, force=force)
     released = conclude(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
@@ -272,10 +264,8 @@ def report(
         --calibration released.json --silo north --epsilon 0.5 \
         --ledger north.db --budget 4 --out north-report.json
     """
-    from confide.federated.calibration import FederatedCalibration
-    from confide.federated.silo_ledger import SiloLedger
-    from confide.federated.silo_report import coverage_in_silo
-    from confide.releases.release import load_release
+    from confide.federated import FederatedCalibration, SiloLedger, coverage_in_silo
+    from confide.releases import load_release
 
     what = _of_one_record(columns, people)
     privacy_loss("epsilon", epsilon)

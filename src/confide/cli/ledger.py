@@ -9,10 +9,9 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.output import check_output, emit, number, say, table
-from confide.ledger import Account, Ledger
-from confide.ledger.book import plain
-from confide.mechanisms.privacy import NEIGHBORS
-from confide.support.files import write_text
+from confide.ledger import Account, Ledger, plain
+from confide.mechanisms import NEIGHBORS
+from confide.support import write_text
 
 ledger = typer.Typer(
     help="What has been spent on which data: list, show, limit, export.", no_args_is_help=True, rich_markup_mode="rich"

@@ -8,11 +8,9 @@ import click
 import typer
 
 from confide.errors import InputError
-from confide.mechanisms.interface import MECHANISMS
-from confide.mechanisms.privacy import NEIGHBORS
-from confide.releases.release import Release
-from confide.releases.several import LevelCalibration
-from confide.selection.selector import SELECTORS
+from confide.mechanisms import MECHANISMS, NEIGHBORS
+from confide.releases import LevelCalibration, Release
+from confide.selection import SELECTORS
 from confide.tables import People
 
 _COLUMNS, _PROMISE, _PRIVACY, _OUTPUT = "Columns", "Coverage promise", "Privacy", "Output"
@@ -141,7 +139,7 @@ Score: TypeAlias = Annotated[
         metavar="NAME",
         rich_help_panel=_COLUMNS,
         help="With --probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin or "
-        "top_k; aps_randomised etc. With --prediction LOWER,UPPER: cqr (default), cqr_low, cqr_high, or cqr_sides for a "
+        "top_k; aps_randomised etc. With --prediction LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides for a "
         "threshold of each side. With "
         "--score-column: the name of that score. It is recorded in the calibration.",
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.support.files import refuse_existing
+from confide.support import refuse_existing
 
 
 def say(text: str) -> None:

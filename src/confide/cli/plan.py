@@ -9,10 +9,10 @@ import typer
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.cli.output import check_output, emit, say, table
-from confide.guarantee.statement import Guarantee
-from confide.mechanisms.privacy import PrivacyStatement
-from confide.planning.plan import Plan
-from confide.planning.plan import plan as make_plan
+from confide.guarantee import Guarantee
+from confide.mechanisms import PrivacyStatement
+from confide.planning import Plan
+from confide.planning import plan as make_plan
 
 Records = Annotated[
     int,
@@ -81,7 +81,7 @@ def plan(
         selector=selector,  # type: ignore[arg-type]  # checked by plan
     )
     if out is not None:
-        from confide.reports.report import report
+        from confide.reports import report
 
         report(made).save(out, overwrite=force)
     promise, privacy = made.guarantee, made.privacy

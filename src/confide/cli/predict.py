@@ -12,13 +12,8 @@ from confide.cli.output import check_output, emit, number, say
 from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
-from confide.releases.calibration import Calibration
-from confide.releases.parts import parts_of
-from confide.releases.release import Release, load_release
-from confide.releases.several import GroupCalibration, LevelCalibration
-from confide.tables import open_table, predict_table
-from confide.tables.formats import file_format
-from confide.tables.targets import is_folder
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, load_release, parts_of
+from confide.tables import file_format, is_folder, open_table, predict_table
 
 Keep = Annotated[
     list[str] | None,

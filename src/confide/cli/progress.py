@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from confide.cli.interruption import check_interruption
-from confide.tables.progress import Progress
+from confide.tables import Progress
 
 
 @contextmanager

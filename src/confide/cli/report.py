@@ -7,8 +7,8 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.output import check_output, say
-from confide.releases.release import load_release
-from confide.support.files import read_text
+from confide.releases import load_release
+from confide.support import read_text
 
 Released = Annotated[
     Path,
@@ -62,8 +62,8 @@ def report(
 
       confide report cal.json --out report.html
     """
-    from confide.federated.silo_report import SiloReport
-    from confide.reports.report import report as make_report
+    from confide.federated import SiloReport
+    from confide.reports import report as make_report
 
     check_output(out, force=force)
     page = make_report(

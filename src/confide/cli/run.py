@@ -11,7 +11,7 @@ import typer
 from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, INTERRUPTED, PIPE_CLOSED, REFUSED, TERMINATED, USAGE
 from confide.cli.interruption import check_interruption, interruptible, received
 from confide.errors import ConfideError
-from confide.support.files import OutputExistsError
+from confide.support import OutputExistsError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,12 +9,9 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.output import emit, say, table
-from confide.mechanisms.fields import mechanism_fields
-from confide.mechanisms.privacy import PrivacyStatement
-from confide.mechanisms.slopes import Slopes
-from confide.releases.calibration import Calibration
-from confide.releases.release import load_release
-from confide.support.checks import positive_integer
+from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
+from confide.releases import Calibration, load_release
+from confide.support import positive_integer
 
 CalibrationArgument = Annotated[
     Path, typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` wrote.")
@@ -69,7 +66,7 @@ def _making(released: Calibration) -> list[tuple[str, str]]:
 
 
 def _mechanism(released: Calibration) -> str:
-    from confide.federated.calibration import FederatedCalibration
+    from confide.federated import FederatedCalibration
 
     mechanism = released.mechanism
     if isinstance(released, FederatedCalibration):

@@ -4,3 +4,8 @@ histogram.py    `ScoreHistogram`: counts of scores over public candidates, which
 bin_counter.py  the loop that sees every score
 cells.py        cells of equal width, so that no score has to be searched for
 """
+
+from confide.counting.bin_counter import BinCounter
+from confide.counting.histogram import ScoreHistogram
+
+__all__ = ["BinCounter", "ScoreHistogram"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays.compiled import FLOATS, worth_compiling
+from confide.arrays import FLOATS, worth_compiling
 from confide.counting.cells import BLOCK, Cells, CompiledCells, in_order
 
 _ENOUGH = 2**14

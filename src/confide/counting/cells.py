@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays import loops
-from confide.arrays.compiled import machine_code
+from confide.arrays import loops, machine_code
 
 BLOCK = 2**16
 """Scores that are counted at a time; few enough for the cache."""

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.blocks import in_blocks
-from confide.arrays.checked import as_vector
+from confide.arrays import as_vector, in_blocks
 from confide.candidates import Candidates
 from confide.counting.bin_counter import BinCounter
 from confide.errors import InputError, InputTypeError
-from confide.scores.kinds import ScoreKind, score_kind
-from confide.support.limits import MOST_RECORDS
+from confide.scores import ScoreKind, score_kind
+from confide.support import MOST_RECORDS
 
 _BLOCKS = 2**17
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.evaluation.metrics import CoverageEstimate, coverage
-from confide.scores.classification import lac_mask
-from confide.sets.prediction_sets import PredictionSets
+from confide.evaluation import CoverageEstimate, coverage
+from confide.scores import lac_mask
+from confide.sets import PredictionSets
 
 TRAINING, CALIBRATION = 60, 700
 

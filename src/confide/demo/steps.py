@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from confide.calibration.calibrate import calibrate
+from confide.calibration import calibrate
 from confide.demo.digits import CALIBRATION, Digits, outcome, train
 from confide.demo.story import tell
 from confide.errors import InputError
 from confide.evaluation import Evaluation
-from confide.planning.plan import plan
-from confide.releases.calibration import Calibration
-from confide.reports.report import report
-from confide.scores.classification import lac_score
-from confide.support.files import new_file, refuse_existing
+from confide.planning import plan
+from confide.releases import Calibration
+from confide.reports import report
+from confide.scores import lac_score
+from confide.support import new_file, refuse_existing
 from confide.tables import Classified, evaluate_table, predict_table
 
 ALPHA, EPSILON = 0.1, 1.0

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from confide.demo.digits import CALIBRATION, TRAINING, Digits, Outcome
-from confide.planning.plan import Plan
-from confide.releases.calibration import Calibration
+from confide.planning import Plan
+from confide.releases import Calibration
 
 
 def tell(

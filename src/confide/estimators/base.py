@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
-from confide.calibration.calibrate import calibrate
+from confide.calibration import calibrate
 from confide.errors import InputError
 
 Self = TypeVar("Self", bound="PrivateConformal")

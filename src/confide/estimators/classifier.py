@@ -12,12 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.estimators.base import PrivateConformal
-from confide.mechanisms.privacy import Neighbors
-from confide.scores.classification import Uniforms, class_score
-from confide.scores.kinds import score_kind
-from confide.sets.predict import predict_set
-from confide.sets.prediction_sets import PredictionSets
-from confide.support.rationals import Level
+from confide.mechanisms import Neighbors
+from confide.scores import Uniforms, class_score, score_kind
+from confide.sets import PredictionSets, predict_set
+from confide.support import Level
 
 
 class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ignore[misc]

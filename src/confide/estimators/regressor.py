@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.estimators.base import PrivateConformal
-from confide.mechanisms.privacy import Neighbors
-from confide.scores.regression import interval_score
-from confide.sets.predict import predict_interval
-from confide.support.rationals import Level
+from confide.mechanisms import Neighbors
+from confide.scores import interval_score
+from confide.sets import predict_interval
+from confide.support import Level
 
 
 def _has_difficulty(self: Any) -> bool:

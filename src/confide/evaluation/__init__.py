@@ -10,33 +10,51 @@ set_tally.py       evaluate_sets; interval_tally.py: evaluate_intervals; score_t
 plots.py           plots in one call
 """
 
-from confide.evaluation.interval_tally import evaluate_intervals
-from confide.evaluation.reading import load_evaluation, read_evaluation
-from confide.evaluation.release_parts import fingerprint
-from confide.evaluation.result import (
-    CONFIDENCE,
-    MOST_EXAMPLES,
-    Evaluation,
-    Example,
-    LevelEvaluation,
-    Subgroup,
+from confide.evaluation.interval_tally import IntervalTally, evaluate_intervals
+from confide.evaluation.metrics import (
+    CoverageEstimate,
+    CoverageTable,
+    class_coverage,
+    coverage,
+    false_negative_rate,
+    group_coverage,
+    size_coverage,
 )
-from confide.evaluation.score_tally import evaluate_scores
+from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
+from confide.evaluation.reading import load_evaluation, read_evaluation
+from confide.evaluation.release_parts import division_of, fingerprint, promised_coverage
+from confide.evaluation.result import CONFIDENCE, MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup
+from confide.evaluation.score_tally import ScoreTally, evaluate_scores
 from confide.evaluation.set_counts import evaluation_from_counts
-from confide.evaluation.set_tally import evaluate_sets
+from confide.evaluation.set_tally import SetTally, evaluate_sets
 
 __all__ = [
     "CONFIDENCE",
     "MOST_EXAMPLES",
+    "CoverageEstimate",
+    "CoverageTable",
     "Evaluation",
     "Example",
+    "IntervalTally",
     "LevelEvaluation",
+    "ScoreTally",
+    "SetTally",
     "Subgroup",
+    "class_coverage",
+    "coverage",
+    "division_of",
     "evaluate_intervals",
     "evaluate_scores",
     "evaluate_sets",
     "evaluation_from_counts",
+    "false_negative_rate",
     "fingerprint",
+    "group_coverage",
     "load_evaluation",
+    "plot_coverage",
+    "plot_intervals",
+    "plot_sizes",
+    "promised_coverage",
     "read_evaluation",
+    "size_coverage",
 ]

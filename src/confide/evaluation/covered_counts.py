@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_positions
+from confide.arrays import as_positions
 from confide.errors import InputError
 from confide.evaluation.metrics import coverage_from_counts
 from confide.evaluation.release_parts import division_of, fingerprint, promised_coverage
 from confide.evaluation.result import CONFIDENCE, SIDES, Evaluation, Subgroup
-from confide.releases.several import GroupCalibration
+from confide.releases import GroupCalibration
 
 
 class CoveredCounts:

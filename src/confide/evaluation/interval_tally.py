@@ -5,16 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_vector
+from confide.arrays import as_vector
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.covered_counts import CoveredCounts
 from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.evaluation.tally import Tally
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import SidesCalibration
-from confide.scores.regression import refuse_infinite
-from confide.sets.predict import predict_interval
+from confide.releases import Release, RiskCalibration, SidesCalibration
+from confide.scores import refuse_infinite
+from confide.sets import predict_interval
 
 
 def evaluate_intervals(

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_array, as_labels, as_truth
+from confide.arrays import as_array, as_labels, as_truth
 from confide.errors import InputError, InputTypeError
-from confide.sets.prediction_sets import PredictionSets
-from confide.support.checks import positive_integer
-from confide.support.rationals import Level, exact_level
+from confide.sets import PredictionSets
+from confide.support import Level, exact_level, positive_integer
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.arrays.checked import as_vector
+from confide.arrays import as_vector
 from confide.errors import InputError
 from confide.evaluation.metrics import class_coverage
-from confide.sets.prediction_sets import PredictionSets
-from confide.support.extras import needs_extra
-from confide.support.rationals import Level
+from confide.sets import PredictionSets
+from confide.support import Level, needs_extra
 
 _INK, _FILL, _BAD = "#1b3a57", "#7fa6c9", "#b5412c"
 _MOST_BARS = 30

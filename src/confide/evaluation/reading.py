@@ -21,9 +21,7 @@ from confide.evaluation.result import (
     Subgroup,
     shares,
 )
-from confide.support.files import read_as
-from confide.support.rationals import exact_level
-from confide.support.strict_json import Fields, parse_object
+from confide.support import Fields, exact_level, parse_object, read_as
 
 MOST_PARTS = 100_000
 MOST_LEVELS = 1000

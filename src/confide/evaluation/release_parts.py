@@ -5,9 +5,7 @@ from collections.abc import Sequence
 
 from confide.errors import InputError
 from confide.evaluation.result import Division
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
-from confide.releases.several import GroupCalibration, SidesCalibration
+from confide.releases import GroupCalibration, Release, SidesCalibration, parts_of
 
 
 def fingerprint(release: Release) -> str:

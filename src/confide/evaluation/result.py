@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.evaluation.metrics import CoverageEstimate, coverage_from_counts
-from confide.support.rationals import Level, exact_level
+from confide.support import Level, exact_level
 
 KIND = "confide.evaluation"
 SCHEMA = 1

@@ -5,15 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_vector
+from confide.arrays import as_vector
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.covered_counts import CoveredCounts
 from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.evaluation.tally import Tally
-from confide.releases.calibration import Calibration
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import GroupCalibration, SidesCalibration
+from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, SidesCalibration
 
 
 def evaluate_scores(

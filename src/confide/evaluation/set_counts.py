@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_positions
+from confide.arrays import as_positions
 from confide.evaluation.metrics import coverage_from_counts
 from confide.evaluation.release_parts import class_keys, division_of, fingerprint, promised_coverage
 from confide.evaluation.result import CONFIDENCE, Evaluation, Example, Subgroup, shares
-from confide.releases.calibration import Calibration
-from confide.releases.release import Release
-from confide.releases.several import GroupCalibration
-from confide.sets.predict import predict_set
+from confide.releases import Calibration, GroupCalibration, Release
+from confide.sets import predict_set
 
 
 class SetCounts:

@@ -6,17 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_labels, as_probabilities, as_uniforms, class_names
+from confide.arrays import as_labels, as_probabilities, as_uniforms, class_names
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, LevelEvaluation
 from confide.evaluation.set_counts import SetCounts
 from confide.evaluation.tally import Tally
-from confide.releases.calibration import Calibration
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
-from confide.releases.several import GroupCalibration, LevelCalibration
-from confide.scores.classification import Uniforms
-from confide.scores.kinds import score_kind
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
+from confide.scores import Uniforms, score_kind
 
 
 def evaluate_sets(

@@ -5,8 +5,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from confide.evaluation.release_parts import fingerprint
 from confide.evaluation.result import Evaluation, LevelEvaluation
-from confide.releases.release import Release
-from confide.releases.several import LevelCalibration
+from confide.releases import LevelCalibration, Release
 
 
 class Counts(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confide.calibration.threshold import library_versions
+from confide.calibration import library_versions
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.clock import read_time
 from confide.federated.envelope import fields_of, unseal

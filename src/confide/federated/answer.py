@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from numpy.typing import ArrayLike
 
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
 from confide.federated.clock import write_time
 from confide.federated.envelope import seal

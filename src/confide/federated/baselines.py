@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.arrays.checked import as_vector
-from confide.support.rationals import Level, exact_level
+from confide.arrays import as_vector
+from confide.support import Level, exact_level
 
 
 def conformal_quantile(scores: ArrayLike, alpha: Level) -> float:

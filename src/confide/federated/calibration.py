@@ -14,8 +14,8 @@ from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import CODES, Refusal
-from confide.guarantee.statement import Guarantee
-from confide.releases.calibration import Calibration
+from confide.guarantee import Guarantee
+from confide.releases import Calibration
 
 KIND = "confide.federated.calibration"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from confide.errors import ConfideError
 from confide.federated.refusals import Refusal
-from confide.support.strict_json import Fields, parse_object
+from confide.support import Fields, parse_object
 
 SCHEMA = 1
 MOST_CHARACTERS = 4_000_000

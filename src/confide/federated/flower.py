@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.calibration import FederatedCalibration

@@ -11,9 +11,7 @@ from typing import Any
 from confide.errors import InputError
 from confide.federated.envelope import fields_of, parse
 from confide.federated.refusals import Refusal
-from confide.support.checks import positive_integer
-from confide.support.files import read_text
-from confide.support.limits import MOST_RECORDS
+from confide.support import MOST_RECORDS, positive_integer, read_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]{64}")

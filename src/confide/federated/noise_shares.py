@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection.selector import scale_for
-from confide.support.checks import positive_integer, positive_number
+from confide.selection import scale_for
+from confide.support import positive_integer, positive_number
 
 
 def noise_scale(epsilon: float, sensitivity: int) -> float:
@@ -81,7 +81,7 @@ def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64
 def _discrete_laplace(scale: float) -> Any:
     import opendp.prelude as dp
 
-    from confide.selection.selector import with_contrib
+    from confide.selection import with_contrib
 
     domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return with_contrib(lambda: dp.m.make_laplace(domain, metric, scale=scale))

@@ -14,8 +14,8 @@ from confide.federated.keys import SiloKeys
 from confide.federated.plan_json import Unused, plan_fields, read_plan_fields
 from confide.federated.protocols import FederatedProtocol, Promise
 from confide.federated.terms import Terms
-from confide.guarantee.statement import Guarantee
-from confide.mechanisms.privacy import PrivacyStatement
+from confide.guarantee import Guarantee
+from confide.mechanisms import PrivacyStatement
 
 
 @dataclass(frozen=True)

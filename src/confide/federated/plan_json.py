@@ -11,10 +11,8 @@ from confide.federated.protocols import METHODS, PROTOCOLS, FederatedProtocol
 from confide.federated.protocols.plan_fields import VOID, read_unused
 from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
-from confide.scores.kinds import score_kind
-from confide.support.checks import one_of, privacy_loss
-from confide.support.rationals import exact_level
-from confide.support.strict_json import Fields
+from confide.scores import score_kind
+from confide.support import Fields, exact_level, one_of, privacy_loss
 
 Unused = tuple[tuple[str, Any], ...]
 

@@ -11,11 +11,9 @@ from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, Options
 from confide.federated.terms import Missing, Population, Terms
-from confide.scores.kinds import score_kind
-from confide.selection.selector import SELECTORS, Selector
-from confide.support.checks import one_of, positive_integer, privacy_loss
-from confide.support.limits import MOST_RECORDS
-from confide.support.rationals import Level, exact_level
+from confide.scores import score_kind
+from confide.selection import SELECTORS, Selector
+from confide.support import MOST_RECORDS, Level, exact_level, one_of, positive_integer, privacy_loss
 
 
 def plan(

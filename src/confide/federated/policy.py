@@ -10,8 +10,7 @@ from confide.federated.envelope import fields_of, parse
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
-from confide.support.checks import positive_integer, privacy_loss
-from confide.support.files import read_text
+from confide.support import positive_integer, privacy_loss, read_text
 
 KIND = "confide.federated.policy"
 

@@ -16,10 +16,10 @@ from confide.federated.certified_k import certified_k
 from confide.federated.order_statistics import ReplyLaw, conditional_coverage_failure, order_statistic_coverage
 from confide.federated.private_replies import slopes_reply
 from confide.federated.typical_reply import expected_coverage
-from confide.guarantee.conditional import private_offset, tangent_rate
-from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
-from confide.planning.slope_choice import PARTS
-from confide.selection.selector import Selector
+from confide.guarantee import private_offset, tangent_rate
+from confide.mechanisms import UNIT, Slopes, slopes_for
+from confide.planning import PARTS
+from confide.selection import Selector
 
 _SPLITS = (12, 13, 14, 15, 16, 17)
 _MANY = 2000

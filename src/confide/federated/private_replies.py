@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.order_statistics import RandomRankReply, ReplyLaw
-from confide.guarantee.conditional import line_holds
-from confide.guarantee.random_rank import rank_law
-from confide.mechanisms.slopes import Slopes
+from confide.guarantee import line_holds, rank_law
+from confide.mechanisms import Slopes
 
 _UNLIKELY = 1e-10
 _LEVELS = 24

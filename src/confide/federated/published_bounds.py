@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.federated.order_statistics import ReplyLaw, probabilities
 from confide.federated.poisson_binomial import poisson_binomial
-from confide.support.rationals import Level, exact_level
+from confide.support import Level, exact_level
 
 
 def published_deviation(m: int, n: int, delta: Level) -> float:

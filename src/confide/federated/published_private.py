@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
-from confide.selection.selector import scale_for, select
-from confide.support.checks import positive_integer, privacy_loss
-from confide.support.rationals import Level, exact_level
+from confide.selection import scale_for, select
+from confide.support import Level, exact_level, positive_integer, privacy_loss
 
 GAMMAS = np.logspace(-4, -0.01, 40)
 """The grid of the publication's experiments."""

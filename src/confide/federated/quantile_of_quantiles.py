@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.federated.certified_k import certified_k
 from confide.federated.order_statistics import RandomRankReply, gauss_legendre, order_statistic_coverage
-from confide.support.checks import positive_integer
-from confide.support.rationals import Level, exact_level
+from confide.support import Level, exact_level, positive_integer
 
 _NODES = 64
 _NEGLIGIBLE = 1e-17

@@ -11,8 +11,7 @@ import math
 import numpy as np
 
 from confide.errors import InputError
-from confide.support.checks import positive_integer, privacy_loss
-from confide.support.rationals import Level, exact_level
+from confide.support import Level, exact_level, positive_integer, privacy_loss
 
 _TAIL = 1e-14
 

@@ -12,22 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.arrays.checked import as_vector
-from confide.calibration.calibrate import calibrate
+from confide.arrays import as_vector
+from confide.calibration import calibrate
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
-from confide.evaluation.metrics import CoverageEstimate
+from confide.evaluation import CoverageEstimate
 from confide.federated.envelope import fields_of, read_document, write_document
 from confide.federated.noise_shares import noise_law, noise_scale, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_ledger import SiloLedger
 from confide.ledger import Cost, Ledger
-from confide.releases.calibration import Calibration
-from confide.support.checks import positive_integer, privacy_loss
-from confide.support.files import read_as, write_text
-from confide.support.limits import MOST_RECORDS
-from confide.support.rationals import Level, exact_level
+from confide.releases import Calibration
+from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, read_as, write_text
 
 KIND = "confide.federated.silo-report"
 

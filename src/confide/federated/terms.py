@@ -11,8 +11,8 @@ from confide.errors import InputError, InputTypeError
 from confide.federated.clock import read_time
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
-from confide.mechanisms.privacy import Neighbors
-from confide.support.checks import one_of
+from confide.mechanisms import Neighbors
+from confide.support import one_of
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]
 """`independent`: whether a silo answers does not depend on its scores. `arbitrary`: it may, in any way."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.order_statistics import order_statistic_coverage
-from confide.mechanisms.slopes import Slopes
-from confide.selection.selector import selection_law
+from confide.mechanisms import Slopes
+from confide.selection import selection_law
 
 _GRID = 100
 

@@ -7,3 +7,43 @@ conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum of a noise walk, for noisy histograms
 statement.py    `Guarantee`: what is promised, in numbers and in words
 """
+
+from confide.guarantee.certificate import private_shortfall, public_coverage
+from confide.guarantee.conditional import line_holds, private_offset, public_target, tangent_rate
+from confide.guarantee.marginal import private_head_start, private_shift, public_shift
+from confide.guarantee.noise_walk import maximum, total_above, walk_maximum
+from confide.guarantee.random_rank import (
+    RankLaw,
+    binomial_at_least,
+    conditional_failure,
+    law_failure,
+    marginal_coverage,
+    mean_overshoot,
+    rank_law,
+)
+from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind
+
+__all__ = [
+    "GUARANTEE_KINDS",
+    "Guarantee",
+    "GuaranteeKind",
+    "RankLaw",
+    "binomial_at_least",
+    "conditional_failure",
+    "law_failure",
+    "line_holds",
+    "marginal_coverage",
+    "maximum",
+    "mean_overshoot",
+    "private_head_start",
+    "private_offset",
+    "private_shift",
+    "private_shortfall",
+    "public_coverage",
+    "public_shift",
+    "public_target",
+    "rank_law",
+    "tangent_rate",
+    "total_above",
+    "walk_maximum",
+]

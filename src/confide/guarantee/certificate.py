@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection.selector import Selector, unit_nodes
+from confide.selection import Selector, unit_nodes
 
 _BRACKETS = 64
 

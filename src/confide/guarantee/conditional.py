@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee.random_rank import binomial_at_least, conditional_failure, tail
-from confide.selection.selector import Selector
-from confide.support.rationals import ceil_to
+from confide.selection import Selector
+from confide.support import ceil_to
 
 _LARGEST_N = 2**60
 _MOST_BLOCKS = 2**16

@@ -4,8 +4,8 @@ import math
 from fractions import Fraction
 
 from confide.guarantee.certificate import private_shortfall, public_coverage, sharp_loss
-from confide.selection.selector import Selector
-from confide.support.rationals import ceil_to
+from confide.selection import Selector
+from confide.support import ceil_to
 
 NEVER_SMALL = 2**60
 """An n_min at which every n reaches its target rank."""

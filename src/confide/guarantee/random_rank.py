@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection.selector import Selector
+from confide.selection import Selector
 
 RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
 """Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""

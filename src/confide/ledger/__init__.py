@@ -13,11 +13,12 @@ payment.py      who pays what for which request: the earlier release, or a charg
 """
 
 from confide.ledger.account import Account, Entry, Limit
-from confide.ledger.book import Ledger
+from confide.ledger.book import Ledger, plain
 from confide.ledger.composition import compose
 from confide.ledger.cost import Cost, Group
 from confide.ledger.identity import Dataset, fingerprint, request_digest
 from confide.ledger.loss import Bound, Loss
+from confide.ledger.payment import Payment, make_payment
 
 __all__ = [
     "Account",
@@ -29,7 +30,10 @@ __all__ = [
     "Ledger",
     "Limit",
     "Loss",
+    "Payment",
     "compose",
     "fingerprint",
+    "make_payment",
+    "plain",
     "request_digest",
 ]

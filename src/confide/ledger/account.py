@@ -9,7 +9,7 @@ from confide.ledger.composition import compose, worst
 from confide.ledger.cost import Cost, Group, decimal
 from confide.ledger.events import Charged, Event, Limited, Opened, Released
 from confide.ledger.loss import Loss
-from confide.mechanisms.privacy import Neighbors
+from confide.mechanisms import Neighbors
 
 
 class Limit(NamedTuple):

@@ -22,8 +22,8 @@ from confide.ledger.cost import Cost, check_name
 from confide.ledger.events import Charged, Limited, Opened, Released, check_release
 from confide.ledger.identity import Dataset, check_token, new_token
 from confide.ledger.store import Store
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors
-from confide.support.checks import one_of, positive_number
+from confide.mechanisms import NEIGHBORS, Neighbors
+from confide.support import one_of, positive_number
 
 
 @dataclass(frozen=True)

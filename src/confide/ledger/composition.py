@@ -13,8 +13,8 @@ from confide.errors import InputError
 from confide.ledger.accountants import accounted
 from confide.ledger.cost import Cost
 from confide.ledger.loss import Bound, Loss
-from confide.selection.selector import with_contrib
-from confide.support.rationals import float_above
+from confide.selection import with_contrib
+from confide.support import float_above
 
 _LARGE_RHO = 50.0
 

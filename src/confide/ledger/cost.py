@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors, PrivacyStatement
-from confide.support.checks import one_of
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.support import one_of
 
 MOST_NAME = 200
 

@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 from confide.errors import FormatError
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, Group, check_name
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors
-from confide.support.checks import one_of
-from confide.support.strict_json import parse_object
+from confide.mechanisms import NEIGHBORS, Neighbors
+from confide.support import one_of, parse_object
 
 MOST_RELEASE = 1_000_000
 """Characters of a kept release."""

@@ -13,10 +13,9 @@ from confide.errors import BudgetError, InputError, InputTypeError
 from confide.ledger.book import Ledger, as_dataset, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
-from confide.mechanisms.privacy import nothing_spent, privacy_statement
-from confide.planning.mechanism_choice import mechanism_for
-from confide.planning.request import Request
-from confide.releases.calibration import Calibration
+from confide.mechanisms import nothing_spent, privacy_statement
+from confide.planning import Request, mechanism_for
+from confide.releases import Calibration
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger.events import FIRST_SEAL, Event, read_event, seal, write_event
-from confide.support.files import OutputExistsError, new_file
+from confide.support import OutputExistsError, new_file
 
 APPLICATION_ID = 0x436F6E66  # "Conf"
 SCHEMA = 1

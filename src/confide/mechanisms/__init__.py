@@ -14,3 +14,44 @@ fields.py           mechanisms as JSON objects
 
 Methods of others carry the names that they were published under, so that their price can be compared (docs/methods.md).
 """
+
+from confide.mechanisms.certify import certify
+from confide.mechanisms.composition import in_sequence, shares_of, side_by_side
+from confide.mechanisms.fields import mechanism_fields, read_mechanism
+from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName
+from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
+from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
+from confide.mechanisms.pps import PrivatePredictionSets, pps_for
+from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors, PrivacyStatement, nothing_spent, privacy_statement
+from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
+from confide.mechanisms.split_conformal import split_conformal_for
+
+__all__ = [
+    "MECHANISMS",
+    "NEIGHBORS",
+    "UNIT",
+    "LaplaceHistogram",
+    "Mechanism",
+    "MechanismName",
+    "Neighbors",
+    "NoisyHistogram",
+    "PrivacyStatement",
+    "PrivatePredictionSets",
+    "Slopes",
+    "certify",
+    "in_sequence",
+    "mechanism_fields",
+    "noisy_histogram_for",
+    "nothing_spent",
+    "opendp_quantile_for",
+    "pps_for",
+    "pps_laplace_for",
+    "privacy_statement",
+    "quantile_scores",
+    "read_mechanism",
+    "shares_of",
+    "side_by_side",
+    "slopes_for",
+    "split_conformal_for",
+]

@@ -5,12 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from confide.guarantee.conditional import line_holds
-from confide.guarantee.random_rank import conditional_failure
-from confide.guarantee.statement import Guarantee, GuaranteeKind
+from confide.guarantee import Guarantee, GuaranteeKind, conditional_failure, line_holds
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.slopes import Slopes
-from confide.support.rationals import float_below
+from confide.support import float_below
 
 
 @lru_cache(maxsize=256)

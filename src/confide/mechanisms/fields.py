@@ -13,10 +13,8 @@ from confide.mechanisms.pps import PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
-from confide.selection.selector import SELECTORS
-from confide.support.checks import one_of, positive_integer, positive_number
-from confide.support.limits import MOST_RECORDS
-from confide.support.strict_json import Fields
+from confide.selection import SELECTORS
+from confide.support import MOST_RECORDS, Fields, one_of, positive_integer, positive_number
 
 _STATEMENTS: dict[MechanismName, type[Any]] = {
     made.name: made

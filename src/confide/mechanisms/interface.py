@@ -6,7 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.random_rank import RankLaw
+from confide.guarantee import RankLaw
 
 MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
 

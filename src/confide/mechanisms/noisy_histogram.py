@@ -21,11 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee.noise_walk import maximum, total_above
-from confide.guarantee.random_rank import RankLaw
-from confide.selection.lattice_noise import noisy_counts
-from confide.selection.selector import scale_for
-from confide.support.rationals import float_above
+from confide.guarantee import RankLaw, maximum, total_above
+from confide.selection import noisy_counts, scale_for
+from confide.support import float_above
 
 _INT64_ROOM = 2**62
 _ROUNDING = 1e-7

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.random_rank import RankLaw
-from confide.selection.selector import with_contrib
-from confide.support.rationals import float_above
+from confide.guarantee import RankLaw
+from confide.selection import with_contrib
+from confide.support import float_above
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee.random_rank import RankLaw, marginal_coverage, mean_overshoot, rank_law
-from confide.selection.selector import scale_for, select
-from confide.support.rationals import ceil_to, float_above
+from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
+from confide.selection import scale_for, select
+from confide.support import ceil_to, float_above
 
 GRID = 2**24
 """Adjusted levels are multiples of 1/GRID."""

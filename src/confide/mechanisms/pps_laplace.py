@@ -27,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee.random_rank import RankLaw
-from confide.selection.lattice_noise import noisy_counts
-from confide.selection.selector import scale_for
-from confide.support.rationals import ceil_to, float_above
+from confide.guarantee import RankLaw
+from confide.selection import noisy_counts, scale_for
+from confide.support import ceil_to, float_above
 
 STEPS = 2**20
 """Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID."""

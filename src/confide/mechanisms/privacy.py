@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
-from confide.selection.selector import Selector
-from confide.support.rationals import float_above
+from confide.selection import Selector
+from confide.support import float_above
 
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
 """`add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public."""

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee.certificate import private_shortfall, public_coverage
-from confide.guarantee.random_rank import RankLaw, mean_overshoot, rank_law
-from confide.selection.selector import Selector, scale_for, select
-from confide.support.rationals import float_above
+from confide.guarantee import RankLaw, mean_overshoot, private_shortfall, public_coverage, rank_law
+from confide.selection import Selector, scale_for, select
+from confide.support import float_above
 
 UNIT = 16
 """Target ranks are searched in steps of 1/16 rank, or of the level's own denominator if that is finer."""

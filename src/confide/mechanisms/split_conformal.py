@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.random_rank import RankLaw
+from confide.guarantee import RankLaw
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """From a request to the mechanism that answers it."""
 
-from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.noisy_histogram import noisy_histogram_for
-from confide.mechanisms.opendp_quantile import opendp_quantile_for
-from confide.mechanisms.pps import pps_for
-from confide.mechanisms.pps_laplace import pps_laplace_for
-from confide.mechanisms.split_conformal import split_conformal_for
+from confide.mechanisms import (
+    Mechanism,
+    noisy_histogram_for,
+    opendp_quantile_for,
+    pps_for,
+    pps_laplace_for,
+    split_conformal_for,
+)
 from confide.planning.plan import slopes_for_request
 from confide.planning.request import Request
 

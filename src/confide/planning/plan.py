@@ -11,19 +11,30 @@ from functools import lru_cache
 
 import numpy as np
 
-from confide.guarantee.conditional import private_offset, public_target, tangent_rate
-from confide.guarantee.marginal import private_head_start, private_shift, public_shift
-from confide.guarantee.random_rank import mean_overshoot
-from confide.guarantee.statement import Guarantee
-from confide.mechanisms.certify import certify
-from confide.mechanisms.privacy import Neighbors, PrivacyStatement, nothing_spent, privacy_statement
-from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
+from confide.guarantee import (
+    Guarantee,
+    mean_overshoot,
+    private_head_start,
+    private_offset,
+    private_shift,
+    public_shift,
+    public_target,
+    tangent_rate,
+)
+from confide.mechanisms import (
+    UNIT,
+    Neighbors,
+    PrivacyStatement,
+    Slopes,
+    certify,
+    nothing_spent,
+    privacy_statement,
+    slopes_for,
+)
 from confide.planning.request import Request, check_request
 from confide.planning.slope_choice import best_slopes, expected_drift
-from confide.selection.selector import Selector
-from confide.support.checks import positive_integer
-from confide.support.limits import MOST_RECORDS
-from confide.support.rationals import Level, ceil_to
+from confide.selection import Selector
+from confide.support import MOST_RECORDS, Level, ceil_to, positive_integer
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,21 @@ from fractions import Fraction
 from numbers import Real
 
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms.interface import MECHANISMS, MechanismName
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors
-from confide.selection.selector import SELECTORS, Selector
-from confide.support.checks import one_of, positive_integer, privacy_loss
-from confide.support.limits import LEAST_LOSS, MOST_CANDIDATES, MOST_LOSS, MOST_PER_PERSON, MOST_RECORDS
-from confide.support.rationals import Level, exact_level, float_below
+from confide.mechanisms import MECHANISMS, NEIGHBORS, MechanismName, Neighbors
+from confide.selection import SELECTORS, Selector
+from confide.support import (
+    LEAST_LOSS,
+    MOST_CANDIDATES,
+    MOST_LOSS,
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    Level,
+    exact_level,
+    float_below,
+    one_of,
+    positive_integer,
+    privacy_loss,
+)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.marginal import private_shift, public_shift
-from confide.mechanisms.privacy import Neighbors
-from confide.mechanisms.slopes import UNIT, slopes_for
-from confide.selection.selector import Selector, selection_law
+from confide.guarantee import private_shift, public_shift
+from confide.mechanisms import UNIT, Neighbors, slopes_for
+from confide.selection import Selector, selection_law
 
 PARTS = 20
 """Slopes are integers that sum to PARTS: left = 15, right = 5 puts three quarters of the loss on the left."""

@@ -12,4 +12,26 @@ parts.py             the calibrations that a release consists of
 Nothing here knows what people do with releases.
 """
 
-from confide.releases import calibration_json, several_json  # noqa: F401  importing them registers their kinds
+from confide.releases import calibration_json, several_json
+from confide.releases.calibration import Calibration
+from confide.releases.kinds import register_kind
+from confide.releases.parts import parts_of
+from confide.releases.release import Release, load_release
+from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
+
+__all__ = [
+    "FALSE_NEGATIVES",
+    "Calibration",
+    "GroupCalibration",
+    "LevelCalibration",
+    "Release",
+    "RiskCalibration",
+    "SidesCalibration",
+    "calibration_json",
+    "critical_score",
+    "load_release",
+    "parts_of",
+    "register_kind",
+    "several_json",
+]

@@ -12,13 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from confide.errors import InputError
-from confide.guarantee.random_rank import law_failure
-from confide.guarantee.statement import Guarantee
-from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.privacy import PrivacyStatement
+from confide.guarantee import Guarantee, law_failure
+from confide.mechanisms import Mechanism, PrivacyStatement
 from confide.releases.release import Release
-from confide.support.checks import positive_integer
-from confide.support.rationals import Level, exact_level
+from confide.support import Level, exact_level, positive_integer
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,32 @@ from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import FormatError
-from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee
-from confide.mechanisms.certify import certify
-from confide.mechanisms.fields import mechanism_fields, read_mechanism
-from confide.mechanisms.privacy import NEIGHBORS, PrivacyStatement, nothing_spent, privacy_statement
-from confide.mechanisms.slopes import Slopes
+from confide.guarantee import GUARANTEE_KINDS, Guarantee
+from confide.mechanisms import (
+    NEIGHBORS,
+    PrivacyStatement,
+    Slopes,
+    certify,
+    mechanism_fields,
+    nothing_spent,
+    privacy_statement,
+    read_mechanism,
+)
 from confide.releases.calibration import Calibration
 from confide.releases.kinds import Kind, register
-from confide.scores.kinds import score_kind
-from confide.selection.selector import Selector
-from confide.support.checks import one_of, positive_integer
-from confide.support.limits import LEAST_LOSS, MOST_CANDIDATES, MOST_LOSS, MOST_PER_PERSON, MOST_RECORDS
-from confide.support.rationals import exact_level
-from confide.support.strict_json import Fields
+from confide.scores import score_kind
+from confide.selection import Selector
+from confide.support import (
+    LEAST_LOSS,
+    MOST_CANDIDATES,
+    MOST_LOSS,
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    Fields,
+    exact_level,
+    one_of,
+    positive_integer,
+)
 
 MOST_CHARACTERS = 100_000
 

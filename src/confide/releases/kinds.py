@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputTypeError
-from confide.support.strict_json import Fields, parse_object
+from confide.support import Fields, parse_object
 
 SCHEMA = 1
 MOST_CHARACTERS = 50_000_000

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from confide.errors import FormatError
-from confide.mechanisms.privacy import PrivacyStatement
+from confide.mechanisms import PrivacyStatement
 from confide.releases import kinds
-from confide.support.files import read_as, write_text
+from confide.support import read_as, write_text
 
 
 class Release:

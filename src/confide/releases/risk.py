@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from confide.errors import InputError
-from confide.mechanisms.privacy import PrivacyStatement
+from confide.mechanisms import PrivacyStatement
 from confide.releases.calibration import Calibration
 from confide.releases.release import Release
-from confide.support.checks import positive_number
+from confide.support import positive_number
 
 FALSE_NEGATIVES = "false_negative_rate"
 """The loss of sets of labels: the share of true labels that they miss."""

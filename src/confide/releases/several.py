@@ -13,14 +13,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_positions
+from confide.arrays import as_positions
 from confide.errors import InputError
-from confide.mechanisms.composition import in_sequence, side_by_side
-from confide.mechanisms.privacy import Neighbors, PrivacyStatement
+from confide.mechanisms import Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.releases.calibration import Calibration
 from confide.releases.release import Release
-from confide.support.names import Name, order_of, places
-from confide.support.rationals import Level, exact_level
+from confide.support import Level, Name, exact_level, order_of, places
 
 
 @dataclass(frozen=True)

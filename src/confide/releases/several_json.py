@@ -6,17 +6,14 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from confide.errors import FormatError
-from confide.mechanisms.privacy import NEIGHBORS
+from confide.mechanisms import NEIGHBORS
 from confide.releases.calibration import Calibration
 from confide.releases.calibration_json import as_number, read_loss
 from confide.releases.kinds import Kind, register
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
-from confide.support.checks import one_of
-from confide.support.names import Name
-from confide.support.rationals import exact_level
-from confide.support.strict_json import Fields
+from confide.support import Fields, Name, exact_level, one_of
 
 Kin = TypeVar("Kin", bound=Release)
 

@@ -11,3 +11,7 @@ evaluation_section.py  what was measured on labelled records; silos.py: who took
 provenance.py          how a release was made, for those who check it
 numbers.py             numbers for people; rendering.py: the template, its styles and its scripts
 """
+
+from confide.reports.report import report
+
+__all__ = ["report"]

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from confide.federated.calibration import FederatedCalibration
-from confide.guarantee.random_rank import binomial_at_least, law_failure
-from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.slopes import Slopes
-from confide.planning.plan import Plan
-from confide.planning.slope_choice import evenly_spread_law
-from confide.releases.calibration import Calibration
-from confide.support.limits import MOST_RECORDS
+from confide.federated import FederatedCalibration
+from confide.guarantee import binomial_at_least, law_failure
+from confide.mechanisms import Mechanism, Slopes
+from confide.planning import Plan, evenly_spread_law
+from confide.releases import Calibration
+from confide.support import MOST_RECORDS
 
 POINTS = 121
 SURE = (0.99, 0.95, 0.75, 0.5)

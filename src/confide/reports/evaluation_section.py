@@ -3,12 +3,16 @@
 from typing import Any
 
 from confide.errors import InputError
-from confide.evaluation import Evaluation, Example, LevelEvaluation, Subgroup, fingerprint
-from confide.evaluation.metrics import CoverageEstimate
-from confide.evaluation.release_parts import division_of
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import LevelCalibration
+from confide.evaluation import (
+    CoverageEstimate,
+    Evaluation,
+    Example,
+    LevelEvaluation,
+    Subgroup,
+    division_of,
+    fingerprint,
+)
+from confide.releases import LevelCalibration, Release, RiskCalibration
 from confide.reports.numbers import number, percent
 
 MOST_SHOWN = 30

@@ -9,10 +9,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from confide.planning.plan import Plan, slopes_without_head_start
-from confide.planning.request import Request
-from confide.support.limits import LEAST_LOSS, MOST_LOSS, MOST_RECORDS
-from confide.support.rationals import exact_level
+from confide.planning import Plan, Request, slopes_without_head_start
+from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, exact_level
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
 LOSSES, LOSS_REACH = (1, 2, 3, 5), (0.2, 10.0)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from confide.support.files import write_text
+from confide.support import write_text
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ import math
 import shlex
 from fractions import Fraction
 
-from confide.planning.plan import Plan
+from confide.planning import Plan
 from confide.reports.coverage_laws import SURE, plan_laws
 from confide.reports.grid import grid
 from confide.reports.numbers import dots
@@ -13,7 +13,7 @@ from confide.reports.promise import explanation, promise, short_guarantee
 from confide.reports.protection import protection
 from confide.reports.provenance import Rows, slopes_rows
 from confide.reports.rendering import render
-from confide.support.rationals import exact_level
+from confide.support import exact_level
 
 
 def plan_page(plan: Plan, *, title: str | None = None) -> Page:

@@ -2,15 +2,19 @@
 
 import math
 
-from confide.evaluation.release_parts import promised_coverage
-from confide.guarantee.statement import Guarantee
-from confide.releases.calibration import Calibration
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
+from confide.evaluation import promised_coverage
+from confide.guarantee import Guarantee
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    parts_of,
+)
 from confide.reports.numbers import percent
-from confide.scores.kinds import score_kind
+from confide.scores import score_kind
 
 
 def promise(guarantee: Guarantee, noun: str = "set") -> str:

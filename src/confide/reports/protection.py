@@ -3,10 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from confide.federated.calibration import FederatedCalibration
-from confide.mechanisms.privacy import Neighbors, PrivacyStatement
-from confide.releases.release import Release
-from confide.releases.several import GroupCalibration
+from confide.federated import FederatedCalibration
+from confide.mechanisms import Neighbors, PrivacyStatement
+from confide.releases import GroupCalibration, Release
 from confide.reports.numbers import percent
 
 PRIORS = (0.01, 0.1, 0.5)

@@ -2,13 +2,9 @@
 
 import shlex
 
-from confide.federated.calibration import FederatedCalibration
-from confide.federated.protocols import SecureSum
-from confide.mechanisms.fields import mechanism_fields
-from confide.mechanisms.slopes import Slopes
-from confide.releases.calibration import Calibration
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
+from confide.federated import FederatedCalibration, SecureSum
+from confide.mechanisms import Slopes, mechanism_fields
+from confide.releases import Calibration, Release, parts_of
 from confide.reports.numbers import number
 
 Rows = tuple[tuple[str, str], ...]

@@ -5,14 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
-from confide.federated.calibration import FederatedCalibration
-from confide.federated.silo_report import SiloReport
-from confide.mechanisms.slopes import Slopes
-from confide.planning.plan import plan
-from confide.planning.request import Request
-from confide.releases.calibration import Calibration
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
+from confide.federated import FederatedCalibration, SiloReport
+from confide.mechanisms import Slopes
+from confide.planning import Request, plan
+from confide.releases import Calibration, Release, parts_of
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
 from confide.reports.grid import grid

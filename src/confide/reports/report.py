@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.reading import load_evaluation
-from confide.evaluation.result import Evaluation, LevelEvaluation
-from confide.federated.silo_report import SiloReport
-from confide.planning.plan import Plan
-from confide.releases.release import Release
+from confide.evaluation import Evaluation, LevelEvaluation, load_evaluation
+from confide.federated import SiloReport
+from confide.planning import Plan
+from confide.releases import Release
 from confide.reports.page import Page
 from confide.reports.plan_page import plan_page
 from confide.reports.release_page import release_page

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InputError
-from confide.federated.aggregate import read_answer
-from confide.federated.calibration import FederatedCalibration
-from confide.federated.refusals import CODES
-from confide.federated.silo_report import SiloReport
-from confide.releases.calibration import Calibration
-from confide.releases.release import Release
+from confide.federated import CODES, FederatedCalibration, SiloReport, read_answer
+from confide.releases import Calibration, Release
 from confide.reports.numbers import number, percent
 
 MOST_DRAWN = 50

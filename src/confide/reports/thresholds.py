@@ -6,14 +6,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from confide.releases.calibration import Calibration
-from confide.releases.parts import parts_of
-from confide.releases.release import Release
-from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
+from confide.releases import (
+    FALSE_NEGATIVES,
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    parts_of,
+)
 from confide.reports.numbers import number
-from confide.scores.kinds import score_kind
-from confide.sets.predict import predict_interval, predict_labels, predict_set
+from confide.scores import score_kind
+from confide.sets import predict_interval, predict_labels, predict_set
 
 INVENTED = (("A", 0.62), ("B", 0.21), ("C", 0.12), ("D", 0.04), ("E", 0.01))
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0

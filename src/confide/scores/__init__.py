@@ -1,40 +1,57 @@
 """One record to one number, the conformity score: larger means stranger."""
 
 from confide.scores.classification import (
+    Uniforms,
     all_scores,
     aps_score,
     class_score,
+    lac_mask,
     lac_score,
     margin_score,
     raps_score,
     saps_score,
+    set_mask,
+    smallest_probability,
     top_k_score,
 )
-from confide.scores.kinds import score_name
+from confide.scores.kinds import FAMILIES, ScoreKind, score_kind, score_name
+from confide.scores.ranked import magic
 from confide.scores.regression import (
     absolute_residual_score,
     cqr_score,
     gamma_score,
+    interval_ends,
     interval_score,
     normalised_residual_score,
+    refuse_infinite,
 )
 from confide.scores.tuning import RapsParameters, tune_raps
 
 __all__ = [
+    "FAMILIES",
     "RapsParameters",
+    "ScoreKind",
+    "Uniforms",
     "absolute_residual_score",
     "all_scores",
     "aps_score",
     "class_score",
     "cqr_score",
     "gamma_score",
+    "interval_ends",
     "interval_score",
+    "lac_mask",
     "lac_score",
+    "magic",
     "margin_score",
     "normalised_residual_score",
     "raps_score",
+    "refuse_infinite",
     "saps_score",
+    "score_kind",
     "score_name",
+    "set_mask",
+    "smallest_probability",
     "top_k_score",
     "tune_raps",
 ]

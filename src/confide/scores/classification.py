@@ -11,18 +11,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import loops
-from confide.arrays.blocks import in_blocks
-from confide.arrays.checked import (
+from confide.arrays import (
+    FLOATS,
     Sound,
     as_float_rows,
     as_labels,
     as_probabilities,
     as_uniforms,
+    in_blocks,
+    loops,
+    machine_code,
     refuse_outside_unit,
     unit_check,
+    worth_compiling,
 )
-from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind, score_name
 from confide.scores.margin import all_class_margins, true_class_margin

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import loops
-from confide.arrays.blocks import in_blocks
-from confide.arrays.checked import Sound, as_numeric, as_vector, finite
-from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
+from confide.arrays import FLOATS, Sound, as_numeric, as_vector, finite, in_blocks, loops, machine_code, worth_compiling
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind
 

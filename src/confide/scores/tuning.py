@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_labels, as_probabilities
+from confide.arrays import as_labels, as_probabilities
 from confide.errors import InputError
 from confide.scores.classification import class_score, set_mask
 from confide.scores.kinds import score_name
-from confide.support.rationals import Level, exact_level
+from confide.support import Level, exact_level
 
 
 @dataclass(frozen=True)

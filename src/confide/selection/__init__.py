@@ -4,3 +4,17 @@ selector.py       the two private selectors, their noise scales and their exact 
 lattice_noise.py  discrete Laplace noise on integers
 padding.py        constant time for a release
 """
+
+from confide.selection.lattice_noise import noisy_counts
+from confide.selection.selector import SELECTORS, Selector, scale_for, select, selection_law, unit_nodes, with_contrib
+
+__all__ = [
+    "SELECTORS",
+    "Selector",
+    "noisy_counts",
+    "scale_for",
+    "select",
+    "selection_law",
+    "unit_nodes",
+    "with_contrib",
+]

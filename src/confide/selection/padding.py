@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from confide.support.checks import positive_number
+from confide.support import positive_number
 
 
 @contextmanager

@@ -3,3 +3,8 @@
 predict.py          predict_set, predict_interval, predict_labels
 prediction_sets.py  PredictionSets: a mask with class names, as lists, Arrow and pandas
 """
+
+from confide.sets.predict import predict_interval, predict_labels, predict_set
+from confide.sets.prediction_sets import PredictionSets
+
+__all__ = ["PredictionSets", "predict_interval", "predict_labels", "predict_set"]

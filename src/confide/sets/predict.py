@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_probabilities, class_names
+from confide.arrays import as_probabilities, class_names
 from confide.errors import InputError, InputTypeError
-from confide.releases.calibration import Calibration
-from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
-from confide.scores.classification import Uniforms, set_mask
-from confide.scores.kinds import score_kind
-from confide.scores.regression import interval_ends
+from confide.releases import (
+    FALSE_NEGATIVES,
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    RiskCalibration,
+    SidesCalibration,
+)
+from confide.scores import Uniforms, interval_ends, score_kind, set_mask
 from confide.sets.prediction_sets import PredictionSets
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_labels
-from confide.support.extras import needs_extra
+from confide.arrays import as_labels
+from confide.support import needs_extra
 
 if TYPE_CHECKING:
     import pandas

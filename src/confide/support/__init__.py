@@ -8,3 +8,46 @@ strict_json.py  the one reader of JSON: texts to objects, objects field by field
 files.py        files written whole or not at all
 extras.py       optional packages
 """
+
+from confide.support.checks import one_of, positive_integer, positive_number, privacy_loss, several
+from confide.support.extras import needs_extra
+from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, write_text
+from confide.support.limits import LEAST_LOSS, MOST_CANDIDATES, MOST_LOSS, MOST_PER_PERSON, MOST_RECORDS
+from confide.support.names import Name, as_integer, canonical, check_names, known_positions, order_of, places
+from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below
+from confide.support.strict_json import Fields, parse_object, read_fraction
+
+__all__ = [
+    "LEAST_LOSS",
+    "MOST_CANDIDATES",
+    "MOST_LOSS",
+    "MOST_PER_PERSON",
+    "MOST_RECORDS",
+    "Fields",
+    "Level",
+    "Name",
+    "OutputExistsError",
+    "as_integer",
+    "canonical",
+    "ceil_to",
+    "check_names",
+    "exact_level",
+    "float_above",
+    "float_below",
+    "known_positions",
+    "needs_extra",
+    "new_file",
+    "one_of",
+    "order_of",
+    "parse_object",
+    "places",
+    "positive_integer",
+    "positive_number",
+    "privacy_loss",
+    "read_as",
+    "read_fraction",
+    "read_text",
+    "refuse_existing",
+    "several",
+    "write_text",
+]

@@ -20,22 +20,30 @@ from confide.tables.calibrate import calibrate_table
 from confide.tables.counts import group_histograms, score_histogram
 from confide.tables.evaluate import evaluate_table
 from confide.tables.failures import EngineError
+from confide.tables.formats import file_format
 from confide.tables.open_table import open_table
 from confide.tables.people import People
 from confide.tables.predict import predict_table
-from confide.tables.what import Classified, Losses, Regressed, Scored
+from confide.tables.progress import Progress
+from confide.tables.targets import is_folder
+from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
 __all__ = [
+    "SIDES",
     "Classified",
     "EngineError",
     "Losses",
     "People",
+    "Progress",
     "Regressed",
     "Scored",
+    "What",
     "calibrate_table",
     "count_batches",
     "evaluate_table",
+    "file_format",
     "group_histograms",
+    "is_folder",
     "merge_counts",
     "open_table",
     "predict_table",

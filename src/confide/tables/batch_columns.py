@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays.checked import as_numeric
+from confide.arrays import as_numeric
 from confide.errors import InputError
-from confide.support.names import as_integer, canonical
+from confide.support import as_integer, canonical
 from confide.tables.table import Read
 
 

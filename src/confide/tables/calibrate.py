@@ -4,17 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from confide.calibration.groups import price_groups
-from confide.calibration.levels import price_levels
-from confide.calibration.priced import PricedRelease
-from confide.calibration.risk import price_risk
-from confide.calibration.sides import price_sides
-from confide.calibration.threshold import price_threshold
+from confide.calibration import PricedRelease, price_groups, price_levels, price_risk, price_sides, price_threshold
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.mechanisms.privacy import Neighbors
-from confide.support.names import as_integer, canonical
-from confide.support.rationals import Level
+from confide.mechanisms import Neighbors
+from confide.support import Level, as_integer, canonical
 from confide.tables.arrow_types import is_integer
 from confide.tables.counts import Counting
 from confide.tables.named_column import NamedColumn, Names, group_column

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confide.calibration.threshold import check_candidates
+from confide.calibration import check_candidates
 from confide.candidates import Candidates
-from confide.counting.histogram import ScoreHistogram
+from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.tables.named_column import NamedColumn, group_column
 from confide.tables.open_table import opened

@@ -3,7 +3,7 @@
 from contextlib import closing
 from typing import Any
 
-from confide.support.files import OutputExistsError
+from confide.support import OutputExistsError
 from confide.tables.failures import of_engine
 from confide.tables.progress import Progress
 from confide.tables.sql import identifier, select

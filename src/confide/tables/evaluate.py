@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 
 from confide.errors import InputError
-from confide.evaluation.interval_tally import IntervalTally
-from confide.evaluation.result import Evaluation, LevelEvaluation
-from confide.evaluation.score_tally import ScoreTally
-from confide.evaluation.set_tally import SetTally
-from confide.releases.release import Release
-from confide.releases.several import GroupCalibration
+from confide.evaluation import Evaluation, IntervalTally, LevelEvaluation, ScoreTally, SetTally
+from confide.releases import GroupCalibration, Release
 from confide.tables.findings import Findings
 from confide.tables.named_column import NamedColumn, label_column
 from confide.tables.open_table import opened

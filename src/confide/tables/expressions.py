@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.errors import InputError
-from confide.support.names import as_integer, canonical
+from confide.support import as_integer, canonical
 
 
 def exact(column: Any) -> Any:

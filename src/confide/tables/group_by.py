@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.scores.kinds import ScoreKind
+from confide.scores import ScoreKind
 from confide.tables.bins import bin_index
 from confide.tables.expressions import number
 from confide.tables.findings import Findings

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.support.names import as_integer
+from confide.support import as_integer
 from confide.tables.arrow_types import in_words, is_integer
 from confide.tables.batch_columns import integer_column, positions_among
 from confide.tables.expressions import position

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InputError
-from confide.support.checks import positive_integer
-from confide.support.limits import MOST_PER_PERSON
+from confide.support import MOST_PER_PERSON, positive_integer
 
 FLAG = "confide_person"
 """The column that says what is wrong with a record's person or place: the position of a requirement from 1 on, or 0."""

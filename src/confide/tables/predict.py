@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.releases.release import Release
+from confide.releases import Release
 from confide.tables.findings import Findings
 from confide.tables.open_table import opened
 from confide.tables.predictors import SIZE, Predictor, predictors_of

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.releases.calibration import Calibration
-from confide.releases.release import Release
-from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
-from confide.scores.classification import set_mask, smallest_probability
-from confide.scores.kinds import score_kind
-from confide.scores.regression import interval_ends
+from confide.releases import (
+    FALSE_NEGATIVES,
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+)
+from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
 from confide.tables.expressions import alike, exact, number
 from confide.tables.named_column import NamedColumn, Names, group_column
 from confide.tables.readings import Findings, ProbabilityColumns, finite_columns, finite_expression, finite_requirement

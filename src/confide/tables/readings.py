@@ -13,11 +13,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.calibration.risk import critical_thresholds, false_negative_thresholds
+from confide.calibration import critical_thresholds, false_negative_thresholds
 from confide.candidates import Candidates
-from confide.scores.classification import class_score, lac_score
-from confide.scores.kinds import ScoreKind, score_kind
-from confide.scores.regression import interval_score
+from confide.scores import ScoreKind, class_score, interval_score, lac_score, score_kind
 from confide.tables.batch_columns import column_of, matrix_column, number_column
 from confide.tables.expressions import exact, number
 from confide.tables.named_column import NamedColumn

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.counting.bin_counter import BinCounter
+from confide.counting import BinCounter
 from confide.tables.batch_columns import number_column
 from confide.tables.findings import Findings
 from confide.tables.named_column import NamedColumn

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from confide.errors import InputError
-from confide.support.files import OutputExistsError, new_file
+from confide.support import OutputExistsError, new_file
 from confide.tables.formats import file_format, format_of
 from confide.tables.progress import Progress
 from confide.tables.sinks import open_sink

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind, score_kind
-from confide.support.checks import positive_number
+from confide.scores import ScoreKind, score_kind
+from confide.support import positive_number
 from confide.tables.arrow_types import in_words, is_number, list_element
 from confide.tables.named_column import NamedColumn, Names, label_column
 from confide.tables.readings import (

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from confide.federated.protocols.protocol import Counts, FederatedProtocol
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms
-from confide.support.strict_json import Fields
+from confide.support import Fields
 
 
 class CountMechanism(Protocol):

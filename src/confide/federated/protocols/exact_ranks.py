@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from confide.federated.protocols.candidate_replies import CandidateReplies
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.terms import Terms
-from confide.support.strict_json import Fields
+from confide.support import Fields
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from confide.federated.protocols.protocol import Options, too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.published_private import PublishedQuantile, best_published
 from confide.federated.terms import Terms
-from confide.guarantee.random_rank import rank_law
-from confide.support.strict_json import Fields
+from confide.guarantee import rank_law
+from confide.support import Fields
 
 
 @dataclass(frozen=True)

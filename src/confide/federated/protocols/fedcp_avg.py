@@ -12,8 +12,8 @@ from confide.federated.protocols.protocol import Options
 from confide.federated.quantile_of_quantiles import published_ranks
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms
-from confide.guarantee.statement import Guarantee
-from confide.support.strict_json import Fields
+from confide.guarantee import Guarantee
+from confide.support import Fields
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ from typing import Any
 from confide.errors import FormatError
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
-from confide.selection.selector import SELECTORS
-from confide.support.checks import one_of, positive_integer, positive_number
-from confide.support.limits import MOST_RECORDS
-from confide.support.strict_json import Fields, read_fraction
+from confide.selection import SELECTORS
+from confide.support import MOST_RECORDS, Fields, one_of, positive_integer, positive_number, read_fraction
 
 VOID: dict[str, Any] = {
     "targets": [],

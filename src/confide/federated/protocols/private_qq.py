@@ -16,11 +16,10 @@ from confide.federated.protocols.plan_fields import read_field, refuse_contradic
 from confide.federated.protocols.protocol import Options, too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.terms import Terms
-from confide.guarantee.statement import Guarantee
-from confide.mechanisms.privacy import PrivacyStatement
-from confide.mechanisms.slopes import Slopes
-from confide.selection.selector import Selector
-from confide.support.strict_json import Fields
+from confide.guarantee import Guarantee
+from confide.mechanisms import PrivacyStatement, Slopes
+from confide.selection import Selector
+from confide.support import Fields
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.terms import Population, Terms
-from confide.guarantee.statement import Guarantee, GuaranteeKind
-from confide.mechanisms.privacy import PrivacyStatement
-from confide.selection.selector import Selector
-from confide.support.strict_json import Fields
+from confide.guarantee import Guarantee, GuaranteeKind
+from confide.mechanisms import PrivacyStatement
+from confide.selection import Selector
+from confide.support import Fields
 
 Counts: TypeAlias = NDArray[np.int64]
 

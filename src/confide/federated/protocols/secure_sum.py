@@ -21,10 +21,8 @@ from confide.federated.protocols.plan_fields import read_field, refuse_contradic
 from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
-from confide.guarantee.noise_walk import walk_maximum
-from confide.guarantee.statement import Guarantee
-from confide.support.rationals import float_above
-from confide.support.strict_json import Fields
+from confide.guarantee import Guarantee, walk_maximum
+from confide.support import Fields, float_above
 
 MOST_SUMMED = 2**14
 """Candidates of a secure sum: its messages have a number for each."""

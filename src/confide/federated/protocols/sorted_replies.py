@@ -13,7 +13,7 @@ from confide.federated.protocols.candidate_replies import CandidateReplies
 from confide.federated.protocols.protocol import Promise
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms
-from confide.guarantee.statement import Guarantee
+from confide.guarantee import Guarantee
 
 
 class SortedReplies(CandidateReplies):

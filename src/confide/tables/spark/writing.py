@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from confide.support.files import OutputExistsError
+from confide.support import OutputExistsError
 from confide.tables.database_writers import approved, counted, exists, in_sql
 from confide.tables.progress import Progress
 from confide.tables.spark.failures import in_words
