@@ -24,6 +24,13 @@ def is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
+def is_boolean(kind: Any) -> bool:
+    """Whether a type holds true and false."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_boolean(kind))
+
+
 def is_text(kind: Any) -> bool:
     """Whether a type holds texts, plain or categorical."""
     import pyarrow as pa

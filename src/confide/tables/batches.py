@@ -178,11 +178,11 @@ def _counted(
         arriving = (piece for batch in batches for piece in as_record_batches(batch))
         first = next(arriving, None)
         pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
-        (reading,) = (ScoreReading("score", own),) if first is None else what.readings(_Columns(first))
+        (reading,) = (ScoreReading.of("score", own),) if first is None else what.readings(_Columns(first))
     else:
         chosen, reading = (
             score_kind(own).candidates() if candidates is None else candidates,
-            ScoreReading("scores", own),
+            ScoreReading.of("scores", own),
         )
         pieces = (_own_scores(batch, what) for batch in batches)
     counters, seen = Counters(Job(reading, None, chosen.edges)), 0

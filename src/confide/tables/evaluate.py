@@ -1,23 +1,24 @@
 """How often sets contain the truth, and how large they are, over a table. These numbers are not private."""
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from confide.errors import InputError
 from confide.evaluation import Evaluation, IntervalTally, LevelEvaluation, ScoreTally, SetTally
-from confide.releases import GroupCalibration, Release
+from confide.releases import GroupCalibration, Release, RiskCalibration
 from confide.tables.findings import Findings
 from confide.tables.named_column import NamedColumn, label_column
 from confide.tables.open_table import opened
 from confide.tables.progress import Progress, silent
-from confide.tables.readings import ClassReading, ScoreReading, TargetReading, finite_columns
-from confide.tables.readings import Findings as Found
+from confide.tables.readings import Reading, ScoreReading, noted
 from confide.tables.stream_counts import rows_per_batch
 from confide.tables.table import Table
-from confide.tables.what import Classified, Losses, What
+from confide.tables.what import Classified, Losses, Regressed, What
 
 
 def evaluate_table(
@@ -62,100 +63,49 @@ def evaluate_table(
     0.67
     """
     with opened(source) as table:
+        reading, tally, add = _tally(table, what, release, examples)
         groups = None if by is None else _group_column(table, by, release)
-        counted = _counted(table, what, release, examples)
-        reads = [*counted.reads, *([] if groups is None else [groups.read])]
-        requirements = [*counted.requirements, *([] if groups is None else [groups.requirement])]
-        keys = None if groups is None else np.array(groups.names, dtype=object)
+        reads = tuple(dict.fromkeys([*reading.reads, *([] if groups is None else [groups.read])]))
         findings, start = Findings(), 0
-        with closing(table.batches(tuple(dict.fromkeys(reads)), rows_per_batch(counted.width))) as batches:
+        with closing(table.batches(reads, rows_per_batch(reading.width))) as batches:
             for batch in batches:
-                if not batch.num_rows:
-                    continue
-                arrays, wrong = counted.arrays(batch)
-                place = None if groups is None else groups.places(batch)
-                if place is not None and (place < 0).any():
-                    wrong = np.zeros(len(place), np.int8) if wrong is None else wrong
-                    wrong[place < 0] = len(requirements)
+                arrays, wrong = reading.arrays(batch)
+                keys = None
+                if groups is not None:
+                    place = groups.places(batch)
+                    keys = np.array(groups.names, dtype=object)[place]
+                    wrong = noted(wrong, place < 0, len(reading.requirements) + 1)
+                if isinstance(reading, ScoreReading):
+                    wrong = noted(wrong, ~reading.in_range(arrays[0]), 1)
                 if wrong is not None:
                     findings.note(wrong, start if table.ordered else None)
                 start += batch.num_rows
                 progress(batch.num_rows)
-                if not findings:
-                    counted.add(arrays, None if place is None or keys is None else keys[place])
-        findings.refuse(requirements)
+                if batch.num_rows and not findings:
+                    counted = arrays if isinstance(what, Classified | Regressed) else [reading.score_of(arrays)]
+                    add(*counted, keys)
+        findings.refuse([*reading.requirements, *([] if groups is None else [groups.requirement])])
         if not start:
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-        found: Evaluation | LevelEvaluation = counted.tally.result()
-        return found
+        return tally.result()
 
 
-class _Sets:
-    """Prediction sets of batches, counted."""
-
-    def __init__(self, table: Table, what: Classified, release: Release, examples: int) -> None:
-        (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
-        assert isinstance(reading, ClassReading)
-        _, names = what.columns(table)
-        self._reading, self.tally = reading, SetTally(release, names, examples)
-        self._u = np.random.default_rng() if self.tally.randomised else None
-        self.reads, self.requirements, self.width = reading.reads, reading.requirements, reading.width
-
-    def arrays(self, batch: Any) -> tuple[list[Any], Found]:
-        p, findings = self._reading.probabilities.matrix(batch)
-        place = self._reading.label.places(batch)
-        if (place < 0).any():
-            findings = np.zeros(len(place), np.int8) if findings is None else findings
-            findings[(place < 0) & (findings == 0)] = len(self.requirements)
-        return [p, place], findings
-
-    def add(self, arrays: list[Any], groups: Any) -> None:
-        self.tally.add(arrays[0], arrays[1], groups, self._u)
-
-
-class _Intervals:
-    """Prediction intervals of batches, counted."""
-
-    def __init__(self, reading: TargetReading, release: Release) -> None:
-        self._names, self.tally = (*reading.predictions, reading.target), IntervalTally(release)
-        self.reads, self.requirements, self.width = reading.reads, reading.requirements[1:], reading.width
-
-    def arrays(self, batch: Any) -> tuple[list[Any], Found]:
-        columns, findings = finite_columns(batch, self._names, first=1)
-        return [columns[0] if len(columns) == 2 else np.column_stack(columns[:-1]), columns[-1]], findings
-
-    def add(self, arrays: list[Any], groups: Any) -> None:
-        self.tally.add(arrays[0], arrays[1], groups)
-
-
-class _Scores:
-    """Scores of batches, compared with thresholds and counted."""
-
-    def __init__(self, reading: Any, release: Release) -> None:
-        self._reading, self.tally = reading, ScoreTally(release)
-        self.reads, self.requirements, self.width = reading.reads, reading.requirements, reading.width
-
-    def arrays(self, batch: Any) -> tuple[list[Any], Found]:
-        scores, findings = self._reading.scores(batch)
-        kind, low = self._reading.kind, np.float64(self._reading.kind.low)
-        unusable = ~((scores >= low) & (scores <= np.float64(kind.high)))
-        if unusable.any() and isinstance(self._reading, ScoreReading):
-            findings = unusable.astype(np.int8)
-        return [scores], findings
-
-    def add(self, arrays: list[Any], groups: Any) -> None:
-        self.tally.add(arrays[0], groups)
-
-
-def _counted(table: Table, what: What, release: Release, examples: int) -> Any:
+def _tally(
+    table: Table, what: What, release: Release, examples: int
+) -> tuple[Reading, SetTally | IntervalTally | ScoreTally, Callable[..., None]]:
+    """What is read of each record, what counts it, and how it is told."""
     if isinstance(what, Classified):
-        return _Sets(table, what, release, examples)
-    readings = what.readings(table)
-    if isinstance(readings[0], TargetReading):
-        return _Intervals(readings[0], release)
-    if isinstance(what, Losses) and type(release).__name__ != "RiskCalibration":
+        (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
+        sets = SetTally(release, what.columns(table)[1], examples)
+        return reading, sets, partial(sets.add, u=np.random.default_rng() if sets.randomised else None)
+    reading = what.readings(table)[0]
+    if isinstance(what, Regressed):
+        intervals = IntervalTally(release)
+        return reading, intervals, intervals.add
+    if isinstance(what, Losses) and not isinstance(release, RiskCalibration):
         raise InputError("the release must be a bound on a loss, to be evaluated on losses")
-    return _Scores(readings[0], release)
+    scores = ScoreTally(release)
+    return reading, scores, scores.add
 
 
 def _group_column(table: Table, by: str, release: Release) -> NamedColumn:

@@ -1,9 +1,10 @@
 """From the columns of a record to its prediction set or interval: in this process, or as SQL."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,14 @@ from confide.releases import (
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
 from confide.tables.expressions import alike, exact, number
 from confide.tables.named_column import NamedColumn, Names, group_column
-from confide.tables.readings import Findings, ProbabilityColumns, finite_columns, finite_expression, finite_requirement
+from confide.tables.readings import (
+    Findings,
+    NumberColumns,
+    finite_columns,
+    finite_expression,
+    finite_requirement,
+    noted,
+)
 from confide.tables.table import Read, Table
 from confide.tables.what import Classified, Losses, Regressed, What
 
@@ -29,107 +37,81 @@ SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
 _DOUBLE = np.dtype(np.float64)
 
 
-class Predictor(Protocol):
-    """What is added to each record."""
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """The columns that are read."""
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        """The columns that are added; the last is null where a record has no prediction."""
-
-    @property
-    def width(self) -> int:
-        """About how many numbers are read of each record."""
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """What every record has to fulfil, in words."""
-
-    @property
-    def in_sql(self) -> bool:
-        """Whether engines can compute it."""
-
-    def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
-        """The added columns of a batch, and what is wrong with records; `as_text` writes lists as JSON."""
-
-    def expressions(self, table: Any) -> dict[str, Any]:
-        """The same in terms of an Ibis table."""
-
-
 @dataclass(frozen=True, eq=False)
-class SetPredictor:
-    """Sets of classes, or of labels.
+class Predictor(ABC):
+    """What is added to each record.
 
     Parameters
     ----------
-    probabilities
-        Their columns.
-    names
-        The class names, in the order of the probabilities.
-    score
-        The score's name. Randomised ones draw fresh numbers.
+    reads
+        The columns that are read.
+    adds
+        The columns that are added; the last is null where a record has no prediction.
+    requirements
+        What every record has to fulfil, in words.
+    width
+        About how many numbers are read of each record.
+    in_sql
+        Whether engines can compute it.
     thresholds
-        float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names.
-    by_class
-        Whether there is one per class.
+        float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names. Of
+        intervals, shape (2, ...), for the lower and for the upper end.
     group
         The column of each record's group, for thresholds per group.
-    suffix
-        What the names of the added columns end in.
     """
 
-    probabilities: ProbabilityColumns
+    reads: tuple[Read, ...]
+    adds: tuple[str, str]
+    requirements: tuple[str, ...]
+    width: int
+    in_sql: bool
+    thresholds: NDArray[np.float64]
+    group: NamedColumn | None
+
+    @abstractmethod
+    def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
+        """The added columns of a batch, and what is wrong with records; `as_text` writes lists as JSON."""
+
+    @abstractmethod
+    def expressions(self, table: Any) -> dict[str, Any]:
+        """The same in terms of an Ibis table."""
+
+    def thresholds_of(self, batch: Any, findings: Findings) -> tuple[NDArray[np.float64], Findings]:
+        """The threshold of each record by its group, and a finding for a record without a known one."""
+        assert self.group is not None
+        place = self.group.places(batch)
+        findings = noted(findings, place < 0, len(self.requirements))
+        return self.thresholds[..., np.maximum(place, 0)], findings
+
+
+@dataclass(frozen=True, eq=False)
+class SetPredictor(Predictor):
+    """Sets of classes, or of labels; randomised scores draw fresh numbers.
+
+    `names` are in the order of the probabilities, and `by_class` says whether each class has a threshold of its own.
+    """
+
+    probabilities: NumberColumns
     names: Names
     score: str
-    thresholds: NDArray[np.float64]
-    by_class: bool = False
-    group: NamedColumn | None = None
-    suffix: str = ""
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """Probabilities and group."""
-        return (*self.probabilities.reads, *([] if self.group is None else [self.group.read]))
-
-    @property
-    def width(self) -> int:
-        """Probabilities of each record."""
-        return self.probabilities.width
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        """The set and its size."""
-        return SET + self.suffix, SIZE + self.suffix
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """Probabilities, lists of the right length, and a known group."""
-        return (*self.probabilities.requirements, *_group_requirement(self.group))
-
-    @property
-    def in_sql(self) -> bool:
-        """LAC alone, which compares probabilities."""
-        return score_kind(self.score).family == "lac"
+    by_class: bool
 
     def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
         """Lists of class names, and their lengths."""
         p, findings = self.probabilities.matrix(batch)
         limits: Any = self.thresholds if self.by_class else float(self.thresholds[0])
         if self.group is not None:
-            place, findings = _places(self.group, batch, findings, 3)
-            limits = self.thresholds[place]
-        u = np.random.default_rng() if score_kind(self.score).randomised else None
-        if findings is None:
-            mask = set_mask(p, self.score, limits, u=u, per_class=self.by_class) if len(p) else np.zeros(p.shape, bool)
-            return _set_columns(mask, self.names, None, as_text=as_text), None
-        mask, good = np.zeros(p.shape, dtype=np.bool_), findings == 0
-        if good.any():
-            own = limits[good] if self.group is not None else limits
+            limits, findings = self.thresholds_of(batch, findings)
+        good = np.ones(len(p), dtype=np.bool_) if findings is None else findings == 0
+        mask, u = np.zeros(p.shape, dtype=np.bool_), None
+        if score_kind(self.score).randomised:
+            u = np.random.default_rng()
+        if good.all() and len(p):
+            mask = set_mask(p, self.score, limits, u=u, per_class=self.by_class)
+        elif good.any():
+            own = limits if self.group is None else limits[good]
             mask[good] = set_mask(p[good], self.score, own, u=u, per_class=self.by_class)
-        return _set_columns(mask, self.names, ~good, as_text=as_text), findings
+        return _set_columns(mask, self.names, None if findings is None else ~good, as_text=as_text), findings
 
     def expressions(self, table: Any) -> dict[str, Any]:
         """The same for LAC: p >= the smallest probability inside, in double precision."""
@@ -163,43 +145,11 @@ class SetPredictor:
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalPredictor:
-    """Intervals around predictions, or around predicted quantiles.
-
-    Parameters
-    ----------
-    predictions
-        Their columns.
-    scores
-        The scores of the lower and of the upper end; two different ones if each has a threshold of its own.
-    thresholds
-        float64, shape (2, 1), or (2, groups): of the lower and of the upper end.
-    group, suffix
-        As in `SetPredictor`.
-    """
+class IntervalPredictor(Predictor):
+    """Intervals around predictions, or around predicted quantiles; `scores` are those of the lower and upper end."""
 
     predictions: tuple[str, ...]
     scores: tuple[str, str]
-    thresholds: NDArray[np.float64]
-    group: NamedColumn | None = None
-    suffix: str = ""
-    in_sql: bool = True
-    width: int = 2
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """Predictions and group."""
-        return (*map(Read, self.predictions), *([] if self.group is None else [self.group.read]))
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        """Both ends."""
-        return LOWER + self.suffix, UPPER + self.suffix
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """Finite predictions, and a known group."""
-        return (*map(finite_requirement, self.predictions), *_group_requirement(self.group))
 
     def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
         """Both ends, rounded outwards."""
@@ -208,14 +158,13 @@ class IntervalPredictor:
         f, findings = finite_columns(batch, self.predictions, first=1)
         thresholds: Any = self.thresholds[:, 0]
         if self.group is not None:
-            place, findings = _places(self.group, batch, findings, 1 + len(f))
-            thresholds = self.thresholds[:, place]
+            thresholds, findings = self.thresholds_of(batch, findings)
         good = np.ones(len(f[0]), dtype=np.bool_) if findings is None else findings == 0
         ends = np.full((2, len(good)), np.nan)
         if good.any():
             kept = f[0][good] if len(f) == 1 else np.column_stack(f)[good]
             for side, score in enumerate(self.scores):
-                own = thresholds[side][good] if self.group is not None else float(thresholds[side])
+                own = float(thresholds[side]) if self.group is None else thresholds[side][good]
                 ends[side, good] = interval_ends(kept, score, own)[side]
         return [pa.array(end, mask=None if findings is None else ~good) for end in ends], findings
 
@@ -255,31 +204,63 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
     per_group = isinstance(release, GroupCalibration) and release.by == "group"
     if per_group != (by is not None):
         raise InputError("by must name the column of each record's group, if the release has thresholds per group")
-    group, parts = None, [release]
-    if isinstance(release, GroupCalibration):
-        parts = list(release.parts.values())
-        group = group_column(table, by, tuple(release.parts)) if by is not None else None
+    group = group_column(table, by, tuple(release.parts)) if by is not None else None
     if isinstance(what, Regressed):
-        what.check_predictions(table)
-        if isinstance(release, SidesCalibration):
-            sides = np.array([[release.low.threshold], [release.high.threshold]])
-            return IntervalPredictor(what.predictions, ("cqr_low", "cqr_high"), sides, None, suffix)
-        _check_score(release, "regression")
-        score = parts[0].score or str(what.kind.name)
-        thresholds = np.array([[part.threshold for part in parts]] * 2)
-        return IntervalPredictor(what.predictions, (score, score), thresholds, group, suffix)
+        return _interval_predictor(table, what, release, group, suffix)
     if isinstance(what, Losses):
-        p, names = what.columns(table)
         if not isinstance(release, RiskCalibration) or release.loss != FALSE_NEGATIVES:
             raise InputError("the release must be of the false-negative rate, to make sets of labels")
-        return SetPredictor(p, names, "lac", np.array([release.threshold]), suffix=suffix)
-    if not isinstance(what, Classified):
+        score, thresholds = "lac", [release.threshold]
+    elif isinstance(what, Classified):
+        _check_score(release, "classification")
+        score, thresholds = release.score or "lac", _thresholds(release)
+    else:
         raise InputError("probabilities or predictions must be given: sets and intervals are made from them")
-    _check_score(release, "classification")
     p, names = what.columns(table)
-    by_class = isinstance(release, GroupCalibration) and release.by == "class"
-    thresholds = release.class_thresholds(names, len(names)) if by_class else np.array([p.threshold for p in parts])
-    return SetPredictor(p, names, parts[0].score or "lac", thresholds, by_class, group, suffix)
+    by_class = isinstance(release, GroupCalibration) and not per_group
+    return SetPredictor(
+        reads=(*p.reads, *([] if group is None else [group.read])),
+        adds=(SET + suffix, SIZE + suffix),
+        requirements=(*p.probability_requirements, *([] if group is None else [group.requirement])),
+        width=p.width,
+        in_sql=score_kind(score).family == "lac",
+        thresholds=release.class_thresholds(names, len(names)) if by_class else np.array(thresholds),
+        group=group,
+        probabilities=p,
+        names=names,
+        score=score,
+        by_class=by_class,
+    )
+
+
+def _interval_predictor(
+    table: Table, what: Regressed, release: Any, group: NamedColumn | None, suffix: str
+) -> IntervalPredictor:
+    what.check_predictions(table)
+    if isinstance(release, SidesCalibration):
+        scores, thresholds = ("cqr_low", "cqr_high"), [[release.low.threshold], [release.high.threshold]]
+    else:
+        _check_score(release, "regression")
+        scores = (release.score or str(what.kind.name),) * 2
+        thresholds = [_thresholds(release)] * 2
+    wanted = [finite_requirement(name) for name in what.predictions]
+    return IntervalPredictor(
+        reads=(*map(Read, what.predictions), *([] if group is None else [group.read])),
+        adds=(LOWER + suffix, UPPER + suffix),
+        requirements=(*wanted, *([] if group is None else [group.requirement])),
+        width=len(wanted),
+        in_sql=True,
+        thresholds=np.array(thresholds),
+        group=group,
+        predictions=what.predictions,
+        scores=scores,
+    )
+
+
+def _thresholds(release: Calibration | GroupCalibration) -> list[float]:
+    """The threshold, or that of each group."""
+    parts = release.parts.values() if isinstance(release, GroupCalibration) else [release]
+    return [part.threshold for part in parts]
 
 
 def _check_score(release: Any, task: str) -> None:
@@ -287,20 +268,6 @@ def _check_score(release: Any, task: str) -> None:
         raise InputError(f"the release has no thresholds of a {task} score; its kind is {type(release).__name__}")
     if release.score is not None and score_kind(release.score).task != task:
         raise InputError(f"the release was made for the score {release.score!r}, which is no {task} score")
-
-
-def _group_requirement(group: NamedColumn | None) -> tuple[str, ...]:
-    return () if group is None else (group.requirement,)
-
-
-def _places(group: NamedColumn, batch: Any, findings: Findings, finding: int) -> tuple[NDArray[np.int64], Findings]:
-    """The position of each record's group; 0, and a finding, where it has none."""
-    place = group.places(batch)
-    unknown = place < 0
-    if unknown.any():
-        findings = np.zeros(len(place), np.int8) if findings is None else findings
-        findings[unknown & (findings == 0)] = finding
-    return np.maximum(place, 0), findings
 
 
 def _per_group(table: Any, group: NamedColumn, values: Sequence[float]) -> Any:

@@ -6,9 +6,9 @@ most one rounding per operation). A record without a score has a finding: the po
 breaks.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,75 +24,85 @@ from confide.tables.table import Read
 Findings: TypeAlias = NDArray[np.int8] | None
 """One number per record, 0 where nothing is wrong; None if nothing is wrong with any."""
 
-Scores: TypeAlias = tuple[NDArray[np.float64], Findings]
-
-
-class Reading(Protocol):
-    """What is read of each record, and its score."""
-
-    @property
-    def kind(self) -> ScoreKind:
-        """The score's name and range."""
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """The columns."""
-
-    @property
-    def width(self) -> int:
-        """About how many numbers are read of each record."""
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """What every record has to fulfil, in words; the first is about the score itself."""
-
-    @property
-    def in_sql(self) -> bool:
-        """Whether engines can compute it."""
-
-    def scores(self, batch: Any) -> Scores:
-        """The scores of a batch, shape (n,), and what is wrong with records that have none."""
-
-    def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """The same in terms of an Ibis table: the score, and the records that break each requirement."""
-
 
 @dataclass(frozen=True)
-class ScoreReading:
-    """A column of ready-made scores."""
+class Reading(ABC):
+    """What is read of each record, and its score.
 
-    column: str
+    Parameters
+    ----------
+    score
+        The score's name.
+    reads
+        The columns.
+    requirements
+        What every record has to fulfil, in words; the first is about the score itself.
+    width
+        About how many numbers are read of each record.
+    in_sql
+        Whether engines can compute the score.
+    """
+
     score: str | None
-    in_sql: bool = True
-    width: int = 1
+    reads: tuple[Read, ...]
+    requirements: tuple[str, ...]
+    width: int
+    in_sql: bool
 
     @property
     def kind(self) -> ScoreKind:
         """The score's name and range."""
         return score_kind(self.score)
 
-    @property
-    def reads(self) -> tuple[Read, ...]:
+    def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which scores are numbers in the score's range."""
+        low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # a float would be rounded to float32
+        return (scores >= low) & (scores <= high)
+
+    @abstractmethod
+    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+        """What a score is computed from, in arrays of n records, and what is wrong with some of them."""
+
+    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[Any]:
+        """The scores, shape (n,), of arrays without findings."""
+        return arrays[0]
+
+    def scores(self, batch: Any) -> tuple[NDArray[Any], Findings]:
+        """The scores of a batch, NaN where there is none, and what is wrong with those records."""
+        arrays, findings = self.arrays(batch)
+        if findings is None:
+            return self.score_of(arrays), None
+        good, scores = findings == 0, np.full(len(findings), np.nan)
+        if good.any():
+            scores[good] = self.score_of([array[good] for array in arrays])
+        return scores, findings
+
+    def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
+        """In terms of an Ibis table: the score, and the records that break each requirement; only if `in_sql`."""
+        raise NotImplementedError
+
+
+class ScoreReading(Reading):
+    """A column of ready-made scores; whoever counts looks at their range."""
+
+    @classmethod
+    def of(cls, column: str, score: str | None) -> "ScoreReading":
+        """The reading of a column."""
+        wanted = f"column {column!r} must hold a number {score_kind(score).range_text} (not missing, not NaN)"
+        return cls(score, (Read(column),), (wanted,), 1, True)
+
+    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
         """The column."""
-        return (Read(self.column),)
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """A number in the score's range."""
-        return (f"column {self.column!r} must hold a number {self.kind.range_text} (not missing, not NaN)",)
-
-    def scores(self, batch: Any) -> Scores:
-        """The column; whoever counts looks at its range."""
-        return number_column(batch, self.column), None
+        return [number_column(batch, self.reads[0].column)], None
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The column in double precision."""
-        return exact(table[self.column]), {}
+        return exact(table[self.reads[0].column]), {}
 
 
 @dataclass(frozen=True)
-class ProbabilityColumns:
-    """Probabilities of K classes, from K columns or from one list column.
+class NumberColumns:
+    """Numbers for K classes, labels or candidates, from K columns or from one list column.
 
     Parameters
     ----------
@@ -114,102 +124,73 @@ class ProbabilityColumns:
         return tuple(Read(column, "numbers" if self.from_list else "number") for column in self.columns)
 
     @property
-    def requirements(self) -> tuple[str, str]:
-        """Probabilities, and as many in a list as there are classes."""
+    def title(self) -> str:
+        """What the columns are called in messages."""
         first = repr(self.columns[0])
-        title = f"column {first}" if len(self.columns) == 1 else f"columns {first} and following"
+        return f"column {first}" if len(self.columns) == 1 else f"columns {first} and following"
+
+    @property
+    def probability_requirements(self) -> tuple[str, str]:
+        """Probabilities, and as many in a list as there are classes: findings 1 and 2 of `matrix`."""
         return (
-            f"{title} must hold probabilities between 0 and 1, none missing (apply softmax to logits, divide "
+            f"{self.title} must hold probabilities between 0 and 1, none missing (apply softmax to logits, divide "
             "percentages by 100)",
-            f"{title} must hold a list of {self.width} probabilities, one per class",
+            f"{self.title} must hold a list of {self.width} probabilities, one per class",
         )
 
-    def matrix(self, batch: Any) -> tuple[NDArray[Any], Findings]:
-        """The probabilities, shape (n, K), and findings of the two requirements, 1 and 2."""
+    def matrix(self, batch: Any, most: float = 1.0) -> tuple[NDArray[Any], Findings]:
+        """The numbers, shape (n, K); finding 1 for those outside [0, most], 2 for lists of another length."""
         if self.from_list:
             p, whole = matrix_column(batch, self.columns[0], self.width)
         else:
             p, whole = _side_by_side([number_column(batch, column) for column in self.columns]), None
-        if whole is None and (not p.size or (p.min() >= 0 and p.max() <= 1)):  # NaN fails both
+        if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
             return p, None
-        findings = np.where(((p >= 0) & (p <= 1)).all(axis=1), 0, 1).astype(np.int8)
+        findings = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
         if whole is not None:
             findings[~whole] = 2
         return p, findings
 
 
 @dataclass(frozen=True)
-class ClassReading:
-    """A classification score of each record's own class."""
+class ClassReading(Reading):
+    """A classification score of each record's own class; of a list, where the table can tell, its entry alone is read."""
 
-    probabilities: ProbabilityColumns
+    probabilities: NumberColumns
     label: NamedColumn
-    score: str
     by_entry: bool = False
 
-    @property
-    def kind(self) -> ScoreKind:
-        """The score's name and range."""
-        return score_kind(self.score)
+    @classmethod
+    def of(cls, p: NumberColumns, label: NamedColumn, score: str, *, entries: bool) -> "ClassReading":
+        """The reading of probabilities and labels; `entries` says whether the table can read those of lists."""
+        in_sql = score_kind(score).family == "lac"  # one minus a probability
+        by_entry = entries and in_sql and p.from_list and label.positions
+        own = (Read(p.columns[0], "entry", label.column), Read(p.columns[0], "length")) if by_entry else p.reads
+        wanted = (*p.probability_requirements, label.requirement)
+        return cls(score, (*own, label.read), wanted, 1 if by_entry else p.width, in_sql, p, label, by_entry)
 
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """Probabilities and label; of a list, where the table can tell, only the label's entry."""
-        if not self.by_entry:
-            return (*self.probabilities.reads, self.label.read)
-        (column,) = self.probabilities.columns
-        return Read(column, "entry", self.label.column), Read(column, "length"), self.label.read
-
-    @property
-    def width(self) -> int:
-        """Numbers that are read of each record."""
-        return 1 if self.by_entry else self.probabilities.width
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """Probabilities, lists of the right length, and a known label."""
-        return (*self.probabilities.requirements, self.label.requirement)
-
-    @property
-    def in_sql(self) -> bool:
-        """LAC alone, which is one minus a probability."""
-        return self.kind.family == "lac"
-
-    def scores(self, batch: Any) -> Scores:
-        """Any classification score. Randomised ones draw fresh numbers."""
+    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+        """Probabilities, shape (n, K), or the label's own, shape (n, 1); and the positions of the labels."""
         place = self.label.places(batch)
-        if self.by_entry:
-            p, findings = self._entries(batch)
-        else:
-            p, findings = self.probabilities.matrix(batch)
-        unknown = place < 0
-        if unknown.any():
-            findings = np.zeros(len(place), np.int8) if findings is None else findings
-            findings[unknown & (findings != 2)] = 3
-        if findings is not None:
-            good = findings == 0
-            p, place, whole = p[good], place[good], np.full(len(good), np.nan)
-        if not len(p):
-            scores = np.zeros(0)
-        elif self.in_sql:
-            own = p if self.by_entry else p[np.arange(len(p)), place][:, None]
-            scores = lac_score(own, np.zeros(len(own), np.int64))
-        else:
-            u = np.random.default_rng() if self.kind.randomised else None
-            scores = class_score(p, place, self.score, u=u)
-        if findings is None:
-            return scores, None
-        whole[good] = scores
-        return whole, findings
+        p, findings = self._entries(batch, place) if self.by_entry else self.probabilities.matrix(batch)
+        return [p, place], noted(findings, place < 0, 3)
 
-    def _entries(self, batch: Any) -> tuple[NDArray[Any], Findings]:
+    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
+        """Any classification score. Randomised ones draw fresh numbers."""
+        p, place = arrays
+        if self.in_sql:
+            own = p if self.by_entry else p[np.arange(len(p)), place][:, None]
+            return lac_score(own, np.zeros(len(own), np.int64))
+        u = np.random.default_rng() if self.kind.randomised else None
+        return class_score(p, place, str(self.score), u=u)
+
+    def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Findings]:
         """The label's own probability, shape (n, 1)."""
         (column,) = self.probabilities.columns
         own = np.asarray(column_of(batch, Read(column, "entry")))
         length = np.asarray(column_of(batch, Read(column, "length")).fill_null(-1))
-        known = self.label.places(batch) >= 0
-        wrong = np.where(length != self.probabilities.width, 2, np.where(known & ~((own >= 0) & (own <= 1)), 1, 0))
-        return own[:, None], wrong.astype(np.int8) if wrong.any() else None
+        findings = noted(None, length != self.probabilities.width, 2)
+        return own[:, None], noted(findings, (place >= 0) & ~((own >= 0) & (own <= 1)), 1)
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """1 - p of the label's own class, in double precision."""
@@ -227,51 +208,32 @@ class ClassReading:
 
 
 @dataclass(frozen=True)
-class TargetReading:
-    """A regression score: the absolute residual, or CQR and its sides."""
+class TargetReading(Reading):
+    """A regression score: the absolute residual, or CQR and its sides; `names` are the predictions and the target."""
 
-    predictions: tuple[str, ...]
-    target: str
-    score: str
-    in_sql: bool = True
-    width: int = 3
+    names: tuple[str, ...]
 
-    @property
-    def kind(self) -> ScoreKind:
-        """The score's name and range."""
-        return score_kind(self.score)
+    @classmethod
+    def of(cls, predictions: tuple[str, ...], target: str, score: str) -> "TargetReading":
+        """The reading of predictions and targets."""
+        names = (*predictions, target)
+        apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
+        wanted = (apart, *map(finite_requirement, names))
+        return cls(score, tuple(map(Read, names)), wanted, len(names), True, names)
 
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """Predictions and target."""
-        return tuple(Read(column) for column in (*self.predictions, self.target))
+    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+        """Predictions, shape (n,), or quantiles, shape (n, 2); and targets."""
+        (*f, y), findings = finite_columns(batch, self.names, first=2)
+        return [f[0] if len(f) == 1 else np.column_stack(f), y], findings
 
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """A finite score, and finite numbers."""
-        names = (*self.predictions, self.target)
-        return (
-            f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart for their difference",
-            *(finite_requirement(name) for name in names),
-        )
-
-    def scores(self, batch: Any) -> Scores:
+    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """|y - f|, or max(lower - y, y - upper)."""
-        columns, findings = finite_columns(batch, (*self.predictions, self.target), first=2)
-        good = slice(None) if findings is None else findings == 0
-        kept = [column[good] for column in columns]
-        f = np.column_stack(kept[:-1]) if len(kept) > 2 else kept[0]
         with np.errstate(over="ignore"):
-            found = interval_score(f, kept[-1], self.score) if len(kept[0]) else np.zeros(0)
-        if findings is None:
-            return found, None
-        scores = np.full(len(findings), np.nan)
-        scores[good] = found
-        return scores, findings
+            return interval_score(arrays[0], arrays[1], str(self.score))
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The same in double precision."""
-        f, y = [exact(table[name]) for name in self.predictions], exact(table[self.target])
+        *f, y = (exact(table[name]) for name in self.names)
         wrong = {i: ~finite_expression(column) for i, column in enumerate([*f, y], start=2)}
         if self.score == "absolute_residual":
             return (y - f[0]).abs(), wrong
@@ -282,108 +244,66 @@ class TargetReading:
 
 
 @dataclass(frozen=True)
-class LossReading:
+class LossReading(Reading):
     """The critical threshold of a monotone bounded loss, from its values at every finite candidate.
 
     Fresh uniform numbers are drawn, one per record (docs/theory-risk.md, Theorem 1).
     """
 
-    losses: ProbabilityColumns
+    losses: NumberColumns
     candidates: Candidates
-    loss: str
     bound: float
-    in_sql: bool = False
 
-    @property
-    def kind(self) -> ScoreKind:
-        """No known range."""
-        return score_kind(f"critical threshold of {self.loss}")
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """The losses."""
-        return self.losses.reads
-
-    @property
-    def width(self) -> int:
-        """Losses of each record."""
-        return self.losses.width
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """Losses that do not increase, one for each finite candidate."""
-        title = f"column {self.losses.columns[0]!r}{'' if len(self.losses.columns) == 1 else ' and following'}"
-        return (
-            f"{title} must hold losses in [0, {self.bound:g}] that do not increase with the threshold",
-            f"{title} must hold a list of {self.losses.width} losses, one for each finite candidate",
+    @classmethod
+    def of(cls, losses: NumberColumns, candidates: Candidates, score: str, bound: float) -> "LossReading":
+        """The reading of losses."""
+        wanted = (
+            f"{losses.title} must hold losses in [0, {bound:g}] that do not increase with the threshold",
+            f"{losses.title} must hold a list of {losses.width} losses, one for each finite candidate",
         )
+        return cls(score, losses.reads, wanted, losses.width, False, losses, candidates, bound)
 
-    def scores(self, batch: Any) -> Scores:
+    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+        """The losses, shape (n, m - 1)."""
+        losses, findings = self.losses.matrix(batch, self.bound)
+        return [losses], noted(findings, np.any(np.diff(losses, axis=1) > 0, axis=1), 1)
+
+    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The first candidate at which the loss is at most bound * u."""
-        losses, _ = self.losses.matrix(batch)
-        fine = ((losses >= 0) & (losses <= self.bound)).all(axis=1) & ~(np.diff(losses, axis=1) > 0).any(axis=1)
-        scores = np.full(len(losses), np.nan)
-        if fine.any():
-            scores[fine] = critical_thresholds(
-                losses[fine], self.candidates, u=np.random.default_rng(), bound=self.bound
-            )
-        return scores, None if fine.all() else np.where(fine, 0, 1).astype(np.int8)
-
-    def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """SQL draws no uniform numbers that two engines would draw alike."""
-        raise NotImplementedError
+        return critical_thresholds(arrays[0], self.candidates, u=np.random.default_rng(), bound=self.bound)
 
 
 @dataclass(frozen=True)
-class FalseNegativeReading:
+class FalseNegativeReading(Reading):
     """The critical threshold of the false-negative rate of sets of labels; fresh uniform numbers are drawn."""
 
-    probabilities: ProbabilityColumns
-    truth: ProbabilityColumns
-    in_sql: bool = False
+    probabilities: NumberColumns
+    truth: NumberColumns
 
-    @property
-    def kind(self) -> ScoreKind:
-        """No known range."""
-        return score_kind("critical threshold of false_negative_rate")
+    @classmethod
+    def of(cls, p: NumberColumns, truth: NumberColumns, score: str) -> "FalseNegativeReading":
+        """The reading of probabilities and truths."""
+        wanted = f"{truth.title} must hold 1 for each label that is true and 0 for others"
+        return cls(score, (*p.reads, *truth.reads), (*p.probability_requirements, wanted), 2 * p.width, False, p, truth)
 
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """Probabilities and truths."""
-        return (*self.probabilities.reads, *self.truth.reads)
-
-    @property
-    def width(self) -> int:
-        """Probabilities and truths of each record."""
-        return 2 * self.truth.width
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """Probabilities, as many as there are labels, and for each label whether it is true."""
-        title = f"column {self.truth.columns[0]!r}{'' if len(self.truth.columns) == 1 else ' and following'}"
-        return (
-            *self.probabilities.requirements,
-            f"{title} must hold 1 for every label that is true and 0 for the others",
-        )
-
-    def scores(self, batch: Any) -> Scores:
-        """The score 1 - p of one true label, picked at random."""
+    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+        """Probabilities and truths, shape (n, K) each."""
         p, findings = self.probabilities.matrix(batch)
-        truth, wrong = self.truth.matrix(batch)
-        binary = ((truth == 0) | (truth == 1)).all(axis=1)
-        if findings is None and wrong is None and binary.all():
-            return self._thresholds(p, truth), None
-        found = np.zeros(len(p), np.int8) if findings is None else findings
-        found[~binary] = 3
-        scores, good = np.full(len(p), np.nan), found == 0
-        if good.any():
-            scores[good] = self._thresholds(p[good], truth[good])
-        return scores, found
+        truth, _ = self.truth.matrix(batch)
+        return [p, truth], noted(findings, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
 
-    def _thresholds(self, p: NDArray[Any], truth: NDArray[Any]) -> NDArray[np.float64]:
-        return false_negative_thresholds(p, truth == 1, u=np.random.default_rng())
+    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
+        """The score 1 - p of one true label, picked at random."""
+        return false_negative_thresholds(arrays[0], arrays[1] == 1, u=np.random.default_rng())
 
-    expressions: Callable[..., Any] = LossReading.expressions
+
+def noted(findings: Findings, wrong: NDArray[np.bool_], finding: int) -> Findings:
+    """Findings with one more, for records that are wrong and had none."""
+    if not wrong.any():
+        return findings
+    findings = np.zeros(len(wrong), np.int8) if findings is None else findings
+    findings[wrong & (findings == 0)] = finding
+    return findings
 
 
 def finite_requirement(column: str) -> str:
@@ -393,13 +313,9 @@ def finite_requirement(column: str) -> str:
 
 def finite_columns(batch: Any, names: tuple[str, ...], first: int) -> tuple[list[NDArray[Any]], Findings]:
     """Columns of numbers, and findings `first`, `first + 1`, ... for records whose number is not finite."""
-    columns = [number_column(batch, name) for name in names]
-    findings: Findings = None
+    columns, findings = [number_column(batch, name) for name in names], None
     for i, column in enumerate(columns):
-        wrong = ~np.isfinite(column)
-        if wrong.any():
-            findings = np.zeros(len(column), np.int8) if findings is None else findings
-            findings[wrong & (findings == 0)] = first + i
+        findings = noted(findings, ~np.isfinite(column), first + i)
     return columns, findings
 
 

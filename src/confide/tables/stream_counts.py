@@ -19,7 +19,7 @@ from confide.tables.findings import Findings
 from confide.tables.named_column import NamedColumn
 from confide.tables.people import FLAG
 from confide.tables.progress import Progress
-from confide.tables.readings import Reading
+from confide.tables.readings import Reading, noted
 from confide.tables.table import Read, Table
 
 _CELLS = 2**19
@@ -77,21 +77,20 @@ class Counters:
 
     def add(self, batch: Any, start: int | None) -> None:
         """Count a `pyarrow.RecordBatch` that begins at row `start`, if rows have an order."""
-        job, kind = self._job, self._job.reading.kind
+        job = self._job
         scores, findings = job.reading.scores(batch)
         group = None if job.group is None else job.group.places(batch)
-        wrong = np.zeros(len(scores), np.int8) if findings is None else findings
+        after = len(job.reading.requirements)
         if group is not None or findings is not None:  # else the counter looks at the range
-            low, high = np.float64(kind.low), np.float64(kind.high)  # a float would be rounded to float32
-            wrong[(wrong == 0) & ~((scores >= low) & (scores <= high))] = 1
+            findings = noted(findings, ~job.reading.in_range(scores), 1)
         if group is not None:
-            wrong[group < 0] = len(job.reading.requirements) + 1
+            findings, after = noted(findings, group < 0, after + 1), after + 1
         if job.limited:
-            flag = number_column(batch, FLAG).astype(np.int8)
-            after = len(job.reading.requirements) + (group is not None)
-            wrong[flag > 0] = after + flag[flag > 0]
-        if wrong.any():
-            self.found.note(wrong, start)
+            flag = number_column(batch, FLAG)
+            for one in (1, 2):
+                findings = noted(findings, flag == one, after + one)
+        if findings is not None:
+            self.found.note(findings, start)
             return
         if group is None:
             self._count_all(scores, start)

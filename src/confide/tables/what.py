@@ -14,13 +14,13 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.scores import ScoreKind, score_kind
 from confide.support import positive_number
-from confide.tables.arrow_types import in_words, is_number, list_element
+from confide.tables.arrow_types import in_words, is_boolean, is_number, list_element
 from confide.tables.named_column import NamedColumn, Names, label_column
 from confide.tables.readings import (
     ClassReading,
     FalseNegativeReading,
     LossReading,
-    ProbabilityColumns,
+    NumberColumns,
     Reading,
     ScoreReading,
     TargetReading,
@@ -54,7 +54,7 @@ class Scored:
     def readings(self, table: Table) -> tuple[Reading, ...]:
         """The column of a table, checked."""
         table.check_number(self.column)
-        return (ScoreReading(self.column, self.score),)
+        return (ScoreReading.of(self.column, self.score),)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Classified:
         """The score's name and range."""
         return score_kind(self.score)
 
-    def columns(self, table: Table) -> tuple[ProbabilityColumns, Names]:
+    def columns(self, table: Table) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the class names.
 
         Raises
@@ -112,8 +112,7 @@ class Classified:
         """The columns of a table, checked."""
         found, names = self.columns(table)
         label = self.label_column(table, names)
-        by_entry = table.takes_entries and found.from_list and label.positions and self.kind.family == "lac"
-        return (ClassReading(found, label, self.score, by_entry),)
+        return (ClassReading.of(found, label, self.score, entries=table.takes_entries),)
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ class Regressed:
                 )
         self.check_predictions(table)
         table.check_number(self.target)
-        return tuple(TargetReading(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
+        return tuple(TargetReading.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
 
 
 @dataclass(frozen=True)
@@ -214,7 +213,7 @@ class Losses:
         kind = score_kind(f"critical threshold of {self.loss}")
         return kind if self.losses is not None else replace(kind, candidates=lambda: Candidates.unit(1000, "logit"))
 
-    def columns(self, table: Table) -> tuple[ProbabilityColumns, Names]:
+    def columns(self, table: Table) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the names of the labels."""
         if self.probabilities is None:
             raise InputError("probabilities must be given: sets of labels are made from them")
@@ -226,10 +225,10 @@ class Losses:
             if self.truth is None:
                 raise InputError("truth must be given: the columns that say which labels are true")
             p, _ = self.columns(table)
-            truth, _ = number_columns(table, self.truth, "truths")
+            truth, _ = number_columns(table, self.truth, "truths", booleans=True)
             if p.width != truth.width:
                 raise InputError(f"truth must name one column per label; found {truth.width} for {p.width} labels")
-            return (FalseNegativeReading(p, truth),)
+            return (FalseNegativeReading.of(p, truth, str(self.kind.name)),)
         if self.candidates is None:
             raise InputError("candidates must be given for losses: the thresholds that they belong to")
         found, _ = number_columns(table, self.losses, "losses")
@@ -238,7 +237,7 @@ class Losses:
                 f"losses must have one column, or one entry, per finite candidate; found {found.width} for "
                 f"{self.candidates.size - 1} candidates"
             )
-        return (LossReading(found, self.candidates, self.loss, float(self.bound)),)
+        return (LossReading.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
 
 
 What: TypeAlias = Scored | Classified | Regressed | Losses
@@ -246,28 +245,31 @@ What: TypeAlias = Scored | Classified | Regressed | Losses
 
 
 def number_columns(
-    table: Table, named: str | tuple[str, ...], what: str, leave_out: str | None = None
-) -> tuple[ProbabilityColumns, Names]:
+    table: Table, named: str | tuple[str, ...], what: str, *, leave_out: str | None = None, booleans: bool = False
+) -> tuple[NumberColumns, Names]:
     """Several columns of numbers, or one of lists of numbers, and what each of the numbers is called."""
-    if isinstance(named, tuple):
-        for name in named:
-            table.check_number(name)
-        return ProbabilityColumns(named, len(named), from_list=False), tuple(range(len(named)))
-    if "*" in named and named not in table.columns:
-        found = matching(table, named, leave_out)
-        for name in found:
-            table.check_number(name)
-        return ProbabilityColumns(tuple(found), len(found), from_list=False), tuple(found.values())
+    found = matching(table, named, leave_out) if isinstance(named, str) and _is_pattern(table, named) else None
+    if found is not None or isinstance(named, tuple):
+        columns = tuple(named if found is None else found)
+        for name in columns:
+            if not (booleans and is_boolean(table.type_of(name))):
+                table.check_number(name)
+        names = tuple(range(len(columns))) if found is None else tuple(found.values())
+        return NumberColumns(columns, len(columns), from_list=False), names
     kind = table.type_of(named)
     element = list_element(kind)
-    if element is None or not is_number(element):
+    if element is None or not (is_number(element) or (booleans and is_boolean(element))):
         raise InputError(
             f"column {named!r} holds {in_words(kind)}{'' if element is None else ' of something else than numbers'}; "
             f"{what} come from a column of lists of numbers, or from one column per class by a pattern such as "
             f"'p_*'; {table.existing()}"
         )
     k = table.list_length(named)
-    return ProbabilityColumns((named,), k, from_list=True), tuple(map(str, range(k)))
+    return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
+
+
+def _is_pattern(table: Table, name: str) -> bool:
+    return "*" in name and name not in table.columns
 
 
 def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
