@@ -1,7 +1,14 @@
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
 import pytest
 
 import confide
 from tests.files import classified
+from tests.tables import postgres_server
+from tests.tables.engines import EMBEDDED, Postgres, Spark
+from tests.tables.spark_cluster import Cluster, needs_spark, standalone_cluster
 
 
 @pytest.fixture(scope="session")
@@ -9,3 +16,65 @@ def calibration() -> confide.Calibration:
     """A calibration of LAC scores with a finite threshold."""
     scores = confide.lac_score(*classified(5000))
     return confide.calibrate(scores, 0.1, 10.0, score="lac")
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory) -> Iterator[Cluster]:
+    """A master and two workers, started once and killed after the last test."""
+    with standalone_cluster(tmp_path_factory.mktemp("spark")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def spark(cluster) -> Iterator[Any]:
+    """A Spark session on the cluster, with an executor on each worker."""
+    needs_spark()
+    from confide.tables.spark import open_session
+
+    with open_session(cluster.url) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.Server]:
+    """A PostgreSQL server, for the session."""
+    if find_spec("psycopg") is None or find_spec("pandas") is None:
+        pytest.skip("needs the extra 'postgres'")
+    if postgres_server.binaries() is None:
+        pytest.skip("needs a PostgreSQL server's programs (Debian: apt-get install postgresql)")
+    with postgres_server.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def reader(postgres: postgres_server.Server) -> Iterator[Postgres]:
+    """Tables in PostgreSQL, read by a role that may do nothing else."""
+    engine = Postgres(postgres)
+    yield engine
+    engine.connection.disconnect()
+
+
+ENGINES = [*EMBEDDED, "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))]
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Everything that a table is read from: files, folders, data in memory, databases, a Spark cluster."""
+    if request.param == "spark":
+        yield Spark(request.getfixturevalue("spark"), tmp_path_factory.mktemp("spark"))
+    elif request.param == "postgres":
+        yield request.getfixturevalue("reader")
+    else:
+        made = EMBEDDED[request.param]
+        missing = [module for module in made.needs if find_spec(module) is None]
+        if missing:
+            pytest.skip(f"needs the package {', '.join(missing)}")
+        yield made(tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture
+def listing(engine: Any) -> Any:
+    """Those that have columns of lists."""
+    if not engine.lists:
+        pytest.skip("has no columns of lists")
+    return engine

@@ -1,10 +1,12 @@
-"""The engines under test: each turns an Arrow table into an Ibis table in its own storage."""
+"""What tables are read from: each turns an Arrow table into a source, in a storage of its own."""
 
+import gzip
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 from tests.tables import postgres_server
@@ -12,10 +14,125 @@ from tests.tables import postgres_server
 _names = count()
 
 
-class DuckDB:
-    def __init__(self) -> None:
+class Engine:
+    """Makes sources."""
+
+    needs: tuple[str, ...] = ()
+    lists = True
+    """Whether there are columns of lists."""
+
+    decimals = True
+    """Whether there are decimals of 38 digits."""
+
+    single = True
+    """Whether single precision stays single precision."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def table(self, data: pa.Table) -> Any:
+        """A source with the rows of an Arrow table."""
+        raise NotImplementedError
+
+    def next(self, ending: str = "") -> Path:
+        return self.folder / f"t{next(_names)}{ending}"
+
+
+class InMemory(Engine):
+    """An Arrow table."""
+
+    def table(self, data: pa.Table) -> Any:
+        return data
+
+
+class PandasFrame(Engine):
+    needs = ("pandas",)
+
+    def table(self, data: pa.Table) -> Any:
+        import pandas as pd
+
+        return data.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+class PolarsFrame(Engine):
+    """A frame with Arrow's stream protocol."""
+
+    needs = ("polars",)
+
+    def table(self, data: pa.Table) -> Any:
+        import polars as pl
+
+        return pl.from_arrow(data)
+
+
+class Batches(Engine):
+    """An iterable of batches of few rows."""
+
+    def table(self, data: pa.Table) -> Any:
+        return data.to_batches(max_chunksize=700) or [pa.RecordBatch.from_pylist([], schema=data.schema)]
+
+
+class Dataset(Engine):
+    """A pyarrow data set."""
+
+    def table(self, data: pa.Table) -> Any:
+        import pyarrow.dataset as ds
+
+        return ds.dataset(data)
+
+
+class Folder(Engine):
+    """A folder of two Parquet files, and of what other programs leave there."""
+
+    def table(self, data: pa.Table) -> Any:
+        folder = self.next()
+        (folder / "_logs").mkdir(parents=True)
+        for i, part in enumerate(halves(data)):
+            pq.write_table(part, folder / f"part-{i}.parquet")
+        (folder / "_SUCCESS").touch()
+        (folder / "_logs" / "other.parquet").write_text("of somebody else")
+        return folder
+
+
+class HiveFolder(Engine):
+    """A folder of folders, named by the values of a column."""
+
+    def table(self, data: pa.Table) -> Any:
+        folder = self.next()
+        for i, part in enumerate(halves(data)):
+            (folder / f"half={i}").mkdir(parents=True)
+            pq.write_table(part, folder / f"half={i}" / "0.parquet")
+        return str(folder)
+
+
+class PackedCsv(Engine):
+    """CSV packed by gzip."""
+
+    lists, decimals, single = False, False, False
+
+    def table(self, data: pa.Table) -> Any:
+        path = self.next(".csv.gz")
+        columns = [widened(column) for column in data.columns]
+        with gzip.open(path, "wb") as stream:
+            pa.csv.write_csv(pa.table(columns, names=data.column_names), stream)
+        return path
+
+
+class ArrowFile(Engine):
+    def table(self, data: pa.Table) -> Any:
+        path = self.next(".arrow")
+        with pa.ipc.new_file(str(path), data.schema) as writer:
+            writer.write_table(data, max_chunksize=700)
+        return path
+
+
+class DuckDB(Engine):
+    """A table of an Ibis connection."""
+
+    def __init__(self, folder: Path) -> None:
         import ibis
 
+        super().__init__(folder)
         self.connection = ibis.duckdb.connect()
 
     def table(self, data: pa.Table) -> Any:
@@ -26,7 +143,77 @@ class DuckDB:
         return self.connection.table(name)
 
 
-class Postgres:
+class DuckDBInSQL(DuckDB):
+    """The same table, counted by a GROUP BY as in PostgreSQL."""
+
+    def table(self, data: pa.Table) -> Any:
+        from confide.tables.group_by import grouped_counts
+        from confide.tables.ibis_table import IbisTable
+
+        class InSQL(IbisTable):
+            def count(self, job: Any, progress: Any) -> Any:
+                if not job.reading.in_sql:
+                    return None
+                return grouped_counts(self.expression, job.reading, job.group, job.edges, progress)
+
+        return InSQL("the table", super().table(data))
+
+
+class SQLite(Engine):
+    """A table of an Ibis connection to a file."""
+
+    lists, decimals, single = False, False, False
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.path = folder / "db.sqlite"
+
+    def table(self, data: pa.Table) -> Any:
+        import ibis
+
+        return ibis.sqlite.connect(self.path).table(self.create(data))
+
+    def create(self, data: pa.Table) -> str:
+        """The name of a new table of the file."""
+        import sqlite3
+        from contextlib import closing
+
+        name = f"t{next(_names)}"
+        kinds = {"double": "REAL", "float": "REAL", "string": "TEXT"}
+        columns = ", ".join(f'"{field.name}" {kinds.get(str(field.type), "INTEGER")}' for field in data.schema)
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            marks = ", ".join("?" * data.num_columns)
+            rows = zip(*(column.to_pylist() for column in data.columns), strict=True)
+            connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)  # noqa: S608
+        return name
+
+
+class Polars(Engine):
+    """Ibis on polars."""
+
+    needs = ("polars",)
+
+    def table(self, data: pa.Table) -> Any:
+        import ibis
+
+        return ibis.polars.connect().create_table(f"t{next(_names)}", data)
+
+
+class DataFusion(Engine):
+    """Ibis on DataFusion."""
+
+    needs = ("datafusion",)
+
+    def table(self, data: pa.Table) -> Any:
+        import ibis
+
+        return ibis.datafusion.connect().create_table(f"t{next(_names)}", data)
+
+
+class Postgres(Engine):
+    """Tables that a role reads which may do nothing else."""
+
     def __init__(self, server: postgres_server.Server) -> None:
         import ibis
 
@@ -34,6 +221,10 @@ class Postgres:
         self.connection = ibis.connect(server.url(postgres_server.READER))
 
     def table(self, data: pa.Table) -> Any:
+        return self.connection.table(self.create(data))
+
+    def create(self, data: pa.Table) -> str:
+        """The name of a new table."""
         import psycopg
 
         name = f"t{next(_names)}"
@@ -43,23 +234,50 @@ class Postgres:
             with connection.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copying:
                 for row in zip(*(column.to_pylist() for column in data.columns), strict=True):
                     copying.write_row(row)
-        return self.connection.table(name)
+        return name
 
 
-class Spark:
-    """Tables of two Parquet files each, so that both workers have something to do."""
+class Spark(Engine):
+    """Data frames of two Parquet files each, so that both workers have something to do."""
 
     def __init__(self, session: Any, folder: Path) -> None:
-        import ibis
-
-        self.connection, self._folder = ibis.pyspark.connect(session), folder
+        super().__init__(folder)
+        self.session = session
 
     def table(self, data: pa.Table) -> Any:
-        folder = self._folder / f"t{next(_names)}"
+        folder = self.next()
         folder.mkdir()
-        for i, part in enumerate((data.slice(0, len(data) // 2), data.slice(len(data) // 2))):
+        for i, part in enumerate(halves(data)):
             pq.write_table(part, folder / f"{i}.parquet")
-        return self.connection.read_parquet(str(folder))
+        return self.session.read.parquet(str(folder))
+
+
+EMBEDDED: dict[str, type[Engine]] = {
+    "memory": InMemory,
+    "pandas": PandasFrame,
+    "polars": PolarsFrame,
+    "batches": Batches,
+    "dataset": Dataset,
+    "folder": Folder,
+    "hive": HiveFolder,
+    "csv.gz": PackedCsv,
+    "arrow": ArrowFile,
+    "duckdb": DuckDB,
+    "duckdb_sql": DuckDBInSQL,
+    "sqlite": SQLite,
+    "ibis.polars": Polars,
+    "ibis.datafusion": DataFusion,
+}
+
+
+def halves(data: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The first and the second half of the rows."""
+    return data.slice(0, len(data) // 2), data.slice(len(data) // 2)
+
+
+def widened(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Single precision as double precision, so that its shortest text reads back as the same number."""
+    return column.cast(pa.float64()) if pa.types.is_float32(column.type) else column
 
 
 def _type(kind: pa.DataType) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import re
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import confide
 from confide import Candidates, InputError, ScoreHistogram
-from confide.tables import People, Scored, calibrate_table, calibrate_table_groups, group_histograms, score_histogram
+from confide.tables import People, Scored, calibrate_table, group_histograms, score_histogram
 from tests.exact import histograms, mechanism_law, worst_log_ratio
 
 CANDIDATES = Candidates.unit(50)
@@ -64,11 +65,43 @@ def test_a_sample_is_another_one_with_another_text(engine):
     assert found[0].sum() == found[1].sum() == len(set(person))
 
 
+@pytest.mark.parametrize("sample", [None, "2024"])
+def test_every_kind_of_order_keeps_the_same_records(engine, sample):
+    """Texts, and two columns of which neither tells a person's records apart."""
+    person, visit, scores, _ = people_table()
+    texts, years = np.char.zfill(visit.astype(str), 5), visit % 7
+    data = {"person": np.char.add("p", person.astype(str)), "text": texts, "year": years, "v": visit, "s": scores}
+    table = engine.table(pa.table(data))
+    ordered = [(("text",), lambda i: (texts[i],)), (("year", "v"), lambda i: (years[i], visit[i]))]
+    for order, own in ordered:
+        def key(i, own=own):
+            text = f"{sample}:" + "".join(f"{value}:" for value in own(i))
+            return (hashlib.md5(text.encode()).hexdigest() if sample else "", *own(i))  # noqa: S324
+
+        rows = sorted(range(len(person)), key=key)
+        seen, mine = Counter(), []
+        for i in rows:
+            seen[person[i]] += 1
+            mine += [i] * (seen[person[i]] <= 2)
+        found = score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 2, order, sample))
+        assert (found.counts == ScoreHistogram.from_scores(scores[mine], CANDIDATES).counts).all()
+
+
+def test_the_columns_of_people_are_looked_up_first(engine):
+    table = engine.table(pa.table({"person": [1], "s": [0.5]}))
+    for people in (People("who", 1, ("person",)), People("person", 1, ("visit",))):
+        with pytest.raises(InputError, match=f"column '{'who' if people.person == 'who' else 'visit'}' is not in"):
+            score_histogram(table, Scored("s"), CANDIDATES, people=people)
+
+
 def test_nameless_and_tied_records_are_refused(engine):
     data = {"person": pa.array([1, 1, 1, None, 2, 2], pa.int64()), "visit": [1, 2, 2, 1, 1, 2], "s": [0.5] * 6}
     table = engine.table(pa.table(data))
-    text = "found 1 row that name no person, 1 row that their person's order does not tell apart"
-    with pytest.raises(InputError, match=text):
+    text = (
+        "column 'person' must name the person of a record (not missing) in every row; 1 does not; "
+        "column 'visit' must tell one person's records apart in every row; 1 does not"
+    )
+    with pytest.raises(InputError, match=f"{re.escape(text)}$"):
         score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 2, ("visit",)))
 
 
@@ -81,7 +114,7 @@ def test_epsilon_is_stated_per_person(engine):
     assert released.privacy.epsilon <= 1.5
     assert released.privacy.loss(records=3) == released.privacy.epsilon
     assert str(released.privacy) == "1.5-differential privacy for adding or removing up to 3 records of a person"
-    each = calibrate_table_groups(table, Scored("s", "lac"), "g", ["a", "b"], 0.5, 1.5, **options)
+    each = calibrate_table(table, Scored("s", "lac"), 0.5, 1.5, by="g", groups=["a", "b"], **options)
     assert each.privacy.epsilon <= 1.5
     with pytest.raises(InputError, match="records_per_person must be left out"):
         calibrate_table(table, Scored("s", "lac"), 0.1, 1.5, records_per_person=2, **options)
@@ -125,15 +158,13 @@ def test_loss_when_up_to_two_records_are_replaced(selector):
 
 def test_loss_of_a_person_whatever_the_table_says():
     """End to end: one person's records in every possible combination, capped by the engine, against their absence."""
-    import ibis
-
     edges, most = Candidates.of([0.25, 0.5, 0.75]), 2
     others = [(1, 0, 0.1), (1, 1, 0.6), (2, 0, 0.4), (3, 0, 0.9)]
     people = People("person", most, ("visit",))
 
     def counted(rows):
         person, visit, s = zip(*rows, strict=True)
-        table = ibis.memtable(pa.table({"person": person, "visit": visit, "s": s}))
+        table = pa.table({"person": person, "visit": visit, "s": s})
         return tuple(score_histogram(table, Scored("s"), edges, people=people).counts.tolist())
 
     mechanism = confide.plan(0.3, 1.0, candidates=edges.size, n_typical=10, records_per_person=most).mechanism

@@ -9,7 +9,10 @@ import pytest
 import confide
 from confide import BudgetError, Candidates, CoverageWarning, InputError
 from confide.ledger import Ledger
-from confide.tables import Classified, EngineError, Scored, calibrate_table, calibrate_table_groups, counts
+from confide.tables import Classified, EngineError, Scored, calibrate_table
+from confide.tables.failures import of_engine
+from confide.tables.ibis_table import IbisTable
+from tests.tables.engines import SQLite
 
 SCORES = np.random.default_rng(0).random(3000)
 CANDIDATES = Candidates.unit(100)
@@ -41,21 +44,19 @@ def test_groups_state_what_calibrate_groups_states(engine):
     table = engine.table(pa.table({"s": SCORES, "g": groups}))
     for neighbors in ("add_remove", "replace_one"):
         options = {"candidates": CANDIDATES, "neighbors": neighbors}
-        ours = calibrate_table_groups(table, Scored("s", "lac"), "g", ["a", "b"], 0.1, 1.0, **options)
+        ours = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"], **options)
         same = confide.calibrate_groups(SCORES, groups, ["a", "b"], 0.1, 1.0, score="lac", **options)
         assert ours.privacy == same.privacy
         assert [part.mechanism for part in ours.parts.values()] == [part.mechanism for part in same.parts.values()]
 
 
 def test_an_empty_group_is_warned_about():
-    import ibis
-
-    table = ibis.memtable(pa.table({"s": SCORES, "g": ["a"] * len(SCORES)}))
+    table = pa.table({"s": SCORES, "g": ["a"] * len(SCORES)})
     infinite = 0
     for _ in range(12):  # each time with probability 0.82
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            released = calibrate_table_groups(table, Scored("s", "lac"), "g", ["a", "b"], 0.1, 1.0)
+            released = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="g", groups=["a", "b"])
         said = [str(one.message) for one in caught if one.category is CoverageWarning]
         assert released.infinite == ("b",) * len(said)
         assert all("inf for 1 of 2 groups: 'b'" in text for text in said)
@@ -63,24 +64,36 @@ def test_an_empty_group_is_warned_about():
     assert infinite
 
 
+GROUPED = {"by": "g", "groups": ["a", "b"], "partition": "ward"}
+
+
 class AskedError(Exception):
     """The engine was asked."""
 
 
 @pytest.fixture
-def watched(monkeypatch, tmp_path):
-    """A ledger, a table, and an engine that fails when it is asked and remembers what had been charged by then."""
+def remote(tmp_path):
+    """The scores in an engine that is asked for them."""
     import ibis
 
+    made = SQLite(tmp_path).create(pa.table({"s": SCORES, "g": ["a"] * len(SCORES)}))
+    return ibis.sqlite.connect(tmp_path / "db.sqlite").table(made)
+
+
+@pytest.fixture
+def watched(monkeypatch, tmp_path, remote):
+    """A ledger, a table, and an engine that fails when it is asked and remembers what had been charged by then."""
     ledger = Ledger(tmp_path / "ledger.db")
     seen = []
 
     def fail(*arguments):
-        seen.append(ledger.accounts()["patients"].spent().epsilon)
-        raise AskedError(f"row 7 holds {SCORES[7]}")
+        with of_engine():
+            seen.append(ledger.accounts()["patients"].spent().epsilon)
+            raise AskedError(f"row 7 holds {SCORES[7]}")
 
-    monkeypatch.setattr(counts, "_executor", lambda name: fail)
-    return ledger, ibis.memtable(pa.table({"s": SCORES, "g": ["a"] * len(SCORES)})), seen
+    monkeypatch.setattr(IbisTable, "count", fail)
+    monkeypatch.setattr(IbisTable, "batches", fail)
+    return ledger, remote, seen
 
 
 def test_the_ledger_is_charged_before_the_engine_is_asked(watched):
@@ -98,9 +111,7 @@ def test_groups_are_all_charged_before_the_engine_is_asked(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 3.0)
     with pytest.raises(EngineError):
-        calibrate_table_groups(
-            table, Scored("s"), "g", ["a", "b"], 0.1, 1.0, ledger=ledger, dataset="patients", partition="ward"
-        )
+        calibrate_table(table, Scored("s"), 0.1, 1.0, **GROUPED, ledger=ledger, dataset="patients")
     assert seen == [ledger.accounts()["patients"].spent().epsilon]
 
 
@@ -110,9 +121,7 @@ def test_a_ledger_that_refuses_keeps_the_engine_from_being_asked(watched):
     with pytest.raises(BudgetError):
         calibrate_table(table, Scored("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
     with pytest.raises(BudgetError):
-        calibrate_table_groups(
-            table, Scored("s"), "g", ["a", "b"], 0.1, 1.0, ledger=ledger, dataset="patients", partition="ward"
-        )
+        calibrate_table(table, Scored("s"), 0.1, 1.0, **GROUPED, ledger=ledger, dataset="patients")
     with pytest.raises(InputError, match="n must be given"):
         calibrate_table(table, Scored("s"), 0.1, 0.1, neighbors="replace_one", ledger=ledger, dataset="patients")
     assert seen == []
@@ -127,7 +136,7 @@ def test_a_column_that_does_not_exist_costs_nothing(watched):
             calibrate_table(table, source, 0.1, 1.0, **paying)
     for source, group in ((Scored("score"), "g"), (Scored("s"), "ward")):
         with pytest.raises(InputError, match="is not in the table"):
-            calibrate_table_groups(table, source, group, ["a"], 0.1, 1.0, partition="ward", **paying)
+            calibrate_table(table, source, 0.1, 1.0, by=group, groups=["a"], partition="ward", **paying)
     assert ledger.account("patients").entries == ()
     assert seen == []
 
@@ -143,13 +152,29 @@ def test_a_public_number_of_rows_is_checked(engine):
         calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=3000)
 
 
-def test_an_identical_request_is_served_without_the_engine(tmp_path, monkeypatch):
-    import ibis
-
+def test_an_identical_request_is_served_without_the_engine(tmp_path, monkeypatch, remote):
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.set_limit("patients", 3.0)
-    table = ibis.memtable(pa.table({"s": SCORES}))
     paid = {"ledger": ledger, "dataset": "patients"}
-    first = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **paid)
-    monkeypatch.setattr(counts, "_executor", lambda name: pytest.fail("the engine was asked"))
-    assert calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **paid) == first
+    requests = [
+        {"what": Scored("s", "lac"), "alpha": 0.1},
+        {"what": Scored("s", "lac"), "alpha": [0.1, 0.2]},
+        {"what": Scored("s", "lac"), "alpha": 0.1} | GROUPED,
+    ]
+    first = [calibrate_table(remote, epsilon=1.0, **asked, **paid) for asked in requests]
+    monkeypatch.setattr(IbisTable, "batches", lambda *arguments: pytest.fail("the engine was asked"))
+    assert [calibrate_table(remote, epsilon=1.0, **asked, **paid) for asked in requests] == first
+    assert ledger.account("patients").spent().epsilon == 3.0
+
+
+def test_a_table_that_this_process_reads_costs_nothing_if_rows_are_bad(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.set_limit("patients", 3.0)
+    paid = {"ledger": ledger, "dataset": "patients"}
+    table = pa.table({"s": [0.5, float("nan")], "g": ["a", "b"]})
+    for asked in ({}, GROUPED, {"neighbors": "replace_one", "n": 2}):
+        with pytest.raises(InputError, match=r"; 1 does not, row 1 \(rows count from 0\)"):
+            calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **asked, **paid)
+    assert ledger.account("patients").entries == ()
+    with pytest.raises(BudgetError):
+        calibrate_table(table, Scored("s", "lac"), 0.1, 4.0, **paid)

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from confide.tables.progress import expected_rows, silent
+from confide.tables import Scored, open_table, score_histogram
+from confide.tables.open_table import opened
+from confide.tables.progress import silent
 from tests.tables import postgres_server
 
 
@@ -24,16 +26,31 @@ class Watching:
         self.shares.append((done, total))
 
 
-def test_expected_rows(engine):
-    table = engine.table(pa.table({"s": np.arange(5000.0)}))
-    name = table.get_backend().name
-    found = expected_rows(table, streamed=True)
-    if name == "duckdb":
-        assert found == expected_rows(table, streamed=False) == 5000
-    elif name == "pyspark":
-        assert found is None
-    else:
-        assert expected_rows(table, streamed=False) is None
+def test_rows_are_told_as_they_come(engine):
+    watching = Watching()
+    source = engine.table(pa.table({"s": np.linspace(0, 1, 5000)}))
+    score_histogram(source, Scored("s", "lac"), progress=watching)
+    assert watching.rows == 5000
+
+
+COUNTED = {"memory", "pandas", "polars", "folder", "hive", "arrow"}
+"""Where the number of rows is stated somewhere."""
+
+
+def test_expected_rows(request, engine):
+    with opened(engine.table(pa.table({"s": np.arange(5000.0)}))) as table:
+        expected = table.row_count()
+    name = request.node.callspec.params["engine"]
+    assert expected == (5000 if name in COUNTED else None) or name == "postgres"
+
+
+def test_expected_rows_of_a_database(tmp_path):
+    import duckdb
+
+    with duckdb.connect(tmp_path / "db.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT 0.5 AS s FROM range(5000)")
+    with open_table(f"duckdb://{tmp_path}/db.duckdb", "t") as table:
+        assert table.row_count() == 5000
 
 
 def test_postgresql_estimates_what_it_has_analysed(postgres, reader):
@@ -42,9 +59,9 @@ def test_postgresql_estimates_what_it_has_analysed(postgres, reader):
     table = reader.table(pa.table({"s": np.arange(5000.0)}))
     with psycopg.connect(postgres.url(postgres_server.OWNER), autocommit=True) as owner:
         owner.execute(f"ANALYZE {table.get_name()}")
-    assert expected_rows(table, streamed=True) == 5000
-    half = expected_rows(table.filter(table.s < 2500), streamed=True)
-    assert half == pytest.approx(2500, rel=0.1)
+    with open_table(table) as whole, open_table(table.filter(table.s < 2500)) as half:
+        assert whole.row_count() == 5000
+        assert half.row_count() == pytest.approx(2500, rel=0.1)
 
 
 def test_tasks_are_those_of_the_jobs_known_so_far():
@@ -64,7 +81,6 @@ def test_tasks_are_those_of_the_jobs_known_so_far():
 @pytest.mark.xdist_group("spark")
 def test_spark_tells_its_tasks(spark, tmp_path):
     """A job of eight slow tasks on two cores is seen on its way, and its group is not left behind."""
-    from confide.tables.spark.counts import gathered
     from confide.tables.spark.watching import watched
 
     for part in range(8):
@@ -94,6 +110,7 @@ def test_spark_tells_its_tasks(spark, tmp_path):
     assert max(total for _, total in watching.shares) >= 8
     with watched(spark, silent):
         assert context.getLocalProperty("spark.jobGroup.id") is None
-    answer = gathered(lambda: spark.createDataFrame([(0, 0, 1, 5)], "f int, g int, b int, n long"), 2, 1, watching)
-    assert answer[0].tolist() == [[0, 5]]
-    assert watching.rows == 5
+    counted = Watching()
+    assert score_histogram(spark.read.parquet(str(tmp_path)), Scored("s", "lac"), progress=counted).total == 8
+    assert counted.rows == 8
+    assert counted.shares

@@ -1,5 +1,6 @@
 """Scores that SQL cannot compute come from batches of rows, on every engine with the same counts, groups and people."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,48 +38,67 @@ def data() -> dict[str, Any]:
 
 
 @pytest.fixture
+def sources(engine) -> list[Classified]:
+    """What the engine can hold: lists, or columns alone."""
+    if engine.lists:
+        return SOURCES
+    return [Classified(COLUMNS, *((one.label, one.classes, one.score) if one.classes else ("y", None, one.score)))
+            for one in SOURCES]
+
+
+@pytest.fixture
 def table(engine, data) -> Any:
-    columns = data | {name: data["p"][:, k] for k, name in enumerate(COLUMNS)} | {"p": pa.array(data["p"].tolist())}
-    columns["p"] = columns["p"].cast(pa.list_(pa.float32()))
-    return engine.table(pa.table(columns))
+    columns = data | {name: data["p"][:, k] for k, name in enumerate(COLUMNS)}
+    columns["p"] = pa.array(data["p"].tolist(), pa.list_(pa.float32()))
+    return engine.table(pa.table(columns if engine.lists else {k: v for k, v in columns.items() if k != "p"}))
 
 
-def test_counts_groups_and_people(table, data):
+@pytest.fixture
+def own(engine, data):
+    """The scores of a source; engines without single precision compute in double precision."""
+    p = data["p"] if engine.single else data["p"].astype(np.float64)
+    return lambda source: confide.class_score(p, data["y"], source.score)
+
+
+def test_counts_groups_and_people(table, data, sources, own):
     first = np.array([np.count_nonzero(data["who"][:i] == who) < 2 for i, who in enumerate(data["who"])])
-    for source in SOURCES:
-        own = confide.class_score(data["p"], data["y"], source.score)
-        fine = Candidates.of(np.unique(own)[::7])  # every seventh score is an edge: one wrong bit moves a count
+    for source in sources:
+        scores = own(source)
+        fine = Candidates.of(np.unique(scores)[::7])  # every seventh score is an edge: one wrong bit moves a count
         found = score_histogram(table, source, fine)
-        np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
+        np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(scores, fine).counts)
         grouped = group_histograms(table, source, "ward", WARDS, fine, people=People("who", 2, ("id",)))
         for ward in WARDS[:3]:
-            members = own[first & (data["ward"] == ward)]
+            members = scores[first & (data["ward"] == ward)]
             np.testing.assert_array_equal(grouped[ward].counts, ScoreHistogram.from_scores(members, fine).counts)
         assert grouped["nobody"].total == 0
 
 
-def test_unusable_rows_are_refused_by_reason(engine, data):
+def test_unusable_rows_are_refused_by_reason(listing, data):
     lists, labels, wards = data["p"].tolist(), data["y"].tolist(), data["ward"].tolist()
     lists[5], lists[6], lists[7], lists[8] = None, lists[6][:-1], [None] * K, [2.0] + [0.0] * (K - 1)
     labels[9:12], wards[20:22] = [None, K, -1], [None, "elsewhere"]
     columns = {"p": pa.array(lists, pa.list_(pa.float32())), "y": pa.array(labels, pa.int64()), "ward": wards}
-    table = engine.table(pa.table(columns))
-    found = "1 row whose score is missing or NaN, 1 row whose score is not .*, 3 rows whose label .*, 2 rows whose list"
-    with pytest.raises(InputError, match=found):
+    table = listing.table(pa.table(columns))
+    row = r"(, (the first is )?row \d+)?"
+    found = (
+        rf"probabilities between 0 and 1, .* in every row; 2 do not{row}; .* a list of 7 probabilities, one per class in "
+        rf"every row; 2 do not{row}; column 'y' must hold the position of a class, 0 to 6, in every row; 3 do not{row}"
+    )
+    with pytest.raises(InputError, match=rf"{found}( \(|$)"):
         score_histogram(table, SOURCES[0])
-    with pytest.raises(InputError, match=f"{found}.*, 2 rows whose group is none of the names"):
+    with pytest.raises(InputError, match=rf"{found}; column 'ward' must hold one of the 4 groups .*; 2 do not{row}( \(|$)"):
         group_histograms(table, SOURCES[0], "ward", WARDS)
 
 
-def test_a_release_is_that_of_the_scores(table, data):
-    released = calibrate_table(table, SOURCES[0], 0.1, 1000.0)
+def test_a_release_is_that_of_the_scores(table, data, sources):
+    released = calibrate_table(table, sources[0], 0.1, 1000.0)
     exact = np.quantile(confide.aps_score(data["p"], data["y"]), 0.9, method="higher")
     assert released.score == "aps"
     assert released.threshold == pytest.approx(exact, rel=0.02)
 
 
-def test_randomised_scores_are_drawn_anew_and_lie_below_the_others(table, data):
-    source = Classified("p", "y", tuple(range(K)), "aps_randomised")
-    whole, drawn = (score_histogram(table, one) for one in (SOURCES[0], source))
+def test_randomised_scores_are_drawn_anew_and_lie_below_the_others(table, sources):
+    whole, drawn = (score_histogram(table, one) for one in (sources[0], replace(sources[0], score="aps_randomised")))
     assert drawn.total == whole.total == N
     assert (np.cumsum(drawn.counts) >= np.cumsum(whole.counts)).all()
