@@ -125,7 +125,7 @@ def test_groups_in_the_ledger(confide_run, records):
 
 
 def test_the_public_number(confide_run, records):
-    """Another number is refused and not paid for; over the limit the file is not even opened."""
+    """Another number is refused and not paid for; over the limit no row is read."""
     asked = (*COLUMNS, *PLAIN, "--neighbors", "replace_one", "--ledger", "budget.db", "--dataset", "d", "--out")
     wrong = confide_run("calibrate", records(), *asked, "a.json", "--n", 2999)
     assert wrong.code == REFUSED
@@ -135,8 +135,9 @@ def test_the_public_number(confide_run, records):
     assert confide_run("calibrate", records(), *asked, "b.json").code == 0  # the same request: the file says 3000, too
     assert Ledger("budget.db").account("d").spent().epsilon == 1
     Ledger("budget.db").set_limit("d", 1, neighbors="replace_one")
-    assert "has 0 left" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json", "--n", 3001).error
-    assert "does not exist" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json").error
+    unread = write(records(), {"p_a": [7.0] * 3001, "p_b": [7.0] * 3001, "label": [9] * 3001})
+    assert "has 0 left" in confide_run("calibrate", unread, *asked, "c.json", "--n", 3001).error
+    assert "must hold probabilities" in confide_run("calibrate", unread, *asked, "c.json").error
 
 
 def test_groups_that_do_not_fit(confide_run, records, folder):
@@ -156,11 +157,9 @@ def test_groups_that_do_not_fit(confide_run, records, folder):
     p, y = classified()
     confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, score="lac").save("one.json")
     confide.calibrate_groups(confide.lac_score(p, y), WARD, ["north", "south"], 0.1, 1.0, score="lac").save("two.json")
-    confide.calibrate_levels(confide.lac_score(p, y), [0.1, 0.2], 1.0, score="lac").save("levels.json")
     asked = ("predict", path, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
     assert confide_run(*asked, "two.json").code == USAGE
     assert "name the column of groups with --by" in confide_run(*asked, "two.json").error
     assert "no thresholds per group of records" in confide_run(*asked, "one.json", "--by", "ward").error
-    assert "has several of another kind" in confide_run(*asked, "levels.json").error
     assert "the names of its groups must be integers, too" in confide_run(*asked, "two.json", "--by", "id").error
     assert not (folder / "s.parquet").exists()

@@ -81,7 +81,7 @@ def _nothing_new(folder, request):
     ],
 )
 def test_public_choices_are_refused_before_the_data_are_read(confide_run, records, monkeypatch, options, code, says):
-    monkeypatch.setattr("confide.tables.source.check_readable", lambda path: pytest.fail("the data were touched"))
+    monkeypatch.setattr("confide.tables.files._check_readable", lambda path: pytest.fail("the data were touched"))
     ran = confide_run("calibrate", records, *COLUMNS, *OUT, *options)
     assert says in ran.error
     assert ran.code == code
@@ -99,7 +99,7 @@ def test_columns_have_to_be_named(confide_run, records, released):
     error = confide_run("calibrate", records, "--prediction", "id,id,id", *pair).error
     assert error.startswith("--prediction names one column, or two, LOWER,UPPER; found 3")
     error = confide_run("calibrate", records, "--prediction", "id,id", "--score", "aps", *pair).error
-    assert "--score must be left out, or be one of cqr, cqr_low, cqr_high, with --prediction LOWER,UPPER" in error
+    assert "--score must be left out, or be one of cqr, cqr_low, cqr_high, cqr_sides, with --prediction LOWER,UPPER" in error
     error = confide_run("calibrate", records, "--prediction", "id,none", *pair).error
     assert "'none'" in error
     assert "its columns are" in error
@@ -225,7 +225,7 @@ def test_an_internal_error_names_only_its_type(confide_run, records, monkeypatch
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.counting.calibrate_histogram", fail)
+    monkeypatch.setattr("confide.cli.calibrate.calibrate_table", fail)
     arguments = ("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     ran = confide_run(*arguments)
     assert ran.code == 70
@@ -241,6 +241,6 @@ def test_an_error_of_the_system_names_no_more_than_the_system_says(confide_run, 
     def fail(*arguments: object, **named: object) -> None:
         raise OSError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.counting.open_table", fail)
+    monkeypatch.setattr("confide.cli.calibrate.open_table", fail)
     ran = confide_run("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     assert PLANTED not in ran.error
