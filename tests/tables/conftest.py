@@ -78,3 +78,11 @@ def listing(engine: Any) -> Any:
     if not engine.lists:
         pytest.skip("has no columns of lists")
     return engine
+
+
+@pytest.fixture
+def ranking(engine: Any) -> Any:
+    """Those that can number the records of each person."""
+    if not engine.ranks:
+        pytest.skip("cannot number the records of each person")
+    return engine

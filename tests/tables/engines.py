@@ -27,6 +27,15 @@ class Engine:
     single = True
     """Whether single precision stays single precision."""
 
+    ranks = True
+    """Whether it can number the records of each person."""
+
+    hashes = True
+    """Whether it has md5."""
+
+    in_python = True
+    """Whether scores that SQL cannot compute are computed."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -146,14 +155,14 @@ class DuckDB(Engine):
 class DuckDBInSQL(DuckDB):
     """The same table, counted by a GROUP BY as in PostgreSQL."""
 
+    in_python = False
+
     def table(self, data: pa.Table) -> Any:
         from confide.tables.group_by import grouped_counts
         from confide.tables.ibis_table import IbisTable
 
         class InSQL(IbisTable):
             def count(self, job: Any, progress: Any) -> Any:
-                if not job.reading.in_sql:
-                    return None
                 return grouped_counts(self.expression, job.reading, job.group, job.edges, progress)
 
         return InSQL("the table", super().table(data))
@@ -162,7 +171,7 @@ class DuckDBInSQL(DuckDB):
 class SQLite(Engine):
     """A table of an Ibis connection to a file."""
 
-    lists, decimals, single = False, False, False
+    lists, decimals, single, hashes = False, False, False, False
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -192,7 +201,7 @@ class SQLite(Engine):
 class Polars(Engine):
     """Ibis on polars."""
 
-    needs = ("polars",)
+    needs, ranks = ("polars",), False
 
     def table(self, data: pa.Table) -> Any:
         import ibis

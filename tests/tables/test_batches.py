@@ -12,9 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 import confide
 from confide import Candidates, InputError, InputTypeError, ScoreHistogram
-from confide.tables.batch_scores import source_scores
-from confide.tables.batches import count_batches, merge_counts, score_batches
-from confide.tables.what import Classified, Regressed
+from confide.scores import score_kind
+from confide.tables import Classified, Losses, Regressed, count_batches, merge_counts, score_batches
 from tests.private import assert_error_is_private, planted_scores
 
 CANDIDATES = Candidates.of([-1.5, -5e-324, 0.0, 5e-324, 0.1, 0.5, 1.0, 1e300])
@@ -91,7 +90,7 @@ def test_tensors_of_every_float_type_are_batches():
 @pytest.mark.parametrize("score", ["lac", "aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k"])
 def test_classification_scores_of_columns(records, score):
     expected = ScoreHistogram.from_scores(
-        confide.class_score(records["p"], records["y"], score), confide.scores.kinds.score_kind(score).candidates()
+        confide.class_score(records["p"], records["y"], score), score_kind(score).candidates()
     )
     whole, names = arrow(records), tuple("abcdefg")
     named = whole.set_column(whole.column_names.index("y"), "y", pa.array([names[i] for i in records["y"]]))
@@ -112,17 +111,24 @@ def test_classification_scores_of_columns(records, score):
 
 
 def test_randomised_scores_are_between_their_bounds(records):
-    found = source_scores(records, Classified("p", "y", tuple(range(K)), score="aps_randomised"))[0]
     highest = confide.class_score(records["p"], records["y"], "aps")
-    assert ((found >= 0) & (found <= highest)).all()
-    assert (found < highest).mean() > 0.9
+    for i in range(0, N, 100):  # each record on its own, between 0 and its highest score
+        one = {"p": records["p"][i : i + 1], "y": records["y"][i : i + 1]}
+        edges = Candidates.of([-5e-324, highest[i]])
+        drawn = score_batches([one], Classified("p", "y", tuple(range(K)), score="aps_randomised"), candidates=edges)
+        assert drawn.counts.tolist() == [0, 1, 0]
+    fine = Candidates.unit(1000)
+    drawn, whole = (
+        score_batches([records], Classified("p", "y", tuple(range(K)), score=score), candidates=fine)
+        for score in ("aps_randomised", "aps")
+    )
+    assert (drawn.counts @ np.arange(fine.size)) < 0.9 * (whole.counts @ np.arange(fine.size))
 
 
 @pytest.mark.parametrize(
     ("scores", "columns"),
     [
         (Regressed("f", "t"), ["f"]),
-        (Regressed("d", "t", "gamma"), ["d"]),
         (Regressed(("low", "high"), "t", "cqr"), ["low", "high"]),
         (Regressed(("low", "high"), "t", "cqr_low"), ["low", "high"]),
     ],
@@ -130,7 +136,9 @@ def test_randomised_scores_are_between_their_bounds(records):
 def test_regression_scores_of_columns(records, scores, columns):
     predictions = records[columns[0]] if len(columns) == 1 else np.stack([records[c] for c in columns], axis=1)
     own = confide.interval_score(predictions, records["t"], scores.score)
-    np.testing.assert_array_equal(source_scores(arrow(records), scores)[0], own)
+    fine = Candidates.of(np.unique(own)[::5])  # every fifth score is an edge: one wrong bit moves a count
+    found = score_batches([arrow(records)], scores, candidates=fine)
+    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
     found = score_batches(arrow(records).to_batches(max_chunksize=300), scores)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, found.candidates).counts)
 
@@ -156,72 +164,87 @@ def with_values(array, positions, values):
 CLASSES, INTERVALS = Classified("p", "y", tuple(range(K)), score="aps"), Regressed("f", "t")
 
 
+P_RANGE = r"column 'p' must hold probabilities between 0 and 1, none missing \(.*\) in every row"
+
+
 @pytest.mark.parametrize(
-    ("make", "scores", "found", "first"),
+    ("make", "scores", "found", "unusable"),
     [
         (
             ragged,
             CLASSES,
-            "1 row whose score is missing or NaN, 2 rows whose list of probabilities has another length",
+            rf"{P_RANGE}; 1 does not, row 8; column 'p' must hold a list of {K} probabilities, one per class in every "
+            "row; 2 do not, the first is row 3",
             3,
         ),
         (
             lambda r: broken(r, "y", with_values(r["y"], [4, 9, 11], [None, -1, K])),
             CLASSES,
-            "3 rows whose label is none of the classes",
-            4,
+            f"column 'y' must hold the position of a class, 0 to {K - 1}, in every row; 3 do not, the first is row 4",
+            3,
         ),
         (
             lambda r: broken(r, "p", with_values(r["p"].tolist(), [600, 601], [[1.5] + [0.0] * (K - 1)] * 2)),
             CLASSES,
-            "2 rows whose score is not a number of at least 0 and finite",
-            600,
+            f"{P_RANGE}; 2 do not, the first is row 600",
+            2,
         ),
         (
             lambda r: broken(r, "f", with_values(r["f"], [700, 701], [None, np.nan])),
             INTERVALS,
-            "2 rows whose score is missing or NaN",
-            700,
+            r"column 'f' must hold a number that is finite \(not missing, not NaN\) in every row; 2 do not, the first is "
+            "row 700",
+            2,
         ),
         (
             lambda r: broken(r, "t", with_values(r["t"], [2, 1999], [np.inf, -np.inf])),
             INTERVALS,
-            "2 rows whose score is not a number of at least 0 and finite",
+            r"column 't' must hold a number that is finite \(not missing, not NaN\) in every row; 2 do not, the first is "
+            "row 2",
             2,
         ),
     ],
 )
-def test_records_without_a_usable_score_are_counted_on_every_way(records, make, scores, found, first):
+def test_records_without_a_usable_score_are_counted_on_every_way(records, make, scores, found, unusable):
     batches = make(records).to_batches(max_chunksize=300)
-    with pytest.raises(InputError, match=rf"found {found}, the first is row {first} "):
+    with pytest.raises(InputError, match=rf"{found} \(rows count from 0\)$"):
         score_batches(batches, scores)
     counted = [count_batches([batch], scores) for batch in batches]
-    with pytest.raises(InputError, match=rf"found {found}; correct"):
+    with pytest.raises(InputError, match=rf"every record must have a usable score; {unusable} do not: "):
         merge_counts(counted, score=scores.kind.name)
 
 
-def test_lac_looks_at_the_probability_of_the_label_alone(records):
+def test_lac_reads_every_probability_of_a_batch(records):
+    """A record whose probabilities are no distribution is refused, whatever its label."""
     p, y = records["p"].copy(), records["y"]
-    p[np.arange(N), (y + 1) % K] = np.nan
-    found = score_batches([{"p": p, "y": y}], Classified("p", "y", tuple(range(K))))
-    np.testing.assert_array_equal(found.counts, score_batches([records], Classified("p", "y", tuple(range(K)))).counts)
-    p[5, y[5]] = np.nan
-    with pytest.raises(InputError, match="found 1 row whose score is missing or NaN, the first is row 5 "):
+    p[5, (y[5] + 1) % K] = np.nan
+    with pytest.raises(InputError, match=rf"{P_RANGE}; 1 does not, row 5 \("):
         score_batches([{"p": p, "y": y}], Classified("p", "y", tuple(range(K))))
+
+
+def test_losses_of_columns(records):
+    """With one true label, or losses of 0 and 1, nothing is left to chance."""
+    p, y = records["p"], records["y"]
+    truth = np.eye(K)[y]
+    own, fine = 1.0 - p[np.arange(N), y].astype(np.float64), Candidates.unit(200)
+    batches = [{"p": p[:900], "y": truth[:900]}, {"p": p[900:], "y": truth[900:]}]
+    found = score_batches(batches, Losses(probabilities="p", truth="y"), candidates=fine)
+    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
+    losses = 3.0 * (fine.edges < own[:, None])
+    found = score_batches([{"l": losses}], Losses("l", "cost", 3.0, candidates=fine), candidates=fine)
+    np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
 
 
 def test_nothing_private_in_refusals():
     scores = planted_scores(100)
     scores[scores > 1] = scores[0]
     scores[[40, 60]] = [np.nan, -scores[60]]
-    with pytest.raises(
-        InputError, match=r"1 row whose score is missing .*, 1 row whose score is not .*, the first is row 40 "
-    ) as caught:
+    with pytest.raises(InputError, match=r"must hold a number between 0 and 1 .*; 2 do not, the first is row 40 ") as caught:
         score_batches([scores[:50], scores[50:]], score="lac")
     assert_error_is_private(caught.value)
     tables = [count_batches([part], score="lac") for part in (scores[:50], scores[50:])]
-    assert pa.Table.from_batches(tables).to_pydict() == {"bin": [-1, -2], "count": [1, 1]}
-    with pytest.raises(InputError) as caught:
+    assert pa.Table.from_batches(tables).to_pydict() == {"bin": [-1, -1], "count": [1, 1]}
+    with pytest.raises(InputError, match="2 do not") as caught:
         merge_counts(tables, score="lac")
     assert_error_is_private(caught.value)
 
@@ -236,26 +259,26 @@ def classes(**columns):
         (lambda: score_batches([{"s": [0.1]}], "t"), InputError, "column 't' is not in the batches"),
         (lambda: score_batches([{"s": [0.1]}]), InputError, "scores must name the column"),
         (lambda: score_batches([pa.record_batch({"s": [0.1]})]), InputError, "scores must name the column"),
-        (lambda: score_batches([[0.1]], "s"), InputTypeError, "batches must have columns; found list"),
+        (lambda: score_batches([[0.1]], "s"), InputTypeError, "batches must be Arrow tables, record batches, data frames or mappings of arrays; found list"),
         (lambda: score_batches([["high"]]), InputTypeError, "scores must hold real numbers"),
         (lambda: score_batches([[[0.1]]]), InputError, r"scores must be one-dimensional; found shape \(1, 1\)"),
         (lambda: score_batches([], CLASSES, score="lac"), InputError, "score must be left out or be 'aps'"),
         (
             lambda: classes(p=np.ones((2, 3)), y=[0, 1]),
             InputError,
-            "found 2 rows whose list of probabilities has another",
+            f"a list of {K} probabilities, one per class in every row; 2 do not",
         ),
         (
             lambda: classes(p=pa.array([0.1]), y=[0]),
             InputError,
-            "column 'p' must hold lists of numbers, or be a matrix",
+            "probabilities come from a column of lists of numbers",
         ),
-        (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column 'y' must hold texts or whole numbers"),
-        (lambda: score_batches([{"f": np.ones((2, 2)), "t": [0, 1]}], INTERVALS), InputError, "one number per record"),
+        (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column 'y' holds numbers; labels are class names or integers"),
+        (lambda: score_batches([{"f": np.ones((2, 2)), "t": [0, 1]}], INTERVALS), InputError, "column 'f' must hold numbers; it holds lists"),
         (
             lambda: score_batches([{"p": [], "y": []}], Classified("p", "y")),
             InputError,
-            "classes must be given for a list",
+            "column 'p' holds",
         ),
         (
             lambda: merge_counts([count_batches([[0.9]], score="lac")], candidates=Candidates.unit(10)),

@@ -39,13 +39,15 @@ def kept(person, visit, most, sample=None):
 
 @pytest.mark.parametrize("sample", [None, "2024"])
 @pytest.mark.parametrize("most", [1, 3])
-def test_the_first_or_the_sampled_records_count(engine, most, sample):
+def test_the_first_or_the_sampled_records_count(ranking, most, sample):
+    if sample is not None and not ranking.hashes:
+        pytest.skip("has no md5")
     person, visit, scores, groups = people_table()
     people = People("person", most, ("visit",), sample)
     rows = kept(person, visit, most, sample)
     for order in (np.arange(len(person)), np.random.default_rng(1).permutation(len(person))):
         data = {"person": person[order], "visit": visit[order], "s": scores[order], "g": groups[order]}
-        table = engine.table(pa.table(data))
+        table = ranking.table(pa.table(data))
         found = score_histogram(table, Scored("s"), CANDIDATES, people=people)
         assert (found.counts == ScoreHistogram.from_scores(scores[rows], CANDIDATES).counts).all()
         found = group_histograms(table, Scored("s"), "g", ["a", "b"], CANDIDATES, people=people)
@@ -54,9 +56,11 @@ def test_the_first_or_the_sampled_records_count(engine, most, sample):
             assert (histogram.counts == ScoreHistogram.from_scores(mine, CANDIDATES).counts).all()
 
 
-def test_a_sample_is_another_one_with_another_text(engine):
+def test_a_sample_is_another_one_with_another_text(ranking):
+    if not ranking.hashes:
+        pytest.skip("has no md5")
     person, visit, scores, _ = people_table()
-    table = engine.table(pa.table({"person": person, "visit": visit, "s": scores}))
+    table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores}))
     found = [
         score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 1, ("visit",), text)).counts
         for text in ("a", "b")
@@ -66,12 +70,14 @@ def test_a_sample_is_another_one_with_another_text(engine):
 
 
 @pytest.mark.parametrize("sample", [None, "2024"])
-def test_every_kind_of_order_keeps_the_same_records(engine, sample):
+def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
     """Texts, and two columns of which neither tells a person's records apart."""
+    if sample is not None and not ranking.hashes:
+        pytest.skip("has no md5")
     person, visit, scores, _ = people_table()
     texts, years = np.char.zfill(visit.astype(str), 5), visit % 7
     data = {"person": np.char.add("p", person.astype(str)), "text": texts, "year": years, "v": visit, "s": scores}
-    table = engine.table(pa.table(data))
+    table = ranking.table(pa.table(data))
     ordered = [(("text",), lambda i: (texts[i],)), (("year", "v"), lambda i: (years[i], visit[i]))]
     for order, own in ordered:
         def key(i, own=own):
@@ -94,9 +100,9 @@ def test_the_columns_of_people_are_looked_up_first(engine):
             score_histogram(table, Scored("s"), CANDIDATES, people=people)
 
 
-def test_nameless_and_tied_records_are_refused(engine):
+def test_nameless_and_tied_records_are_refused(ranking):
     data = {"person": pa.array([1, 1, 1, None, 2, 2], pa.int64()), "visit": [1, 2, 2, 1, 1, 2], "s": [0.5] * 6}
-    table = engine.table(pa.table(data))
+    table = ranking.table(pa.table(data))
     text = (
         "column 'person' must name the person of a record (not missing) in every row; 1 does not; "
         "column 'visit' must tell one person's records apart in every row; 1 does not"
@@ -105,9 +111,9 @@ def test_nameless_and_tied_records_are_refused(engine):
         score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 2, ("visit",)))
 
 
-def test_epsilon_is_stated_per_person(engine):
+def test_epsilon_is_stated_per_person(ranking):
     person, visit, scores, groups = people_table()
-    table = engine.table(pa.table({"person": person, "visit": visit, "s": scores, "g": groups}))
+    table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores, "g": groups}))
     options = {"candidates": CANDIDATES, "people": People("person", 3, ("visit",))}
     released = calibrate_table(table, Scored("s", "lac"), 0.5, 1.5, **options)
     assert released.privacy.records_per_person == 3

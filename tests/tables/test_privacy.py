@@ -76,7 +76,7 @@ def remote(tmp_path):
     """The scores in an engine that is asked for them."""
     import ibis
 
-    made = SQLite(tmp_path).create(pa.table({"s": SCORES, "g": ["a"] * len(SCORES)}))
+    made = SQLite(tmp_path).create(pa.table({"s": SCORES, "g": ["a", "b"] * (len(SCORES) // 2)}))
     return ibis.sqlite.connect(tmp_path / "db.sqlite").table(made)
 
 

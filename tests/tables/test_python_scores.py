@@ -40,6 +40,8 @@ def data() -> dict[str, Any]:
 @pytest.fixture
 def sources(engine) -> list[Classified]:
     """What the engine can hold: lists, or columns alone."""
+    if not engine.in_python:
+        pytest.skip("counts in SQL alone")
     if engine.lists:
         return SOURCES
     return [Classified(COLUMNS, *((one.label, one.classes, one.score) if one.classes else ("y", None, one.score)))
@@ -60,21 +62,22 @@ def own(engine, data):
     return lambda source: confide.class_score(p, data["y"], source.score)
 
 
-def test_counts_groups_and_people(table, data, sources, own):
+def test_counts_groups_and_people(engine, table, data, sources, own):
     first = np.array([np.count_nonzero(data["who"][:i] == who) < 2 for i, who in enumerate(data["who"])])
     for source in sources:
         scores = own(source)
         fine = Candidates.of(np.unique(scores)[::7])  # every seventh score is an edge: one wrong bit moves a count
         found = score_histogram(table, source, fine)
         np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(scores, fine).counts)
-        grouped = group_histograms(table, source, "ward", WARDS, fine, people=People("who", 2, ("id",)))
+        people = People("who", 2, ("id",)) if engine.ranks else None
+        grouped = group_histograms(table, source, "ward", WARDS, fine, people=people)
         for ward in WARDS[:3]:
-            members = scores[first & (data["ward"] == ward)]
+            members = scores[(first if engine.ranks else True) & (data["ward"] == ward)]
             np.testing.assert_array_equal(grouped[ward].counts, ScoreHistogram.from_scores(members, fine).counts)
         assert grouped["nobody"].total == 0
 
 
-def test_unusable_rows_are_refused_by_reason(listing, data):
+def test_unusable_rows_are_refused_by_reason(listing, data, sources):
     lists, labels, wards = data["p"].tolist(), data["y"].tolist(), data["ward"].tolist()
     lists[5], lists[6], lists[7], lists[8] = None, lists[6][:-1], [None] * K, [2.0] + [0.0] * (K - 1)
     labels[9:12], wards[20:22] = [None, K, -1], [None, "elsewhere"]

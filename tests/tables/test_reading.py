@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.tables import choose, histogram
-from confide.tables.source import open_table
+from confide.tables import Classified, Regressed, Scored, open_table, score_histogram
 from tests.files import FORMATS, NAMES, class_table, classified, write
 
 UNIT = confide.Candidates.unit(200)
@@ -20,9 +19,8 @@ def expected(p: np.ndarray, y: np.ndarray) -> list[int]:
 
 
 def counts(path: Path, pattern: str, label: str, classes: list[str] | None = None) -> list[int]:
-    with open_table(path) as table:
-        p = choose.probabilities(table, pattern, classes, label)
-        return histogram.count(histogram.of_probabilities(p, choose.label(table, label, p.names)), UNIT).counts.tolist()
+    what = Classified(pattern, label, None if classes is None else tuple(classes))
+    return score_histogram(path, what, UNIT).counts.tolist()
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -90,8 +88,7 @@ def test_the_label_column_may_match_the_pattern(tmp_path):
 def test_scores_of_every_numeric_type(tmp_path, kind):
     scores = pa.array(np.random.default_rng(0).integers(0, 2, 500)).cast(kind)
     path = write(tmp_path / "a.parquet", {"score": scores})
-    with open_table(path) as table:
-        found = histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT)
+    found = score_histogram(path, Scored("score"), UNIT)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores.cast("double"), UNIT).counts.tolist()
 
 
@@ -101,10 +98,7 @@ def test_regression_in_every_format(tmp_path, suffix):
     f, y = rng.normal(size=2000), rng.normal(size=2000)
     path = write(tmp_path / f"a.{suffix}", {"f": f, "y": y})
     candidates = confide.Candidates.geometric()
-    with open_table(path) as table:
-        found = histogram.count(
-            histogram.of_predictions([choose.number(table, "f")], choose.number(table, "y")), candidates
-        )
+    found = score_histogram(path, Regressed("f", "y"), candidates)
     scores = confide.absolute_residual_score(f, y)
     assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores, candidates).counts.tolist()
 
@@ -120,15 +114,13 @@ def test_regression_in_every_format(tmp_path, suffix):
 def test_dialects_of_csv(tmp_path, text, delimiter):
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode())
-    with open_table(path) as table:
-        assert histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT).total == 2
+    assert score_histogram(path, Scored("score"), UNIT).total == 2
 
 
 def test_quotes_that_appear_late_in_a_csv(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("score,note\n" + "0.5,a\n" * 30_000 + '0.5,"x, ""y"""\n')
-    with open_table(path) as table:
-        assert histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT).total == 30_001
+    assert score_histogram(path, Scored("score"), UNIT).total == 30_001
 
 
 def test_names_that_need_quoting(tmp_path):
@@ -144,7 +136,7 @@ def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
     sizes: list[int] = []
     with open_table(path) as table:
         assert table.row_count() == n
-        found = histogram.count(histogram.of_column(choose.score(table, "score", None), None), UNIT, sizes.append)
+        found = score_histogram(table, Scored("score"), UNIT, progress=sizes.append)
     assert found.total == sum(sizes) == n
     assert max(sizes) <= 2**14
 
@@ -155,8 +147,6 @@ def test_batches_shrink_with_the_number_of_columns(tmp_path):
         tmp_path / "a.parquet", {f"p_{i}": np.full(n, 0.5, np.float32) for i in range(k)} | {"y": np.zeros(n, int)}
     )
     sizes: list[int] = []
-    with open_table(path) as table:
-        p = choose.probabilities(table, "p_*", label="y")
-        histogram.count(histogram.of_probabilities(p, choose.label(table, "y", p.names)), UNIT, sizes.append)
+    score_histogram(path, Classified("p_*", "y"), UNIT, progress=sizes.append)
     assert sum(sizes) == n
     assert max(sizes) == 2048

@@ -8,9 +8,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.tables import choose, histogram
-from confide.tables.predict import Output, write_sets
-from confide.tables.source import open_table
+from confide.tables import Classified, Regressed, Scored, predict_table, score_histogram
 from tests.files import class_table, classified, write
 
 UNIT = confide.Candidates.unit(50)
@@ -29,14 +27,11 @@ def refusal(act) -> str:
 
 
 def count_scores(path: Path, column: str = "score", score: str | None = None) -> confide.ScoreHistogram:
-    with open_table(path) as table:
-        return histogram.count(histogram.of_column(choose.score(table, column, score), score), UNIT)
+    return score_histogram(path, Scored(column, score), UNIT)
 
 
 def count_classes(path: Path, pattern: str = "p_*", label: str = "label", classes=None) -> confide.ScoreHistogram:
-    with open_table(path) as table:
-        p = choose.probabilities(table, pattern, classes, label)
-        return histogram.count(histogram.of_probabilities(p, choose.label(table, label, p.names)), UNIT)
+    return score_histogram(path, Classified(pattern, label, None if classes is None else tuple(classes)), UNIT)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
@@ -105,8 +100,13 @@ def test_damaged_files(tmp_path, suffix, damage):
 
 def test_files_that_are_not_there(tmp_path):
     assert "does not exist" in refusal(lambda: count_scores(tmp_path / "a.parquet"))
-    assert "is a folder" in refusal(lambda: count_scores(_folder(tmp_path / "b.parquet")))
-    assert ".parquet, .pq, .csv, .tsv, .arrow" in refusal(lambda: count_scores(tmp_path / "a.xlsx"))
+    for folder in (_folder(tmp_path / "b.parquet"), _folder(tmp_path / "c")):
+        (folder / "note.txt").write_text(PLANTED)
+        message = refusal(lambda folder=folder: count_scores(folder))
+        assert f"folder {str(folder)!r} must name files that end in one of .parquet, " in message
+    message = refusal(lambda: count_scores(tmp_path / "*.parquet"))
+    assert f"pattern {str(tmp_path / '*.parquet')!r} must name files that end in one of .parquet, " in message
+    assert ".parquet, .pq, .csv, .tsv" in refusal(lambda: count_scores(tmp_path / "a.xlsx"))
     assert "no extension" in refusal(lambda: count_scores(tmp_path / "scores"))
 
 
@@ -130,7 +130,7 @@ def test_columns_that_do_not_exist_or_do_not_fit(tmp_path):
         "its columns are id (integers), text (text), p_cat (numbers), p_dog (numbers), p_emu (numbers), p (lists), "
         "label (integers), name (text)"
     )
-    assert f"column 'score' is not in {str(path)!r}; {existing}" == refusal(lambda: count_scores(path))
+    assert f"column 'score' is not in file {str(path)!r}; {existing}" == refusal(lambda: count_scores(path))
     assert "must hold numbers; it holds text; its columns" in refusal(lambda: count_scores(path, "name"))
     assert "it matches 0; its columns" in refusal(lambda: count_classes(path, "q_*"))
     assert "it matches 1; its columns" in refusal(lambda: count_classes(path, "p_c*"))
@@ -206,9 +206,7 @@ def test_predictions_that_are_not_finite(tmp_path):
     path = write(tmp_path / "a.parquet", {"f": [1.0, np.inf, None], "y": [1.0, 2.0, 3.0]})
 
     def act():
-        with open_table(path) as table:
-            f, y = choose.number(table, "f"), choose.number(table, "y")
-            histogram.count(histogram.of_predictions([f], y), confide.Candidates.geometric())
+        score_histogram(path, Regressed("f", "y"), confide.Candidates.geometric())
 
     assert "column 'f' must hold a number that is finite" in (message := refusal(act))
     assert "2 do not, the first is row 1 " in message
@@ -219,13 +217,12 @@ def test_a_csv_column_that_changes_its_type_late(tmp_path, calibration):
     path.write_text("id,p_a,p_b\n" + "1,0.5,0.5\n" * 40_000 + f"{PLANTED},0.5,0.5\n")
     out = tmp_path / "b.parquet"
 
-    def act(output):
-        with open_table(path) as table:
-            return write_sets(choose.probabilities(table, "p_*"), calibration, output)
+    def act(out, **options):
+        return predict_table(path, Classified("p_*"), calibration, out, **options)
 
-    message = refusal(lambda: act(Output(out)))
+    message = refusal(lambda: act(out))
     assert "on line 40002: a value does not fit the type that the first rows of its column have" in message
     assert list(tmp_path.iterdir()) == [path]
-    assert act(Output(out, keep=()))["rows"] == 40_001
-    assert act(Output(tmp_path / "c.csv"))["rows"] == 40_001
+    assert act(out, keep=())["rows"] == 40_001
+    assert act(tmp_path / "c.csv")["rows"] == 40_001
     assert PLANTED in (tmp_path / "c.csv").read_text()
