@@ -122,7 +122,7 @@ def test_randomised_scores_are_between_their_bounds(records):
         score_batches([records], Classified("p", "y", tuple(range(K)), score=score), candidates=fine)
         for score in ("aps_randomised", "aps")
     )
-    assert (drawn.counts @ np.arange(fine.size)) < 0.9 * (whole.counts @ np.arange(fine.size))
+    assert (drawn.counts @ np.arange(fine.size)) < 0.95 * (whole.counts @ np.arange(fine.size))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_randomised_scores_are_between_their_bounds(records):
 )
 def test_regression_scores_of_columns(records, scores, columns):
     predictions = records[columns[0]] if len(columns) == 1 else np.stack([records[c] for c in columns], axis=1)
-    own = confide.interval_score(predictions, records["t"], scores.score)
+    own = confide.interval_score(predictions, records["t"], scores.kind.name)
     fine = Candidates.of(np.unique(own)[::5])  # every fifth score is an edge: one wrong bit moves a count
     found = score_batches([arrow(records)], scores, candidates=fine)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
@@ -266,7 +266,7 @@ def classes(**columns):
         (
             lambda: classes(p=np.ones((2, 3)), y=[0, 1]),
             InputError,
-            f"a list of {K} probabilities, one per class in every row; 2 do not",
+            f"classes must name every class; found {K} names for 3 classes",
         ),
         (
             lambda: classes(p=pa.array([0.1]), y=[0]),

@@ -1,12 +1,20 @@
-"""Sets and intervals of every engine equal those of `predict_set` and `predict_interval`."""
+"""Sets and intervals of every table, in this process and in SQL, equal those of `predict_set` and `predict_interval`."""
+
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import confide
 from confide import Candidates, InputError
-from confide.tables.sets import with_intervals, with_sets
+from confide.tables import Classified, Losses, Regressed, predict_table
+from confide.tables.database_writers import in_sql
+from confide.tables.ibis_table import IbisTable
+from confide.tables.open_table import opened
+from confide.tables.predict import RowPredictions
+from confide.tables.predictors import predictors_of
 
 NAMES = ("ant", "bee", "o'cat", "dog")
 
@@ -22,14 +30,37 @@ def released(threshold, score="lac"):
     return confide.calibrate(np.full(2000, threshold), 0.1, 8.0, score=score, candidates=Candidates.of([threshold]))
 
 
-def rows(expression, *names):
-    answer = expression.select("i", *names).order_by("i").to_pyarrow()
-    return [answer.column(name).to_pylist() for name in names]
+@pytest.fixture
+def rows(tmp_path):
+    """Columns of predictions in the order of the column i: written by this process, and the same in SQL."""
+    numbers = count()
+
+    def predicted(source, what, release, *names, by=None):
+        out = tmp_path / f"{next(numbers)}.parquet"
+        predict_table(source, what, release, out, by=by, keep=("i",))
+        answer = pq.read_table(out).sort_by("i")
+        computed = sql(source, what, release, by)
+        for name in names:
+            assert computed is None or computed[name].to_pylist() == answer[name].to_pylist()
+        return [answer[name].to_pylist() for name in names]
+
+    return predicted
+
+
+def sql(source, what, release, by=None):
+    """The predictions that the engine itself computes; None for those that this process reads."""
+    with opened(source) as table:
+        if not isinstance(table, IbisTable) or table.backend.name not in ("duckdb", "postgres", "pyspark"):
+            return None
+        predictions = RowPredictions(table, ("i",), predictors_of(table, what, release, by))
+        return in_sql(table.expression, predictions).to_pyarrow().sort_by("i")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("listed", [False, True])
-def test_sets_are_those_of_predict_set(engine, probabilities, dtype, listed):
+def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, dtype, listed):
+    if listed:
+        request.getfixturevalue("listing")
     p = probabilities.astype(dtype)
     index = pa.array(range(len(p)), pa.int64())
     if listed:
@@ -40,79 +71,124 @@ def test_sets_are_those_of_predict_set(engine, probabilities, dtype, listed):
         columns = ("p0", "p1", "p2", "p3")
     for threshold in (1.0 - float(p[3, 1]), 1.0 - float(p[5, 2]), 0.0, 1.0, 0.7):
         calibration = released(threshold)
-        found, sizes = rows(with_sets(table, columns, calibration, NAMES), "prediction_set", "set_size")
+        found, sizes = rows(table, Classified(columns, classes=NAMES), calibration, "prediction_set", "set_size")
         expected = confide.predict_set(p, calibration, NAMES)
         assert found == expected.labels()
         assert sizes == expected.sizes.tolist()
 
 
-def test_thresholds_per_group_and_per_class(engine, probabilities):
+def test_thresholds_per_group_and_per_class(engine, rows, tmp_path, probabilities):
     rng = np.random.default_rng(1)
     g = rng.choice(["a", "b"], len(probabilities))
     y = rng.integers(0, 4, len(probabilities))
     scores = confide.lac_score(probabilities, y)
     data = {"i": pa.array(range(len(g)), pa.int64()), "g": g, **{f"p{k}": probabilities[:, k] for k in range(4)}}
-    table, columns = engine.table(pa.table(data)), ("p0", "p1", "p2", "p3")
+    table, columns = engine.table(pa.table(data)), Classified(("p0", "p1", "p2", "p3"), classes=NAMES)
     each = confide.calibrate_groups(scores, g, ["a", "b"], 0.3, 5.0, score="lac")
-    (found,) = rows(with_sets(table, columns, each, NAMES, group="g"), "prediction_set")
+    (found,) = rows(table, columns, each, "prediction_set", by="g")
     assert found == confide.predict_set(probabilities, each, NAMES, groups=g).labels()
     names = [NAMES[k] for k in y]
     by_class = confide.calibrate_groups(scores, names, NAMES, 0.3, 5.0, score="lac", by="class")
-    (found,) = rows(with_sets(table, columns, by_class, NAMES), "prediction_set")
+    (found,) = rows(table, columns, by_class, "prediction_set")
     assert found == confide.predict_set(probabilities, by_class, NAMES).labels()
-    with pytest.raises(InputError, match="group must name the column"):
-        with_sets(table, columns, each, NAMES)
+    with pytest.raises(InputError, match="by must name the column"):
+        predict_table(table, columns, each, tmp_path / "out.parquet")
 
 
 @pytest.mark.parametrize("listed", [False, True])
-def test_rows_without_probabilities_get_null(engine, listed):
+def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, listed):
     bad = [[0.5, 0.5], [0.5, None], [float("nan"), 0.5], [1.5, 0.5], [-0.1, 0.5]]
     data = {"i": pa.array(range(5), pa.int64())}
     if listed:
+        request.getfixturevalue("listing")
         data["p"] = pa.array(bad, pa.list_(pa.float64()))
     else:
         data |= {f"p{k}": pa.array([row[k] for row in bad], pa.float64()) for k in range(2)}
-    table = engine.table(pa.table(data))
-    expression = with_sets(table, "p" if listed else ("p0", "p1"), released(0.5), ("a", "b"))
-    found, sizes = rows(expression, "prediction_set", "set_size")
-    assert found == [["a", "b"], None, None, None, None]
-    assert sizes == [2, None, None, None, None]
+    table, what = engine.table(pa.table(data)), Classified("p" if listed else ("p0", "p1"), classes=("a", "b"))
+    with pytest.raises(InputError, match=r"probabilities between 0 and 1, none missing .* in every row; 4 do not"):
+        predict_table(table, what, released(0.5), tmp_path / "out.parquet")
+    assert not list(tmp_path.glob("*.par*"))
+    computed = sql(table, what, released(0.5))
+    if computed is not None:
+        assert computed["prediction_set"].to_pylist() == [["a", "b"], None, None, None, None]
+        assert computed["set_size"].to_pylist() == [2, None, None, None, None]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_intervals_are_those_of_predict_interval(engine, dtype):
+def test_intervals_are_those_of_predict_interval(engine, rows, dtype):
     rng = np.random.default_rng(2)
     f = np.sort(rng.normal(size=(300, 2)) * [1, 1e6], axis=1).astype(dtype)
     index = pa.array(range(len(f)), pa.int64())
     table = engine.table(pa.table({"i": index, "lo": f[:, 0], "hi": f[:, 1]}))
     for threshold in (1 / 3, 1e-9, 12345.678):
         calibration = released(threshold, "absolute_residual")
-        lower, upper = rows(with_intervals(table, "lo", calibration), "lower", "upper")
+        lower, upper = rows(table, Regressed("lo"), calibration, "lower", "upper")
         expected = confide.predict_interval(f[:, 0], calibration)
         assert (lower, upper) == tuple(end.tolist() for end in expected)
     for score in ("cqr", "cqr_low", "cqr_high"):
         calibration = released(-0.1, score)
-        lower, upper = rows(with_intervals(table, ("lo", "hi"), calibration), "lower", "upper")
+        lower, upper = rows(table, Regressed(("lo", "hi"), score=score), calibration, "lower", "upper")
         expected = confide.predict_interval(f, calibration)
         assert (lower, upper) == tuple(end.tolist() for end in expected)
     sides = confide.calibrate_sides(np.tile(f, (10, 1)), np.tile(f[:, 0] + 0.5, 10), 0.1, 5.0)
-    lower, upper = rows(with_intervals(table, ("lo", "hi"), sides), "lower", "upper")
+    lower, upper = rows(table, Regressed(("lo", "hi")), sides, "lower", "upper")
     assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, sides))
 
 
-def test_an_infinite_threshold_covers_everything(engine):
+def test_an_infinite_threshold_covers_everything(engine, rows):
     table = engine.table(pa.table({"i": pa.array([0]), "f": [1.0], "p0": [0.0], "p1": [1.0]}))
     with pytest.warns(confide.CoverageWarning):
         residual = confide.calibrate([1.0], 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
     with pytest.warns(confide.CoverageWarning):
         lac = confide.calibrate([1.0], 0.1, 1.0, score="lac", neighbors="replace_one")
-    assert rows(with_intervals(table, "f", residual), "lower", "upper") == [[-np.inf], [np.inf]]
-    assert rows(with_sets(table, ("p0", "p1"), lac), "prediction_set") == [[[0, 1]]]
+    assert rows(table, Regressed("f"), residual, "lower", "upper") == [[-np.inf], [np.inf]]
+    assert rows(table, Classified(("p0", "p1")), lac, "prediction_set") == [[[0, 1]]]
 
 
-def test_other_scores_are_refused(engine):
-    table = engine.table(pa.table({"i": pa.array([0]), "p0": [0.0], "p1": [1.0], "set_size": [1]}))
+def test_several_levels_add_columns_for_each(engine, rows, probabilities):
+    scores = confide.lac_score(probabilities, np.random.default_rng(1).integers(0, 4, len(probabilities)))
+    levels = confide.calibrate_levels(scores, [0.1, 0.25], 20.0, score="lac")
+    data = {"i": pa.array(range(len(scores)), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
+    names = ("prediction_set_0.1", "set_size_0.1", "prediction_set_0.25", "set_size_0.25")
+    what = Classified(("p0", "p1", "p2", "p3"), classes=NAMES)
+    found = rows(engine.table(pa.table(data)), what, levels, *names)
+    for place, part in enumerate(levels.parts.values()):
+        expected = confide.predict_set(probabilities, part, NAMES)
+        assert found[2 * place] == expected.labels()
+        assert found[2 * place + 1] == expected.sizes.tolist()
+
+
+def test_intervals_of_several_levels_and_groups(engine, rows):
+    rng = np.random.default_rng(4)
+    f, r, g = rng.normal(size=300), np.abs(rng.normal(size=300)), rng.choice(["a", "b"], 300)
+    table = engine.table(pa.table({"i": pa.array(range(300), pa.int64()), "f": f, "g": g}))
+    levels = confide.calibrate_levels(r, [0.1, 0.25], 20.0, score="absolute_residual")
+    found = rows(table, Regressed("f"), levels, "lower_0.1", "upper_0.1", "lower_0.25", "upper_0.25")
+    for place, part in enumerate(levels.parts.values()):
+        assert (found[2 * place], found[2 * place + 1]) == tuple(
+            end.tolist() for end in confide.predict_interval(f, part)
+        )
+    each = confide.calibrate_groups(r, g, ["a", "b"], 0.2, 20.0, score="absolute_residual")
+    lower, upper = rows(table, Regressed("f"), each, "lower", "upper", by="g")
+    assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, each, groups=g))
+
+
+def test_sets_of_labels_that_bound_the_false_negatives(engine, rows, probabilities):
+    released = confide.calibrate_false_negatives(
+        probabilities, probabilities > 0.3, 0.2, 20.0, u=np.random.default_rng(5)
+    )
+    data = {"i": pa.array(range(300), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
+    what = Losses(probabilities=("p0", "p1", "p2", "p3"), classes=NAMES)
+    (found,) = rows(engine.table(pa.table(data)), what, released, "prediction_set")
+    assert found == [[NAMES[k] for k in np.flatnonzero(1.0 - p <= released.threshold)] for p in probabilities]
+
+
+def test_other_scores_are_refused(engine, tmp_path):
+    data = pa.table({"i": pa.array([0]), "p0": [0.0], "p1": [1.0], "set_size": [1]})
+    out, what = tmp_path / "out.parquet", Classified(("p0", "p1"))
     with pytest.raises(InputError, match="made for the score 'absolute_residual'"):
-        with_sets(table.drop("set_size"), ("p0", "p1"), released(0.5, "absolute_residual"))
-    with pytest.raises(InputError, match="'set_size' is in the table"):
-        with_sets(table, ("p0", "p1"), released(0.5))
+        predict_table(engine.table(data.drop_columns("set_size")), what, released(0.5, "absolute_residual"), out)
+    with pytest.raises(InputError, match="'set_size' is in the input"):
+        predict_table(engine.table(data), what, released(0.5), out)
+    with pytest.raises(InputError, match="made for the score 'lac', which is no regression score"):
+        predict_table(engine.table(data), Regressed("p0"), released(0.5), out)

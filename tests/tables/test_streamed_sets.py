@@ -1,4 +1,4 @@
-"""Sets of scores that SQL cannot compute, on every engine: those of `predict_set`, in a file and in a table."""
+"""Sets of scores that SQL cannot compute, of every table: those of `predict_set`, in a file and in a table."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,9 +7,8 @@ import pytest
 
 import confide
 from confide import InputError
-from confide.tables.sets import with_sets
-from confide.tables.streamed_sets import StreamedSets
-from confide.tables.writing import write_file, write_table
+from confide.support import OutputExistsError
+from confide.tables import Classified, open_table, predict_table
 from tests.tables import postgres_server
 from tests.tables.class_records import NAMES, RNG, WARD, N, P, Y, calibrated
 
@@ -28,24 +27,45 @@ COLUMNS = tuple(f"p_{name}" for name in NAMES)
 SCORES = ["aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k"]
 
 
-@pytest.fixture
-def table(engine):
-    return engine.table(DATA)
-
-
 @pytest.mark.parametrize("by", [None, "group", "class"])
-def test_sets_in_a_file(table, tmp_path, by):
-    for number, (score, read) in enumerate(zip(SCORES, ["p", COLUMNS, "p", COLUMNS, "p"], strict=True)):
-        calibration = calibrated(score, by)
-        predicted = with_sets(table, read, calibration, NAMES, group="ward" if by == "group" else None)
-        out = tmp_path / f"{number}.parquet"
-        figures = write_file(predicted.select("id", "prediction_set", "set_size"), out)
-        expected = confide.predict_set(P, calibration, NAMES, groups=WARD if by == "group" else None)
+def test_sets_in_a_file(engine, tmp_path, by):
+    table = engine.table(DATA if engine.lists else DATA.drop_columns("p"))
+    p = P if engine.single else P.astype(np.float64)
+    for number, (score, read) in enumerate(zip(SCORES, ["p", COLUMNS, "p", "p_*", "p"], strict=True)):
+        calibration, out = calibrated(score, by), tmp_path / f"{number}.parquet"
+        what = Classified(read if engine.lists else COLUMNS, classes=NAMES)
+        group = "ward" if by == "group" else None
+        figures = predict_table(table, what, calibration, out, by=group, keep=("id",))
+        expected = confide.predict_set(p, calibration, NAMES, groups=WARD if by == "group" else None)
         found = pq.read_table(out).sort_by("id")
         assert found.column_names == ["id", "prediction_set", "set_size"]
         assert found["prediction_set"].to_pylist() == expected.labels()
         assert found["set_size"].to_pylist() == expected.sizes.tolist()
         assert figures == {"rows": N, "mean_set_size": pytest.approx(expected.sizes.mean())}
+
+
+class Owned:
+    """A database that a test may write to, by its address and by a connection of Ibis."""
+
+    def __init__(self, url, name, connect) -> None:
+        self.url, self.name, self._connect = url, name, connect
+
+    def open(self, *, write=True):
+        return open_table(self.url, self.name, write=write)
+
+    def read(self, name=None) -> pa.Table:
+        connection = self._connect()
+        try:
+            return connection.table(name or self.name).to_pyarrow().sort_by("id")
+        finally:
+            connection.disconnect()
+
+    def tables(self) -> list[str]:
+        connection = self._connect()
+        try:
+            return connection.list_tables()
+        finally:
+            connection.disconnect()
 
 
 @pytest.fixture(params=["duckdb", "postgres"])
@@ -54,76 +74,92 @@ def owned(request, tmp_path):
     import ibis
 
     if request.param == "duckdb":
-        connection = ibis.duckdb.connect(tmp_path / "db.duckdb")
-        connection.con.register("arriving", DATA)
-        connection.con.execute("CREATE TABLE records AS SELECT * FROM arriving")
-        yield connection.table("records")
-    else:
-        server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
-        name = reader.table(DATA).get_name()
-        connection = ibis.connect(server.url(postgres_server.OWNER))
-        yield connection.table(name)
-    connection.disconnect()
+        import duckdb
+
+        with duckdb.connect(tmp_path / "db.duckdb") as connection:
+            connection.register("arriving", DATA)
+            connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
+        return Owned(
+            f"duckdb://{tmp_path}/db.duckdb", "records", lambda: ibis.duckdb.connect(tmp_path / "db.duckdb")
+        )
+    server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
+    url = server.url(postgres_server.OWNER)
+    return Owned(url, reader.create(DATA), lambda: ibis.connect(url))
 
 
+@pytest.mark.parametrize("score", ["lac", "aps"])
 @pytest.mark.parametrize("by", [None, "group"])
-def test_sets_in_a_table_beside_the_rows(owned, by):
+def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):
     """In batches of few rows, so that there are many; the other columns arrive as they were."""
-    calibration = calibrated("aps", by)
-    predicted = with_sets(owned, "p", calibration, NAMES, group="ward" if by == "group" else None).drop("p")
-    name, told = f"{owned.get_name()}_sets_{by}", []
-    StreamedSets.rows, before = 256, StreamedSets.rows
-    try:
-        figures = write_table(predicted, name, progress=told.append)
-    finally:
-        StreamedSets.rows = before
-    assert len(told) > 1
-    assert sum(told) == N
+    monkeypatch.setattr("confide.tables.database_writers._ROWS", 256)
+    monkeypatch.setattr("confide.tables.predict.rows_per_batch", lambda width: 2048)
+    calibration = calibrated(score, by)
+    name, told = f"{owned.name}_sets_{by}", []
+    group = "ward" if by == "group" else None
+    with owned.open() as table:
+        figures = predict_table(
+            table, Classified("p", classes=NAMES), calibration, out_table=name, by=group, progress=told.append
+        )
+    in_batches = score == "aps" or owned.url.startswith("duckdb")
+    assert (len(told) > 1 and sum(told) == N) or not in_batches
     expected = confide.predict_set(P, calibration, NAMES, groups=WARD if by == "group" else None)
     assert figures == {"rows": N, "mean_set_size": pytest.approx(expected.sizes.mean())}
-    connection = owned.get_backend()
-    written = connection.table(name)
-    assert written.columns == predicted.columns
-    kept = predicted.kept
-    assert {column: written.schema()[column] for column in kept} == {column: owned.schema()[column] for column in kept}
-    found = rows_of(written)
-    assert found.drop_columns(["prediction_set", "set_size"]).equals(rows_of(owned).drop_columns(["p"]))
+    found, before = owned.read(name), owned.read().drop_columns("p")
+    assert found.column_names == [*before.column_names, "prediction_set", "set_size"]
+    assert found.drop_columns(["prediction_set", "set_size"]).equals(before)
     assert found["prediction_set"].to_pylist() == expected.labels()
     assert found["set_size"].to_pylist() == expected.sizes.tolist()
 
 
-def rows_of(table):
-    from confide.tables.reading import arrow_batches
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_an_existing_table_is_left_alone(owned, score):
+    before = owned.read()
+    with owned.open() as table:
+        what, calibration = Classified("p", classes=NAMES), calibrated(score)
+        with pytest.raises(OutputExistsError, match=f"table '{owned.name}' exists already; choose another name"):
+            predict_table(table, what, calibration, out_table=owned.name)
+    assert owned.read().equals(before)
 
-    return pa.Table.from_batches(arrow_batches(table, 1000)).sort_by("id")
+
+def test_a_name_of_a_table_is_a_name(owned):
+    """Whatever characters it has."""
+    name = 'it\'s "mine"; DROP TABLE records; -- *?[1]'
+    with owned.open() as table:
+        figures = predict_table(table, Classified("p", classes=NAMES), calibrated("aps"), out_table=name)
+    assert figures["rows"] == N
+    assert owned.read(name).num_rows == owned.read().num_rows == N
 
 
-def test_rows_without_a_set_leave_no_table(owned, tmp_path):
-    calibration = calibrated("aps", "group")
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_rows_without_a_set_leave_no_table(owned, tmp_path, score):
+    calibration = calibrated(score, "group")
     known = confide.GroupCalibration("group", "add_remove", {"north": calibration["north"]})
-    predicted = with_sets(owned, "p", known, NAMES, group="ward")
-    from ibis.common.exceptions import TableNotFound
-
-    words = f"{np.count_nonzero(WARD == 'south')} of {N} rows do not"
-    with pytest.raises(InputError, match=words):
-        write_table(predicted, "nothing_new")
-    with pytest.raises(TableNotFound):
-        owned.get_backend().table("nothing_new")
-    with pytest.raises(InputError, match=words):
-        write_file(predicted.select("id", "prediction_set", "set_size"), tmp_path / "out.parquet")
+    before, south = sorted(owned.tables()), np.count_nonzero(WARD == "south")
+    words = rf"column 'ward' must hold one of the 1 groups \(north\) in every row; {south}( of {N} rows)? do not"
+    what = Classified("p", classes=NAMES)
+    with owned.open() as table:
+        with pytest.raises(InputError, match=words):
+            predict_table(table, what, known, out_table="nothing_new", by="ward")
+        with pytest.raises(InputError, match=words):
+            predict_table(table, what, known, tmp_path / "out.parquet", by="ward", keep=("id",))
+    assert sorted(owned.tables()) == before
     assert not list(tmp_path.glob("*.par*"))
 
 
-def test_columns_are_checked_before_anything_is_read(owned):
-    calibration = calibrated("aps")
-    with pytest.raises(InputError, match="column 'q' is not in the table"):
-        with_sets(owned, "q", calibration, NAMES)
-    with pytest.raises(InputError, match="column 'q' is not in the table"):
-        with_sets(owned, "p", calibration, NAMES).select("q")
-    with pytest.raises(InputError, match="found 4 names for 5 columns"):
-        with_sets(owned, COLUMNS, calibration, NAMES[:4])
-    with pytest.raises(InputError, match="group must name the column"):
-        with_sets(owned, "p", calibrated("aps", "group"), NAMES)
+def test_columns_are_checked_before_anything_is_read(owned, tmp_path):
+    calibration, out = calibrated("aps"), tmp_path / "out.parquet"
+    with owned.open(write=False) as table:
+        with pytest.raises(InputError, match="column 'q' is not in table"):
+            predict_table(table, Classified("q"), calibration, out)
+        with pytest.raises(InputError, match="column 'q' is not in table"):
+            predict_table(table, Classified("p", classes=NAMES), calibration, out, keep=("q",))
+        with pytest.raises(InputError, match="found 4 names for 5 classes"):
+            predict_table(table, Classified(COLUMNS, classes=NAMES[:4]), calibration, out)
+        with pytest.raises(InputError, match="by must name the column"):
+            predict_table(table, Classified("p", classes=NAMES), calibrated("aps", "group"), out)
+        with pytest.raises(InputError, match="out or out_table must be given, and not both"):
+            predict_table(table, Classified("p", classes=NAMES), calibration, out, out_table="both")
+    assert not out.exists()
 
 
 def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
@@ -131,10 +167,11 @@ def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
         confide.class_score(P, Y, "aps_randomised", u=RNG), 0.2, 10.0, score="aps_randomised"
     )
     sizes = []
-    for name in ("one", "two"):
-        out = tmp_path / f"{name}.parquet"
-        write_file(with_sets(owned, "p", calibration, NAMES).select("id", "set_size"), out)
-        sizes.append(pq.read_table(out).sort_by("id")["set_size"].to_numpy())
+    with owned.open(write=False) as table:
+        for name in ("one", "two"):
+            out = tmp_path / f"{name}.parquet"
+            predict_table(table, Classified("p", classes=NAMES), calibration, out, keep=("id",))
+            sizes.append(pq.read_table(out).sort_by("id")["set_size"].to_numpy())
     assert (sizes[0] != sizes[1]).any()
     drawn = confide.predict_set(P, calibration, NAMES, u=RNG).sizes
     spread = np.sqrt((sizes[0].var() + drawn.var()) / N)
