@@ -33,9 +33,6 @@ class Engine:
     hashes = True
     """Whether it has md5."""
 
-    in_python = True
-    """Whether scores that SQL cannot compute are computed."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -155,15 +152,20 @@ class DuckDB(Engine):
 class DuckDBInSQL(DuckDB):
     """The same table, counted by a GROUP BY as in PostgreSQL."""
 
-    in_python = False
-
     def table(self, data: pa.Table) -> Any:
+        from confide.tables import open_table
         from confide.tables.group_by import grouped_counts
         from confide.tables.ibis_table import IbisTable
 
         class InSQL(IbisTable):
             def count(self, job: Any, progress: Any) -> Any:
+                if not job.reading.in_sql:
+                    return None
                 return grouped_counts(self.expression, job.reading, job.group, job.edges, progress)
+
+            def batches(self, columns: Any, rows: int) -> Any:
+                with open_table(self.expression) as table:
+                    yield from table.batches(columns, rows)
 
         return InSQL("the table", super().table(data))
 

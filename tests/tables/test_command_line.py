@@ -1,17 +1,19 @@
-"""`confide calibrate` and `predict` on globs, DuckDB databases and PostgreSQL, in this process."""
+"""`confide calibrate` and `predict` on files, folders, databases and Spark, in this process."""
 
 import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 import confide
 from confide.cli.run import main
 from confide.errors import ConfideError
-from confide.tables.connect import open_source
+from confide.tables import open_table
 from tests.tables import postgres_server
+from tests.tables.engines import SQLite
 
 RNG = np.random.default_rng(0)
 P = RNG.dirichlet(np.ones(3), 3000)
@@ -31,13 +33,24 @@ DATA = pa.table(
 COUNTED = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1"]
 
 
-@pytest.fixture(params=["glob", "duckdb", "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+@pytest.fixture(params=["glob", "folder", "csv", "duckdb", "sqlite", "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
 def source(request, tmp_path):
     """The same rows, as what a command line names."""
     if request.param == "glob":
         for part in range(3):
             pq.write_table(DATA.slice(part * 1000, 1000), tmp_path / f"part-{part}.parquet")
         return [str(tmp_path / "part-*.parquet")]
+    if request.param == "folder":
+        for part in range(3):
+            (tmp_path / "records" / f"part={part}").mkdir(parents=True)
+            pq.write_table(DATA.slice(part * 1000, 1000), tmp_path / "records" / f"part={part}" / "0.parquet")
+        return [str(tmp_path / "records")]
+    if request.param == "csv":
+        pa.csv.write_csv(DATA, tmp_path / "records.csv")
+        return [str(tmp_path / "records.csv")]
+    if request.param == "sqlite":
+        engine = SQLite(tmp_path)
+        return [f"sqlite://{engine.path}", "--table", engine.create(DATA)]
     if request.param == "duckdb":
         import duckdb
 
@@ -131,7 +144,8 @@ def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
     asked = [*SURE, "--by", "ward", "--groups", "north,east", "--out", str(tmp_path / "cal.json")]
     assert main(["calibrate", *source, *asked]) == 3
     said = capsys.readouterr().err
-    assert f"{np.count_nonzero(WARD == 'south')} rows whose group is none of the names" in said
+    assert "column 'ward' must hold one of the 2 groups (north, east) in every row; " in said
+    assert f"; {np.count_nonzero(WARD == 'south')} do not" in said
     assert not (tmp_path / "cal.json").exists()
     asked = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
     assert main(["calibrate", *source, *asked]) == 3
@@ -152,7 +166,7 @@ def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys
     assert spent(budget) == 1
     wrong = [*COUNTED, "--by", "ward", "--groups", "north,east", *paying, "--out", str(tmp_path / "none.json")]
     assert main(["calibrate", *source, *wrong]) == 3  # after east was paid for
-    assert "none of the names" in capsys.readouterr().err
+    assert "one of the 2 groups (north, east) in every row" in capsys.readouterr().err
     cells = [entry.cost.group.cell for entry in confide.Ledger(budget).account("patients").entries]
     assert sorted(cells) == ["east", "north", "south"]
 
@@ -241,8 +255,8 @@ def test_postgresql_writes_sets_as_an_owner_and_not_as_a_reader(postgres, reader
     assert main(["predict", postgres.url(postgres_server.READER), *options]) == 3
     assert "the role has no right" in capsys.readouterr().err
     assert main(["predict", postgres.url(postgres_server.OWNER), *options]) == 0
-    with open_source(postgres.url(postgres_server.READER), f"{name}_sets") as written:
-        sets = written.order_by("id").prediction_set.to_pyarrow().to_pylist()
+    with open_table(postgres.url(postgres_server.READER), f"{name}_sets") as written:
+        sets = written.expression.order_by("id").prediction_set.to_pyarrow().to_pylist()
     assert sets == confide.predict_set(P, confide.Calibration.load(released), ["0", "1", "2"]).labels()
 
 
@@ -256,10 +270,10 @@ def test_a_reader_needs_no_right_to_write(postgres, reader):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(command)
     with (
-        open_source(postgres.url(postgres_server.OWNER), name) as table,
+        open_table(postgres.url(postgres_server.OWNER), name) as table,
         pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
     ):
-        table.get_backend().raw_sql("CREATE TABLE t (a int)")
+        table.backend.raw_sql("CREATE TABLE t (a int)")
 
 
 def test_at_most_so_many_records_of_one_person(tmp_path):

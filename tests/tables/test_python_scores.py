@@ -40,8 +40,6 @@ def data() -> dict[str, Any]:
 @pytest.fixture
 def sources(engine) -> list[Classified]:
     """What the engine can hold: lists, or columns alone."""
-    if not engine.in_python:
-        pytest.skip("counts in SQL alone")
     if engine.lists:
         return SOURCES
     return [Classified(COLUMNS, *((one.label, one.classes, one.score) if one.classes else ("y", None, one.score)))
@@ -77,7 +75,7 @@ def test_counts_groups_and_people(engine, table, data, sources, own):
         assert grouped["nobody"].total == 0
 
 
-def test_unusable_rows_are_refused_by_reason(listing, data, sources):
+def test_unusable_rows_are_refused_by_reason(listing, data):
     lists, labels, wards = data["p"].tolist(), data["y"].tolist(), data["ward"].tolist()
     lists[5], lists[6], lists[7], lists[8] = None, lists[6][:-1], [None] * K, [2.0] + [0.0] * (K - 1)
     labels[9:12], wards[20:22] = [None, K, -1], [None, "elsewhere"]

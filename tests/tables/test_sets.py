@@ -149,7 +149,7 @@ def test_several_levels_add_columns_for_each(engine, rows, probabilities):
     scores = confide.lac_score(probabilities, np.random.default_rng(1).integers(0, 4, len(probabilities)))
     levels = confide.calibrate_levels(scores, [0.1, 0.25], 20.0, score="lac")
     data = {"i": pa.array(range(len(scores)), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
-    names = ("prediction_set_0.1", "set_size_0.1", "prediction_set_0.25", "set_size_0.25")
+    names = ("prediction_set_0.25", "set_size_0.25", "prediction_set_0.1", "set_size_0.1")
     what = Classified(("p0", "p1", "p2", "p3"), classes=NAMES)
     found = rows(engine.table(pa.table(data)), what, levels, *names)
     for place, part in enumerate(levels.parts.values()):
@@ -163,7 +163,7 @@ def test_intervals_of_several_levels_and_groups(engine, rows):
     f, r, g = rng.normal(size=300), np.abs(rng.normal(size=300)), rng.choice(["a", "b"], 300)
     table = engine.table(pa.table({"i": pa.array(range(300), pa.int64()), "f": f, "g": g}))
     levels = confide.calibrate_levels(r, [0.1, 0.25], 20.0, score="absolute_residual")
-    found = rows(table, Regressed("f"), levels, "lower_0.1", "upper_0.1", "lower_0.25", "upper_0.25")
+    found = rows(table, Regressed("f"), levels, "lower_0.25", "upper_0.25", "lower_0.1", "upper_0.1")
     for place, part in enumerate(levels.parts.values()):
         assert (found[2 * place], found[2 * place + 1]) == tuple(
             end.tolist() for end in confide.predict_interval(f, part)

@@ -22,7 +22,7 @@ def planted(tmp_path) -> Path:
 
 
 def test_a_value_that_spark_quotes_goes_no_further(spark, planted, capfd):
-    from confide.tables.spark import spark_table
+    from confide.tables.spark.session import spark_table
 
     table = spark_table(spark, str(planted))
     with pytest.raises(EngineError, match="its logs say why") as caught:
@@ -48,7 +48,7 @@ def test_a_model_that_fails_on_an_executor_shows_no_record(spark, planted, capfd
     "damage", [lambda whole: b"987654.321" * 20, lambda whole: whole[:-40], lambda whole: whole[:4] + b"7" * len(whole)]
 )
 def test_damaged_files_are_refused_without_their_content(spark, planted, capfd, damage):
-    from confide.tables.spark import spark_table
+    from confide.tables.spark.session import spark_table
 
     planted.write_bytes(damage(planted.read_bytes()))
     with pytest.raises(ConfideError, match="cannot be used: a file is damaged, or is not a Parquet file") as caught:
@@ -61,7 +61,7 @@ def test_damaged_files_are_refused_without_their_content(spark, planted, capfd, 
     ("source", "text"), [("no_such_table", "no table of that name"), ("no/such", "does not exist")]
 )
 def test_missing_sources_are_refused(spark, source, text):
-    from confide.tables.spark import spark_table
+    from confide.tables.spark.session import spark_table
 
     with pytest.raises(InputError, match=text):
         spark_table(spark, source)

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from confide import InputError
-from confide.tables.spark.session import open_spark
+from confide.tables.spark import open_spark
 from tests.tables.spark_cluster import needs_spark
 
 

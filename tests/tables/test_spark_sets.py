@@ -7,11 +7,13 @@ import pytest
 
 import confide
 from confide import CoverageWarning, InputError
-from confide.tables.sets import with_intervals, with_sets
-from confide.tables.writing import write_file, write_table
+from confide.support import OutputExistsError
+from confide.tables import Classified, Regressed, open_table, predict_table
+from confide.tables.table import Read
 from tests.tables.class_records import NAMES, RNG, WARD, K, N, P, calibrated
 from tests.tables.engines import Spark
 
+WHAT = Classified("p", classes=NAMES)
 pytestmark = pytest.mark.xdist_group("spark")
 
 
@@ -30,8 +32,7 @@ def table(spark, tmp_path_factory):
 @pytest.mark.parametrize("score", ["lac", "aps", "saps(penalty=0.1)"])
 def test_sets_are_written_by_the_executors(table, tmp_path, score, by):
     calibration = calibrated(score, by)
-    predicted = with_sets(table, "p", calibration, NAMES, group="ward" if by == "group" else None)
-    figures = write_table(predicted.drop("p"), str(tmp_path / "out"))
+    figures = predict_table(table, WHAT, calibration, tmp_path / "out", by="ward" if by == "group" else None)
     expected = confide.predict_set(P, calibration, NAMES, groups=WARD if by == "group" else None)
     found = pq.read_table(tmp_path / "out").sort_by("id")
     assert found.column_names == ["id", "ward", "f", "prediction_set", "set_size"]
@@ -42,7 +43,7 @@ def test_sets_are_written_by_the_executors(table, tmp_path, score, by):
 
 def test_intervals_are_written_by_the_executors(table, tmp_path):
     calibration = confide.calibrate(np.abs(RNG.normal(size=N)), 0.1, 10.0, score="absolute_residual")
-    write_table(with_intervals(table, "f", calibration).select("id", "lower", "upper"), str(tmp_path / "out"))
+    predict_table(table, Regressed("f"), calibration, tmp_path / "out", keep=("id",))
     found = pq.read_table(tmp_path / "out").sort_by("id")
     lower, upper = confide.predict_interval(P[:, 0].astype(float), calibration)
     np.testing.assert_array_equal(found["lower"].to_numpy(), lower)
@@ -54,16 +55,16 @@ def test_rows_without_a_set_leave_nothing_behind(spark, tmp_path, score):
     lists = P[:50].tolist()
     lists[3], lists[4], lists[5], lists[6] = None, lists[4][:-1], [None] * K, [1.5] + [0.0] * (K - 1)
     table = Spark(spark, tmp_path).table(pa.table({"p": pa.array(lists, pa.list_(pa.float32()))}))
-    with pytest.raises(InputError, match=r"; 4 of 50 rows do not"):
-        write_table(with_sets(table, "p", calibrated(score), NAMES), str(tmp_path / "out"))
+    with pytest.raises(InputError, match=r" in every row; 4 of 50 do not"):
+        predict_table(table, WHAT, calibrated(score), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_an_existing_folder_is_left_alone(table, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "kept").write_text("kept")
-    with pytest.raises(InputError, match="exists; choose another"):
-        write_table(with_sets(table, "p", calibrated("lac"), NAMES), str(tmp_path / "out"))
+    with pytest.raises(OutputExistsError, match="exists already; choose another"):
+        predict_table(table, WHAT, calibrated("lac"), tmp_path / "out")
     assert (tmp_path / "out" / "kept").read_text() == "kept"
 
 
@@ -71,15 +72,46 @@ def test_everything_is_in_the_set_of_an_infinite_threshold(table, tmp_path):
     with pytest.warns(CoverageWarning):
         # With a public n too small for the rank the answer is +inf without a draw.
         calibration = confide.calibrate([0.5] * 3, 0.1, 0.1, score="aps", neighbors="replace_one")
-    predicted = with_sets(table, "p", calibration, NAMES).aggregate(least=lambda t: t.set_size.min())
-    assert predicted.to_pyarrow().to_pylist() == [{"least": K}]
+    predict_table(table, WHAT, calibration, tmp_path / "out", keep=())
+    assert set(pq.read_table(tmp_path / "out")["set_size"].to_pylist()) == {K}
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_folders_by_value(table, tmp_path, score):
+    """What the executors write into folders of folders is read back as one table."""
+    calibration = calibrated(score)
+    predict_table(table, WHAT, calibration, tmp_path / "out", keep=("id", "ward"), partition_by=("ward",))
+    assert {path.name for path in (tmp_path / "out").glob("ward=*")} == {"ward=north", "ward=south"}
+    found = pq.read_table(tmp_path / "out").sort_by("id")
+    assert found["ward"].cast("string").to_pylist() == WARD.tolist()
+    assert found["prediction_set"].to_pylist() == confide.predict_set(P, calibration, NAMES).labels()
+    with open_table(tmp_path / "out") as written:
+        assert (written.row_count(), set(written.columns)) == (N, {"id", "ward", "prediction_set", "set_size"})
+
+
+def test_several_levels_are_written_by_the_executors(table, tmp_path):
+    scores = confide.class_score(P, RNG.integers(0, K, N), "aps")
+    levels = confide.calibrate_levels(scores, [0.1, 0.3], 20.0, score="aps")
+    predict_table(table, WHAT, levels, tmp_path / "out", keep=("id",))
+    found = pq.read_table(tmp_path / "out").sort_by("id")
+    for alpha, part in levels.parts.items():
+        expected = confide.predict_set(P, part, NAMES)
+        assert found[f"prediction_set_{float(alpha):g}"].to_pylist() == expected.labels()
+
+
+def test_a_table_of_the_catalogue(spark, table):
+    name = "confide_sets"
+    try:
+        figures = predict_table(table, WHAT, calibrated("aps"), out_table=name, keep=("id",))
+        assert figures["rows"] == N == spark.table(name).count()
+        with pytest.raises(OutputExistsError, match="exists already"):
+            predict_table(table, WHAT, calibrated("aps"), out_table=name, keep=("id",))
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def test_a_file_is_written_partition_by_partition(spark, tmp_path):
     """The driver asks for a partition after the other: one job each, and none ahead of its time."""
-    from confide.tables.reading import arrow_batches
-    from confide.tables.spark import spark_table
-
     for part in range(6):
         rows = slice(part * 300, part * 300 + 300)
         columns = {"id": np.arange(N)[rows], "p": pa.array(P[rows].tolist(), pa.list_(pa.float32()))}
@@ -88,16 +120,15 @@ def test_a_file_is_written_partition_by_partition(spark, tmp_path):
     context = spark.sparkContext
     spark.conf.set("spark.sql.files.openCostInBytes", "128m")  # a partition per file
     try:
-        table = spark_table(spark, str(tmp_path / "in"))
-        calibration = calibrated("aps")
-        predicted = with_sets(table, "p", calibration, NAMES).drop("p")
-        context.setJobGroup("one-by-one", "")
-        batches = arrow_batches(predicted, 1000)
-        first = next(batches)
-        assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) <= 2
-        assert first.num_rows + sum(batch.num_rows for batch in batches) == 1800
-        assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) >= 6
-        assert write_file(predicted, tmp_path / "out.parquet")["rows"] == 1800
+        with open_table(spark.read.parquet(str(tmp_path / "in"))) as table:
+            context.setJobGroup("one-by-one", "")
+            batches = table.batches((Read("p", "numbers"),), 1000)
+            first = next(batches)
+            assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) <= 2
+            assert first.num_rows + sum(batch.num_rows for batch in batches) == 1800
+            assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) >= 6
+            calibration = calibrated("aps")
+            assert predict_table(table, WHAT, calibration, tmp_path / "out.parquet")["rows"] == 1800
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
         spark.conf.unset("spark.sql.files.openCostInBytes")

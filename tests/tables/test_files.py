@@ -1,0 +1,390 @@
+"""Names, folders, streams and standard input: what is read is what was named, and what exists is not replaced."""
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide import Candidates, FormatError, InputError, InputTypeError, ScoreHistogram
+from confide.support import OutputExistsError
+from confide.tables import (
+    Classified,
+    Scored,
+    calibrate_table,
+    evaluate_table,
+    group_histograms,
+    is_folder,
+    open_table,
+    predict_table,
+    score_histogram,
+)
+from tests.files import class_table, read, write
+
+UNIT = Candidates.unit(50)
+SCORES = np.linspace(0, 1, 100)
+ODD = [
+    "rec[1]",
+    "[ab]",
+    "*",
+    "?",
+    "it's",
+    '"quoted"',
+    "a b;c",
+    "[!x]",
+    "a{1,2}",
+    "100%",
+    "-",
+    "x\\y",
+    "~home",
+    "$HOME",
+    "ünï",
+    "semi;--",
+    "postgresql:",
+]
+
+
+def counts(source) -> list[int]:
+    return score_histogram(source, Scored("s"), UNIT).counts.tolist()
+
+
+def expected(scores) -> list[int]:
+    return ScoreHistogram.from_scores(scores, UNIT).counts.tolist()
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "arrow"])
+@pytest.mark.parametrize("stem", ODD)
+def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
+    """Beside it lie files that the name would match if it were a pattern."""
+    for name in ("rec1", "a", "b", "x", "ab", "a1"):
+        put(tmp_path / f"{name}.{suffix}", [0.25])
+    path = tmp_path / f"{stem}.{suffix}"
+    put(path, SCORES)
+    assert counts(path) == counts(str(path)) == expected(SCORES)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
+@pytest.mark.parametrize("stem", ODD)
+def test_a_file_of_a_folder_is_what_its_name_says(tmp_path, suffix, stem):
+    folder = tmp_path / stem
+    folder.mkdir()
+    put(folder / f"{stem}.{suffix}", SCORES)
+    assert counts(folder) == expected(SCORES)
+    put(folder / f"rec1.{suffix}", [0.25])
+    assert counts(folder) == expected([*SCORES, 0.25])
+
+
+def test_a_pattern_that_no_file_has_as_its_name(tmp_path):
+    for name in ("rec1", "rec2", "record"):
+        put(tmp_path / f"{name}.parquet", SCORES)
+    assert counts(tmp_path / "rec[12].parquet") == expected(np.tile(SCORES, 2))
+    assert counts(str(tmp_path / "*.parquet")) == expected(np.tile(SCORES, 3))
+    (tmp_path / "below").mkdir()
+    put(tmp_path / "below" / "rec3.parquet", SCORES)
+    assert counts(tmp_path / "**" / "*.parquet") == expected(np.tile(SCORES, 4))
+
+
+def test_files_of_several_formats_are_refused(tmp_path):
+    put(tmp_path / "a.parquet", SCORES)
+    put(tmp_path / "b.csv", SCORES)
+    with pytest.raises(InputError, match="must be of one format; found csv, parquet"):
+        counts(tmp_path)
+
+
+def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
+    for suffix in ("csv", "arrow"):
+        folder = tmp_path / suffix
+        folder.mkdir()
+        write(folder / f"a.{suffix}", {"s": SCORES})
+        write(folder / f"b.{suffix}", {"t": SCORES})
+        with pytest.raises(InputError, match=r"b\.\w+' must have the column"):
+            counts(folder)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_a_partitioned_folder_has_the_columns_of_its_names(tmp_path, suffix):
+    for ward, part in (("north", SCORES[:60]), ("o'hara", SCORES[60:])):
+        (tmp_path / "t" / f"ward={ward}").mkdir(parents=True)
+        put(tmp_path / "t" / f"ward={ward}" / f"0.{suffix}", part)
+    found = group_histograms(tmp_path / "t", Scored("s"), "ward", ["north", "o'hara"], UNIT)
+    assert found["north"].counts.tolist() == expected(SCORES[:60])
+    assert found["o'hara"].counts.tolist() == expected(SCORES[60:])
+
+
+def put(path, scores):
+    table = pa.table({"s": np.asarray(scores, float)})
+    if path.name.endswith(".gz"):
+        with gzip.open(path, "wb") as stream:
+            pa.csv.write_csv(table, stream)
+    else:
+        write(path, table)
+
+
+# --- what is written
+
+
+@pytest.mark.parametrize("out", ["sets.parquet", "sets.csv", "sets.csv.gz", "sets", "sets/"])
+def test_what_exists_is_not_replaced(tmp_path, calibration, out):
+    path = f"{tmp_path}/{out}"
+    if is_folder(path):
+        os.mkdir(path)
+        put(tmp_path / "sets" / "kept.parquet", SCORES)
+    else:
+        (tmp_path / out).write_text("kept")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    with pytest.raises(OutputExistsError, match="exists"):
+        predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",))
+    if is_folder(path):  # folders never are
+        with pytest.raises(OutputExistsError, match="exists already; choose another name"):
+            predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",), overwrite=True)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+    if not is_folder(path):
+        done = predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",), overwrite=True)
+        assert done["rows"] == 50
+
+
+def test_packed_csv_is_written_and_read_back(tmp_path, calibration):
+    predict_table(class_table(50), Classified("p_*"), calibration, tmp_path / "a.csv.gz", keep=("id", "text"))
+    predict_table(class_table(50), Classified("p_*"), calibration, tmp_path / "a.csv", keep=("id", "text"))
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
+    assert score_histogram(tmp_path / "a.csv.gz", Scored("set_size"), UNIT).total == 50
+
+
+def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
+    monkeypatch.setattr("confide.tables.targets._ROWS_PER_FILE", 2000)
+    what, told = Classified("p_*"), []
+    figures = predict_table(class_table(5000), what, calibration, tmp_path / "sets", keep=("id",), progress=told.append)
+    one = predict_table(class_table(5000), what, calibration, tmp_path / "sets.parquet", keep=("id",))
+    assert figures == one
+    assert sum(told) == 5000
+    files = sorted(path.name for path in (tmp_path / "sets").iterdir())
+    assert len(files) > 1
+    whole = pa.concat_tables([pq.read_table(tmp_path / "sets" / name) for name in files]).sort_by("id")
+    assert whole.equals(read(tmp_path / "sets.parquet"))
+    with open_table(tmp_path / "sets") as table:
+        assert table.row_count() == 5000
+        assert table.columns == ["id", "prediction_set", "set_size"]
+
+
+def test_a_folder_by_value_is_written_and_read_back(tmp_path, calibration):
+    """Values with the characters that names of folders cannot have, and a missing one."""
+    wards = np.array(["north", "a/b", "c=d", "ü %"])[np.arange(400) % 4]
+    data = class_table(400).append_column("ward", pa.array(wards)).append_column("n", pa.array(np.arange(400) % 3))
+    out = tmp_path / "sets"
+    predict_table(data, Classified("p_*"), calibration, out, keep=("id", "ward", "n"), partition_by=("ward", "n"))
+    assert not list(out.glob("*.parquet"))
+    assert len(list(out.glob("*/*/*.parquet"))) == 12
+    predict_table(data, Classified("p_*"), calibration, tmp_path / "one.parquet", keep=("id", "ward", "n"))
+    one, found = read(tmp_path / "one.parquet"), pq.read_table(out).sort_by("id")
+    assert found["ward"].cast("string").to_pylist() == one["ward"].to_pylist()
+    assert found["n"].to_pylist() == one["n"].to_pylist()
+    assert found["prediction_set"].to_pylist() == one["prediction_set"].to_pylist()
+    by_ward = group_histograms(out, Scored("set_size"), "ward", ["north", "a/b", "c=d", "ü %"], UNIT)
+    assert [histogram.total for histogram in by_ward.values()] == [100] * 4
+
+
+def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
+    bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "g": ["a", "b"]})
+    for options in ({}, {"partition_by": ("g",)}):
+        with pytest.raises(InputError, match="1 does not, row 1 "):
+            predict_table(bad, Classified("p_*"), calibration, tmp_path / "sets", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"out": "sets.parquet", "partition_by": ("id",)}, "partition_by belongs to a folder"),
+        ({"out": "sets", "partition_by": ("nobody",)}, "partition_by must name kept columns; 'nobody' is none"),
+        ({"out": "s3a://bucket/sets"}, "is an address, which Spark alone writes to"),
+        ({"out": "sets.xlsx"}, "must end in one of .parquet"),
+        ({"out_table": "sets"}, "out_table belongs to a DuckDB or PostgreSQL database, or to Spark"),
+        ({}, "out or out_table must be given, and not both"),
+    ],
+)
+def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, options, text):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=text):
+        predict_table(class_table(10), Classified("p_*"), calibration, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what can be read once
+
+
+def test_a_stream_is_read_once(tmp_path):
+    def batches():
+        yield from pa.table({"s": SCORES}).to_batches(max_chunksize=30)
+
+    one_shot = [batches(), pa.table({"s": SCORES}).to_reader(), iter([{"s": SCORES}]), iter([pa.table({"s": SCORES})])]
+    for source in one_shot:
+        with open_table(source) as table:
+            assert counts(table) == expected(SCORES)
+            with pytest.raises(InputError, match="can be read once only; give it again"):
+                counts(table)
+    for source in one_shot:  # it is used up
+        with pytest.raises(InputError, match="must have at least one batch; found none|must have rows"):
+            counts(source)
+
+
+def test_a_list_column_of_a_stream_is_looked_at_and_read_in_one_pass():
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 500)
+    y = np.random.default_rng(1).integers(0, 3, 500)
+    table = pa.table({"p": pa.array(p.tolist()), "y": y})
+    found = score_histogram(iter(table.to_batches(max_chunksize=70)), Classified("p", "y"), UNIT)
+    assert found.counts.tolist() == expected(confide.lac_score(p, y))
+
+
+def test_batches_of_every_kind_are_one_stream():
+    batch = pa.record_batch({"s": SCORES[50:]})
+    for first in (pa.table({"s": SCORES[:50]}), {"s": SCORES[:50]}, {"s": SCORES[:50].tolist()}, batch.slice(0, 0)):
+        own = SCORES if first is not None and not isinstance(first, pa.RecordBatch) else SCORES[50:]
+        assert counts(iter([first, batch])) == expected(own)
+
+
+@pytest.mark.parametrize("source", [3, None, object(), [3], [[0.5]], iter([SCORES])])
+def test_what_is_no_table_is_refused(source):
+    with pytest.raises(InputTypeError, match="source must be a name, a table or batches; found|batches must be Arrow"):
+        counts(source)
+
+
+@pytest.mark.parametrize("source", [[], iter([])])
+def test_no_batches_are_refused(source):
+    with pytest.raises(InputError, match="must have at least one batch; found none"):
+        counts(source)
+
+
+def test_batches_that_change_on_the_way_are_refused():
+    """A column that is missing later, or of another type; in another order it is found by its name."""
+    first = pa.record_batch({"s": [0.5], "t": [0.9]})
+    for later in ({"t": [0.5], "u": [0.5]}, {"s": ["planted-4711"], "t": [0.5]}, {"s": [0.5]}):
+        with pytest.raises(confide.ConfideError) as caught:
+            counts(iter([first, pa.record_batch(later)]))
+        assert "planted-4711" not in str(caught.value)
+    assert counts(iter([first, pa.record_batch({"t": [0.9], "s": [0.5]})])) == expected([0.5, 0.5])
+
+
+# --- standard input
+
+
+def standard_input(monkeypatch, content: bytes):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content))))
+
+
+def arrow_stream(table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1000)
+    return sink.getvalue()
+
+
+def csv_text(table) -> bytes:
+    sink = io.BytesIO()
+    pa.csv.write_csv(table, sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("written", [arrow_stream, csv_text])
+@pytest.mark.parametrize("named", ["-", "/dev/stdin"])
+def test_standard_input(monkeypatch, tmp_path, calibration, written, named):
+    data = class_table(5000, dtype=np.float64, lists=False)
+    standard_input(monkeypatch, written(data))
+    what = Classified("p_*", "name")
+    found = score_histogram(named, what, UNIT)
+    assert found.counts.tolist() == score_histogram(data, what, UNIT).counts.tolist()
+    standard_input(monkeypatch, written(data))
+    predict_table(named, Classified("p_*"), calibration, tmp_path / "a.csv")
+    predict_table(data, Classified("p_*"), calibration, tmp_path / "b.csv")
+    assert read(tmp_path / "a.csv").equals(read(tmp_path / "b.csv"))
+    standard_input(monkeypatch, written(data))
+    with open_table(named) as table:
+        score_histogram(table, what, UNIT)
+        with pytest.raises(InputError, match="standard input can be read once only"):
+            score_histogram(table, what, UNIT)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "standard input is empty: it has no bytes"),
+        (b"s,t\n", "standard input is empty: it has column names but no rows"),
+        (b"0.5,0.25\n0.5,0.25\n", "must start with a line of column names"),
+        (b"s,t\n0.5,0.25\nplanted-4711\n", "standard input cannot be read"),
+        (arrow_stream(pa.table({"s": ["planted-4711"] * 5000}))[:3000], "standard input cannot be read|must hold"),
+        (b"\xff\xff\xff\xff planted-4711", "standard input cannot be read"),
+        (b"s\ncaf\xe9 planted-4711\n", "standard input cannot be read"),
+        (b"PAR1 planted-4711", "standard input"),
+    ],
+)
+def test_standard_input_that_cannot_be_read(monkeypatch, content, text):
+    standard_input(monkeypatch, content)
+    with pytest.raises(InputError, match=text) as caught:
+        counts("-")
+    assert "planted-4711" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert isinstance(caught.value, FormatError | InputError)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_dialects_of_standard_input(monkeypatch, delimiter):
+    lines = [["s", 'a "note"'], *([f"{value!r}", 'x, "y"\nz;\t'] for value in SCORES.tolist())]
+    cells = [delimiter.join('"' + cell.replace('"', '""') + '"' for cell in line) for line in lines]
+    for ending in ("\n", "\r\n"):
+        for mark in ("", "\ufeff"):
+            standard_input(monkeypatch, (mark + ending.join(cells)).encode())
+            assert counts("-") == expected(SCORES)
+
+
+def test_bad_cells_of_standard_input_are_counted(monkeypatch):
+    rows = ["0.5"] * 3000
+    rows[1000], rows[2000] = "planted-4711", ""
+    standard_input(monkeypatch, ("s,n\n" + "\n".join(f"{cell},1" for cell in rows)).encode())
+    with pytest.raises(InputError, match="'s' must hold a number .* 2 do not, the first is row 1000 ") as caught:
+        counts("-")
+    assert "planted" not in str(caught.value)
+
+
+@pytest.mark.parametrize("written", [arrow_stream, csv_text])
+def test_a_pipe_into_the_command_line(tmp_path, written):
+    data = written(pa.table({"s": np.random.default_rng(0).random(20_000)}))
+    asked = ["calibrate", "-", "--score-column", "s", "--alpha", "0.1", "--epsilon", "1000", "--candidates", "unit:1000"]
+    done = subprocess.run(
+        [sys.executable, "-m", "confide", *asked, "--out", str(tmp_path / "cal.json")], input=data, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert confide.Calibration.load(tmp_path / "cal.json").threshold == pytest.approx(0.9, abs=0.01)
+
+
+# --- people
+
+
+def test_people_of_every_file_are_the_same(tmp_path):
+    from confide.tables import People
+
+    rng = np.random.default_rng(0)
+    data = pa.table({"who": rng.integers(0, 300, 2000), "visit": rng.permutation(2000), "s": rng.random(2000)})
+    sources = [data, *(write(tmp_path / f"a.{suffix}", data) for suffix in ("parquet", "csv", "tsv", "arrow"))]
+    (tmp_path / "folder").mkdir()
+    for i in range(4):
+        write(tmp_path / "folder" / f"{i}.csv", data.slice(500 * i, 500))
+    for sample in (None, "2024"):
+        people = People("who", 2, ("visit",), sample)
+        found = [score_histogram(source, Scored("s"), UNIT, people=people) for source in (*sources, tmp_path / "folder")]
+        assert len({tuple(one.counts.tolist()) for one in found}) == 1
+        released = calibrate_table(tmp_path / "a.csv", Scored("s", "lac"), 0.1, 1.0, people=people)
+        assert released.privacy.records_per_person == 2
+
+
+def test_an_evaluation_of_a_stream(calibration):
+    data = class_table(3000)
+    p = np.column_stack([data[f"p_{name}"].to_numpy() for name in ("cat", "dog", "emu")])
+    found = evaluate_table(iter(data.to_batches(max_chunksize=500)), Classified("p_*", "label"), calibration)
+    assert found == confide.evaluation.evaluate_sets(calibration, p, data["name"].to_pylist(), ("cat", "dog", "emu"))
