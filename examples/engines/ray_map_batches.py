@@ -13,7 +13,7 @@ import pyarrow as pa
 import ray.data
 
 import confide
-from confide.tables.batches import count_batches, merge_counts
+from confide.tables import count_batches, merge_counts
 
 
 def histogram(records: str) -> confide.ScoreHistogram:

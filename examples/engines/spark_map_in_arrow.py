@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import confide
-from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts
+from confide.tables import count_batches, merge_counts
+from confide.tables.batches import COUNT_SCHEMA
 
 
 def histogram(session: SparkSession, records: str) -> confide.ScoreHistogram:

@@ -2,8 +2,8 @@
 
     python examples/engines/torch_dataloader.py
 
-For several processes (one per GPU) let each call `histogram` on its share of the records, and add the results with
-`confide.counting.histogram.merge`. `confide.torch.calibrate` does all of this for one process.
+For several processes (one per GPU) let each call `histogram` on its share of the records, and add the results
+(they have a `+`). `confide.torch.calibrate` does all of this for one process.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import confide
 from confide.array_api import true_scores
-from confide.tables.batches import score_batches
+from confide.tables import score_batches
 
 
 def histogram(model: torch.nn.Module, loader: DataLoader) -> confide.ScoreHistogram:

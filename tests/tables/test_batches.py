@@ -192,15 +192,15 @@ P_RANGE = r"column 'p' must hold probabilities between 0 and 1, none missing \(.
         (
             lambda r: broken(r, "f", with_values(r["f"], [700, 701], [None, np.nan])),
             INTERVALS,
-            r"column 'f' must hold a number that is finite \(not missing, not NaN\) in every row; 2 do not, the first is "
-            "row 700",
+            r"column 'f' must hold a number that is finite \(not missing, not NaN\) in every row; 2 do not, "
+            "the first is row 700",
             2,
         ),
         (
             lambda r: broken(r, "t", with_values(r["t"], [2, 1999], [np.inf, -np.inf])),
             INTERVALS,
-            r"column 't' must hold a number that is finite \(not missing, not NaN\) in every row; 2 do not, the first is "
-            "row 2",
+            r"column 't' must hold a number that is finite \(not missing, not NaN\) in every row; 2 do not, "
+            "the first is row 2",
             2,
         ),
     ],
@@ -239,7 +239,9 @@ def test_nothing_private_in_refusals():
     scores = planted_scores(100)
     scores[scores > 1] = scores[0]
     scores[[40, 60]] = [np.nan, -scores[60]]
-    with pytest.raises(InputError, match=r"must hold a number between 0 and 1 .*; 2 do not, the first is row 40 ") as caught:
+    with pytest.raises(
+        InputError, match=r"must hold a number between 0 and 1 .*; 2 do not, the first is row 40 "
+    ) as caught:
         score_batches([scores[:50], scores[50:]], score="lac")
     assert_error_is_private(caught.value)
     tables = [count_batches([part], score="lac") for part in (scores[:50], scores[50:])]
@@ -259,7 +261,11 @@ def classes(**columns):
         (lambda: score_batches([{"s": [0.1]}], "t"), InputError, "column 't' is not in the batches"),
         (lambda: score_batches([{"s": [0.1]}]), InputError, "scores must name the column"),
         (lambda: score_batches([pa.record_batch({"s": [0.1]})]), InputError, "scores must name the column"),
-        (lambda: score_batches([[0.1]], "s"), InputTypeError, "batches must be Arrow tables, record batches, data frames or mappings of arrays; found list"),
+        (
+            lambda: score_batches([[0.1]], "s"),
+            InputTypeError,
+            "batches must be Arrow tables, record batches, data frames or mappings of arrays; found list",
+        ),
         (lambda: score_batches([["high"]]), InputTypeError, "scores must hold real numbers"),
         (lambda: score_batches([[[0.1]]]), InputError, r"scores must be one-dimensional; found shape \(1, 1\)"),
         (lambda: score_batches([], CLASSES, score="lac"), InputError, "score must be left out or be 'aps'"),
@@ -273,8 +279,16 @@ def classes(**columns):
             InputError,
             "probabilities come from a column of lists of numbers",
         ),
-        (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column 'y' holds numbers; labels are class names or integers"),
-        (lambda: score_batches([{"f": np.ones((2, 2)), "t": [0, 1]}], INTERVALS), InputError, "column 'f' must hold numbers; it holds lists"),
+        (
+            lambda: classes(p=np.ones((1, K)), y=[0.5]),
+            InputError,
+            "column 'y' holds numbers; labels are class names or integers",
+        ),
+        (
+            lambda: score_batches([{"f": np.ones((2, 2)), "t": [0, 1]}], INTERVALS),
+            InputError,
+            "column 'f' must hold numbers; it holds lists",
+        ),
         (
             lambda: score_batches([{"p": [], "y": []}], Classified("p", "y")),
             InputError,

@@ -33,7 +33,17 @@ DATA = pa.table(
 COUNTED = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1"]
 
 
-@pytest.fixture(params=["glob", "folder", "csv", "duckdb", "sqlite", "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+@pytest.fixture(
+    params=[
+        "glob",
+        "folder",
+        "csv",
+        "duckdb",
+        "sqlite",
+        "postgres",
+        pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
+    ]
+)
 def source(request, tmp_path):
     """The same rows, as what a command line names."""
     if request.param == "glob":
@@ -165,10 +175,16 @@ def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys
     assert released.read_text() == first
     assert spent(budget) == 1
     wrong = [*COUNTED, "--by", "ward", "--groups", "north,east", *paying, "--out", str(tmp_path / "none.json")]
-    assert main(["calibrate", *source, *wrong]) == 3  # after east was paid for
+    assert main(["calibrate", *source, *wrong]) == 3
     assert "one of the 2 groups (north, east) in every row" in capsys.readouterr().err
     cells = [entry.cost.group.cell for entry in confide.Ledger(budget).account("patients").entries]
-    assert sorted(cells) == ["east", "north", "south"]
+    paid = ["east"] if is_asked(source) else []  # what this process reads costs nothing if it is refused
+    assert sorted(cells) == [*paid, "north", "south"]
+
+
+def is_asked(source) -> bool:
+    """Whether an engine is asked, that is whether this process does not read the rows itself."""
+    return source[0].startswith(("postgresql", "sqlite", "spark"))
 
 
 def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path, capsys):
@@ -179,20 +195,23 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
     def calibrate(name, *options):
         return main(["calibrate", *source, *COUNTED, *paying, *options, "--out", str(tmp_path / name)])
 
-    assert calibrate("none.json") == 3
-    assert "--n must be given with --neighbors replace_one and --ledger" in capsys.readouterr().err
-    assert spent(budget) == 0
+    if is_asked(source):
+        assert calibrate("none.json") == 3
+        assert "--n must be given with --neighbors replace_one and --ledger" in capsys.readouterr().err
+        assert spent(budget) == 0
     assert calibrate("one.json", "--n", "3000") == 0
     assert confide.Calibration.load(tmp_path / "one.json").n == 3000
     assert spent(budget) == 1
     assert calibrate("two.json", "--n", "3000") == 0
+    if not is_asked(source):
+        assert calibrate("two.json", "--force") == 0
     assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
     assert calibrate("none.json", "--n", "3000", "--n-min", "2") == 3
     assert "0.5 left" in capsys.readouterr().err
     confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
     assert calibrate("none.json", "--n", "2999") == 3
     assert "n must be the number of records that count; found 3000, and n=2999" in capsys.readouterr().err
-    assert spent(budget) == 2
+    assert spent(budget) == (2 if is_asked(source) else 1)
     assert not (tmp_path / "none.json").exists()
 
 

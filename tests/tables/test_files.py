@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -135,7 +134,7 @@ def put(path, scores):
 def test_what_exists_is_not_replaced(tmp_path, calibration, out):
     path = f"{tmp_path}/{out}"
     if is_folder(path):
-        os.mkdir(path)
+        (tmp_path / "sets").mkdir()
         put(tmp_path / "sets" / "kept.parquet", SCORES)
     else:
         (tmp_path / out).write_text("kept")
@@ -231,7 +230,7 @@ def test_a_stream_is_read_once(tmp_path):
             with pytest.raises(InputError, match="can be read once only; give it again"):
                 counts(table)
     for source in one_shot:  # it is used up
-        with pytest.raises(InputError, match="must have at least one batch; found none|must have rows"):
+        with pytest.raises(InputError, match=r"must have at least one batch; found none|must have rows"):
             counts(source)
 
 
@@ -252,7 +251,7 @@ def test_batches_of_every_kind_are_one_stream():
 
 @pytest.mark.parametrize("source", [3, None, object(), [3], [[0.5]], iter([SCORES])])
 def test_what_is_no_table_is_refused(source):
-    with pytest.raises(InputTypeError, match="source must be a name, a table or batches; found|batches must be Arrow"):
+    with pytest.raises(InputTypeError, match=r"source must be a name, a table or batches; found|batches must be Arrow"):
         counts(source)
 
 
@@ -347,7 +346,7 @@ def test_bad_cells_of_standard_input_are_counted(monkeypatch):
     rows = ["0.5"] * 3000
     rows[1000], rows[2000] = "planted-4711", ""
     standard_input(monkeypatch, ("s,n\n" + "\n".join(f"{cell},1" for cell in rows)).encode())
-    with pytest.raises(InputError, match="'s' must hold a number .* 2 do not, the first is row 1000 ") as caught:
+    with pytest.raises(InputError, match=r"'s' must hold a number .* 2 do not, the first is row 1000 ") as caught:
         counts("-")
     assert "planted" not in str(caught.value)
 
@@ -355,7 +354,18 @@ def test_bad_cells_of_standard_input_are_counted(monkeypatch):
 @pytest.mark.parametrize("written", [arrow_stream, csv_text])
 def test_a_pipe_into_the_command_line(tmp_path, written):
     data = written(pa.table({"s": np.random.default_rng(0).random(20_000)}))
-    asked = ["calibrate", "-", "--score-column", "s", "--alpha", "0.1", "--epsilon", "1000", "--candidates", "unit:1000"]
+    asked = [
+        "calibrate",
+        "-",
+        "--score-column",
+        "s",
+        "--alpha",
+        "0.1",
+        "--epsilon",
+        "1000",
+        "--candidates",
+        "unit:1000",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "confide", *asked, "--out", str(tmp_path / "cal.json")], input=data, capture_output=True
     )
@@ -377,7 +387,9 @@ def test_people_of_every_file_are_the_same(tmp_path):
         write(tmp_path / "folder" / f"{i}.csv", data.slice(500 * i, 500))
     for sample in (None, "2024"):
         people = People("who", 2, ("visit",), sample)
-        found = [score_histogram(source, Scored("s"), UNIT, people=people) for source in (*sources, tmp_path / "folder")]
+        found = [
+            score_histogram(source, Scored("s"), UNIT, people=people) for source in (*sources, tmp_path / "folder")
+        ]
         assert len({tuple(one.counts.tolist()) for one in found}) == 1
         released = calibrate_table(tmp_path / "a.csv", Scored("s", "lac"), 0.1, 1.0, people=people)
         assert released.privacy.records_per_person == 2

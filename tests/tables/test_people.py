@@ -80,6 +80,7 @@ def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
     table = ranking.table(pa.table(data))
     ordered = [(("text",), lambda i: (texts[i],)), (("year", "v"), lambda i: (years[i], visit[i]))]
     for order, own in ordered:
+
         def key(i, own=own):
             text = f"{sample}:" + "".join(f"{value}:" for value in own(i))
             return (hashlib.md5(text.encode()).hexdigest() if sample else "", *own(i))  # noqa: S324

@@ -42,8 +42,10 @@ def sources(engine) -> list[Classified]:
     """What the engine can hold: lists, or columns alone."""
     if engine.lists:
         return SOURCES
-    return [Classified(COLUMNS, *((one.label, one.classes, one.score) if one.classes else ("y", None, one.score)))
-            for one in SOURCES]
+    return [
+        Classified(COLUMNS, *((one.label, one.classes, one.score) if one.classes else ("y", None, one.score)))
+        for one in SOURCES
+    ]
 
 
 @pytest.fixture
@@ -83,12 +85,14 @@ def test_unusable_rows_are_refused_by_reason(listing, data):
     table = listing.table(pa.table(columns))
     row = r"(, (the first is )?row \d+)?"
     found = (
-        rf"probabilities between 0 and 1, .* in every row; 2 do not{row}; .* a list of 7 probabilities, one per class in "
-        rf"every row; 2 do not{row}; column 'y' must hold the position of a class, 0 to 6, in every row; 3 do not{row}"
+        rf"probabilities between 0 and 1, .* in every row; 2 do not{row}; .* a list of 7 probabilities, one per class "
+        rf"in every row; 2 do not{row}; column 'y' must hold the position of a class, 0 to 6, in every row; 3 do not{row}"
     )
     with pytest.raises(InputError, match=rf"{found}( \(|$)"):
         score_histogram(table, SOURCES[0])
-    with pytest.raises(InputError, match=rf"{found}; column 'ward' must hold one of the 4 groups .*; 2 do not{row}( \(|$)"):
+    with pytest.raises(
+        InputError, match=rf"{found}; column 'ward' must hold one of the 4 groups .*; 2 do not{row}( \(|$)"
+    ):
         group_histograms(table, SOURCES[0], "ward", WARDS)
 
 

@@ -1,4 +1,4 @@
-"""Sets and intervals of every table, in this process and in SQL, equal those of `predict_set` and `predict_interval`."""
+"""Sets and intervals of every table, here and in SQL, equal those of `predict_set` and `predict_interval`."""
 
 from itertools import count
 

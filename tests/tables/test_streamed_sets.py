@@ -80,9 +80,7 @@ def owned(request, tmp_path):
         with duckdb.connect(tmp_path / "db.duckdb") as connection:
             connection.register("arriving", DATA)
             connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
-        return Owned(
-            f"duckdb://{tmp_path}/db.duckdb", "records", lambda: ibis.duckdb.connect(tmp_path / "db.duckdb")
-        )
+        return Owned(f"duckdb://{tmp_path}/db.duckdb", "records", lambda: ibis.duckdb.connect(tmp_path / "db.duckdb"))
     server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
     url = server.url(postgres_server.OWNER)
     return Owned(url, reader.create(DATA), lambda: ibis.connect(url))

@@ -1,0 +1,266 @@
+"""Levels, sides, groups, classes and losses of every kind of table, beside the calls on arrays of the same records."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import Candidates, InputError, ScoreHistogram
+from confide.tables import (
+    SIDES,
+    Classified,
+    Losses,
+    Regressed,
+    Scored,
+    calibrate_table,
+    evaluate_table,
+    group_histograms,
+    score_histogram,
+)
+
+K, N = 4, 6000
+RNG = np.random.default_rng(0)
+P = RNG.dirichlet(np.ones(K), N)
+Y = (RNG.random(N)[:, None] > P.cumsum(axis=1)[:, :-1]).sum(axis=1)
+OWN = 1.0 - P[np.arange(N), Y]
+WARD = RNG.choice(["north", "south"], N)
+F = np.sort(RNG.normal(size=(N, 2)), axis=1)
+TARGET = F.mean(axis=1) + RNG.normal(size=N)
+UNIT, LINE = Candidates.unit(60), Candidates.of(np.linspace(-3, 3, 61))
+COLUMNS, TRUE = tuple(f"p_{k}" for k in range(K)), tuple(f"t_{k}" for k in range(K))
+DATA = pa.table(
+    {
+        "i": np.arange(N),
+        "y": Y,
+        "ward": WARD,
+        "s": OWN,
+        "lo": F[:, 0],
+        "hi": F[:, 1],
+        "target": TARGET,
+        **{name: P[:, k] for k, name in enumerate(COLUMNS)},
+        **{name: (k == Y).astype(np.int64) for k, name in enumerate(TRUE)},
+    }
+)
+SURE = {"epsilon": 2000.0, "candidates": UNIT}
+"""So much epsilon, and so many records in each bin, that thresholds are quantiles."""
+
+
+@pytest.fixture
+def table(engine):
+    return engine.table(DATA)
+
+
+def test_several_levels(table):
+    ours = calibrate_table(table, Scored("s", "lac"), [0.1, "0.3"], **SURE)
+    same = confide.calibrate_levels(OWN, [0.1, "0.3"], score="lac", **SURE)
+    assert list(ours.parts) == list(same.parts) == [Fraction(3, 10), Fraction(1, 10)]
+    assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
+    assert ours.privacy == same.privacy
+
+
+def test_a_threshold_for_each_side(table):
+    what, options = Regressed(("lo", "hi"), "target", SIDES), SURE | {"candidates": LINE}
+    ours = calibrate_table(table, what, 0.1, **options)
+    same = confide.calibrate_sides(F, TARGET, 0.1, **options)
+    assert (ours.low.threshold, ours.high.threshold) == (same.low.threshold, same.high.threshold)
+    assert ours.privacy == same.privacy
+    with pytest.raises(InputError, match="cqr_sides stands for two"):
+        score_histogram(table, what, LINE)
+
+
+def test_thresholds_for_each_group_and_class(table):
+    ours = calibrate_table(table, Scored("s", "lac"), 0.1, by="ward", groups=["north", "south"], **SURE)
+    same = confide.calibrate_groups(OWN, WARD, ["north", "south"], 0.1, score="lac", **SURE)
+    assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
+    assert (ours.by, ours.privacy) == (same.by, same.privacy)
+    ours = calibrate_table(table, Classified(COLUMNS, "y"), 0.1, by_class=True, **SURE)
+    same = confide.calibrate_groups(OWN, Y, range(K), 0.1, score="lac", by="class", **SURE)
+    assert (ours.by, list(ours.parts)) == ("class", list(same.parts))
+    assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
+
+
+def test_false_negatives_of_records_with_one_true_label(table):
+    """Nothing is left to chance: the true label that is picked is the only one."""
+    what = Losses(probabilities=COLUMNS, truth=TRUE)
+    assert (score_histogram(table, what, UNIT).counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
+    by_ward = group_histograms(table, what, "ward", ["north", "south"], UNIT)
+    for ward, found in by_ward.items():
+        assert (found.counts == ScoreHistogram.from_scores(OWN[ward == WARD], UNIT).counts).all()
+    ours = calibrate_table(table, what, 0.1, **SURE)
+    same = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, u=RNG, **SURE)
+    assert (ours.loss, ours.bound, ours.threshold) == (same.loss, same.bound, same.threshold)
+    assert (ours.privacy, ours.risk) == (same.privacy, same.risk)
+
+
+def test_false_negatives_of_lists(listing):
+    lists = {"p": pa.array(P.tolist()), "t": pa.array(np.eye(K)[Y].astype(int).tolist()), "names": ["a"] * N}
+    table = listing.table(pa.table(lists))
+    found = score_histogram(table, Losses(probabilities="p", truth="t"), UNIT)
+    assert (found.counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
+
+
+def test_losses_of_zero_and_one(engine):
+    """Losses of a record fall from the bound to 0 at its score: so does its critical threshold."""
+    steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
+    losses = 5.0 * (steps.edges < OWN[:, None])
+    table = engine.table(pa.table({f"l_{j}": losses[:, j] for j in range(4)}))
+    what = Losses(tuple(f"l_{j}" for j in range(4)), "cost", 5.0, candidates=steps)
+    assert (score_histogram(table, what, steps).counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
+    ours = calibrate_table(table, Losses(what.losses, "cost", 5.0), 2.0, 2000.0, candidates=steps)
+    same = confide.calibrate_losses(losses, steps, 2.0, 2000.0, u=RNG, loss="cost", bound=5.0)
+    assert (ours.loss, ours.bound, ours.threshold, ours.risk) == (same.loss, same.bound, same.threshold, same.risk)
+
+
+def test_losses_of_lists(listing):
+    steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
+    losses = 5.0 * (steps.edges < OWN[:, None])
+    table = listing.table(pa.table({"l": pa.array(losses.tolist()), "n": np.zeros(N)}))
+    found = score_histogram(table, Losses("l", "cost", 5.0, candidates=steps), steps)
+    assert (found.counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
+
+
+def test_critical_thresholds_are_drawn(engine):
+    """The share of records beyond a candidate is the mean loss there, and another draw gives another one."""
+    steps = Candidates.of([0.25, 0.5, 0.75])
+    losses = 2.0 * np.sort(np.random.default_rng(3).random((N, 3)), axis=1)[:, ::-1]
+    table = engine.table(pa.table({f"l_{j}": losses[:, j] for j in range(3)}))
+    what = Losses(("l_0", "l_1", "l_2"), "cost", 2.0, candidates=steps)
+    first, second = (score_histogram(table, what, steps).counts for _ in range(2))
+    assert (first != second).any()
+    for counts in (first, second):
+        beyond = 1.0 - np.cumsum(counts)[:3] / N
+        assert (np.abs(beyond - losses.mean(axis=0) / 2.0) < 5 * np.sqrt(0.25 / N)).all()
+
+
+def test_several_true_labels_are_picked_evenly(engine):
+    truth = P > 0.2
+    names = {name: truth[:, k].astype(np.int64) for k, name in enumerate(TRUE)}
+    table = engine.table(pa.table({**{name: P[:, k] for k, name in enumerate(COLUMNS)}, **names}))
+    counts = score_histogram(table, Losses(probabilities=COLUMNS, truth=TRUE), Candidates.of([0.5, 0.7])).counts
+    missed = [np.mean(np.sum(truth & (1 - t > P), axis=1) / np.maximum(truth.sum(axis=1), 1)) for t in (0.5, 0.7)]
+    assert (np.abs(1.0 - np.cumsum(counts)[:2] / N - missed) < 5 * np.sqrt(0.25 / N)).all()
+
+
+ROW = r"(, (the first is )?row \d+)?"
+
+
+def test_losses_that_cannot_be_used_are_refused(engine):
+    bad = pa.table({"a": [1.0, 0.5, 2.5, None], "b": [0.5, 0.75, 0.0, 0.0], "c": [0.0, 0.0, 0.0, 0.0]})
+    steps = Candidates.of([1.0, 2.0, 3.0])
+    what = Losses(("a", "b", "c"), "cost", 2.0, candidates=steps)
+    text = rf"losses in \[0, 2\] that do not increase with the threshold in every row; 3 do not{ROW}( \(|$)"
+    with pytest.raises(InputError, match=text):
+        score_histogram(engine.table(bad), what, steps)
+
+
+def test_truths_that_cannot_be_used_are_refused(engine):
+    bad = {"p_0": [0.5] * 4, "p_1": [0.5, 1.5, 0.5, 0.5], "t_0": [1, 1, 2, None], "t_1": [0, 0, 0, 0]}
+    table = engine.table(pa.table({name: pa.array(column) for name, column in bad.items()}))
+    text = rf"probabilities between 0 and 1.*; 1 does not{ROW}; .* must hold 1 for .* true and 0 for .*; 2 do not{ROW}"
+    with pytest.raises(InputError, match=text):
+        score_histogram(table, Losses(probabilities=("p_0", "p_1"), truth=("t_0", "t_1")), UNIT)
+
+
+def test_boolean_truths(listing):
+    truth = pa.array((np.eye(K)[Y] == 1).tolist())
+    flags = {name: pa.array(k == Y) for k, name in enumerate(TRUE)}
+    table = listing.table(pa.table({"p": pa.array(P.tolist()), "t": truth, **flags}))
+    for true in ("t", TRUE):
+        found = score_histogram(table, Losses(probabilities="p", truth=true), UNIT)
+        assert (found.counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        (Losses("s"), "candidates must be given for losses"),
+        (Losses(("s", "lo"), candidates=UNIT), "one entry, per finite candidate; found 2 for 59 candidates"),
+        (Losses(probabilities=COLUMNS), "truth must be given"),
+        (Losses(probabilities=COLUMNS, truth=TRUE[:2]), "one column per label; found 2 for 4 labels"),
+        (Regressed("lo"), "target must be given"),
+        (Regressed("lo", "target", "cqr"), "two columns for the score 'cqr'; found 1"),
+        (
+            Regressed(("lo", "hi"), "target", "absolute_residual"),
+            "one column for the score 'absolute_residual'; found 2",
+        ),
+        (Regressed("lo", "target", "lac"), "score must be absolute_residual, cqr"),
+        (Classified(COLUMNS), "label must be given"),
+        (Classified("p_*", "y", ("a", "b")), "found 2 names for 4 classes"),
+        (Scored("ward"), "column 'ward' must hold numbers; it holds text"),
+    ],
+)
+def test_what_does_not_fit_is_said(what, text):
+    with pytest.raises(InputError, match=text):
+        score_histogram(DATA, what, UNIT)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"alpha": [0.1, 0.2], "by": "ward", "groups": ["north", "south"]}, "one of several levels, groups or classes"),
+        ({"what": Losses(probabilities=COLUMNS, truth=TRUE), "alpha": [0.1, 0.2]}, "one of several levels"),
+        ({"by": "ward"}, "must be given together"),
+        ({"groups": ["north"]}, "must be given together"),
+        ({"by_class": True}, "by_class needs the probabilities"),
+        ({"what": Classified(COLUMNS, "y"), "by_class": True, "by": "ward"}, "must be left out with by_class"),
+        ({"n": N}, "n must be left out"),
+    ],
+)
+def test_requests_that_do_not_fit_are_refused(options, text):
+    with pytest.raises(InputError, match=text):
+        calibrate_table(DATA, **{"what": Scored("s", "lac"), "alpha": 0.1, "epsilon": 1.0} | options)
+
+
+def test_evaluations(table):
+    """Coverage and size over a table are those of the same arrays."""
+    one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
+    each = confide.calibrate_groups(OWN, WARD, ["north", "south"], 0.1, score="lac", **SURE)
+    levels = confide.calibrate_levels(OWN, [0.1, 0.3], score="lac", **SURE)
+    what = Classified(COLUMNS, "y", tuple(range(K)))
+    assert evaluate_table(table, what, one) == confide.evaluation.evaluate_sets(one, P, Y)
+    assert evaluate_table(table, what, levels) == confide.evaluation.evaluate_sets(levels, P, Y)
+    found = evaluate_table(table, what, each, by="ward")
+    assert found == confide.evaluation.evaluate_sets(each, P, Y, groups=WARD)
+    assert evaluate_table(table, Scored("s", "lac"), one) == confide.evaluation.evaluate_scores(one, OWN)
+    found = evaluate_table(table, Scored("s", "lac"), each, by="ward")
+    assert found == confide.evaluation.evaluate_scores(each, OWN, groups=WARD)
+
+
+def test_evaluations_of_intervals_and_losses(table):
+    residual = confide.calibrate(
+        np.abs(TARGET - F[:, 0]), 0.1, 2000.0, score="absolute_residual", candidates=Candidates.geometric()
+    )
+    sides = confide.calibrate_sides(F, TARGET, 0.1, 2000.0, candidates=LINE)
+    found = evaluate_table(table, Regressed("lo", "target"), residual)
+    assert_same(found, confide.evaluation.evaluate_intervals(residual, F[:, 0], TARGET))
+    found = evaluate_table(table, Regressed(("lo", "hi"), "target", SIDES), sides)
+    assert_same(found, confide.evaluation.evaluate_intervals(sides, F, TARGET))
+    risk = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, u=RNG, **SURE)
+    found = evaluate_table(table, Losses(probabilities=COLUMNS, truth=TRUE), risk)
+    assert_same(found, confide.evaluation.evaluate_scores(risk, OWN))
+
+
+def assert_same(found, expected):
+    """Widths are sums of floats, which depend on the order of rows in the last digits."""
+    for name, value in vars(expected).items():
+        assert getattr(found, name) == (pytest.approx(value) if isinstance(value, float) else value), name
+
+
+def test_examples_are_the_first_records():
+    one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
+    found = evaluate_table(DATA, Classified(COLUMNS, "y", tuple(range(K))), one, examples=3)
+    assert found.examples == confide.evaluation.evaluate_sets(one, P, Y, examples=3).examples
+
+
+def test_rows_that_cannot_be_evaluated_are_refused(engine):
+    one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
+    bad = {"y": pa.array([0, None, 4, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
+    table = engine.table(pa.table(bad | {name: [0.25] * 4 for name in COLUMNS}))
+    with pytest.raises(InputError, match=rf"the position of a class, 0 to 3, in every row; 2 do not{ROW}( \(|$)"):
+        evaluate_table(table, Classified(COLUMNS, "y", tuple(range(K))), one)
+    with pytest.raises(
+        InputError, match=rf"'s' must hold a number between 0 and 1 .* in every row; 2 do not{ROW}( \(|$)"
+    ):
+        evaluate_table(table, Scored("s", "lac"), one)
