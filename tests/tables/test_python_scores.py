@@ -86,7 +86,8 @@ def test_unusable_rows_are_refused_by_reason(listing, data):
     row = r"(, (the first is )?row \d+)?"
     found = (
         rf"probabilities between 0 and 1, .* in every row; 2 do not{row}; .* a list of 7 probabilities, one per class "
-        rf"in every row; 2 do not{row}; column 'y' must hold the position of a class, 0 to 6, in every row; 3 do not{row}"
+        rf"in every row; 2 do not{row}; column 'y' must hold the position of a class, 0 to 6, in every row; "
+        rf"3 do not{row}"
     )
     with pytest.raises(InputError, match=rf"{found}( \(|$)"):
         score_histogram(table, SOURCES[0])
