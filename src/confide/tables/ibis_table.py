@@ -37,6 +37,7 @@ class IbisTable(Table):
 
     local = False
     ordered = False
+    any_thread = False
 
     def __init__(self, name: str, expression: Any) -> None:
         with of_engine():

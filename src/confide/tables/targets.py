@@ -82,6 +82,12 @@ def is_folder(out: str | Path) -> bool:
     return str(out).endswith("/") or "://" in str(out) or not (format_of(out) or Path(out).suffix)
 
 
+def refuse_existing_folder(folder: Path) -> None:
+    """Refuse a folder that exists."""
+    if folder.exists():
+        raise OutputExistsError(f"output {str(folder)!r} exists already; choose another name")
+
+
 def write_predictions(
     predictions: Predictions,
     out: str | Path,
@@ -166,8 +172,7 @@ def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder beside a new one, moved into place when the block succeeds and removed when it does not."""
-    if folder.exists():
-        raise OutputExistsError(f"output {str(folder)!r} exists already; choose another name")
+    refuse_existing_folder(folder)
     part = folder.parent / f".confide-{os.urandom(8).hex()}.part"
     try:
         part.mkdir()
