@@ -15,6 +15,9 @@ from confide.demo.digits import CALIBRATION, TRAINING, outcome, train
 from tests.files import read
 
 
+pytestmark = pytest.mark.xdist_group("demo")
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "left behind"

@@ -6,6 +6,9 @@ import pytest
 from confide.audit.membership import demonstrate, split_conformal
 
 
+pytestmark = pytest.mark.xdist_group("membership")
+
+
 @pytest.fixture(scope="module")
 def games():
     return demonstrate(1.0, 800, np.random.default_rng(5))

@@ -8,7 +8,11 @@ from tests.reports.browser import chromium, needs_chromium
 SITE = ROOT / "docs" / "_build" / "html"
 PAGES = ("index", "tutorial", "howto/groups", "theory", "reference/engines", "migrating", "benchmarks", "federated")
 
-pytestmark = [needs_chromium, pytest.mark.skipif(not SITE.is_dir(), reason="needs the built site: make docs")]
+pytestmark = [
+    needs_chromium,
+    pytest.mark.skipif(not SITE.is_dir(), reason="needs the built site: make docs"),
+    pytest.mark.xdist_group("site"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,7 @@ def few_plans(monkeypatch):
 QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, exponential", "tiny alpha", "fine alpha")]
 
 
+@pytest.mark.xdist_group("released")
 @pytest.mark.parametrize("name", QUICK)
 def test_every_kind_of_calibration_has_a_page(name):
     cal = released(name)
