@@ -14,7 +14,6 @@ from confide.demo import run
 from confide.demo.digits import CALIBRATION, TRAINING, outcome, train
 from tests.files import read
 
-
 pytestmark = pytest.mark.xdist_group("demo")
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from confide.audit.membership import demonstrate, split_conformal
 
-
 pytestmark = pytest.mark.xdist_group("membership")
 
 

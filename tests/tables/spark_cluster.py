@@ -27,7 +27,7 @@ spark.sql.shuffle.partitions 2
 spark.driver.extraJavaOptions {java}
 spark.executor.extraJavaOptions {java}
 """
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # processes that live for a minute: no second compiler, no GC threads
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # processes that live for a minute
 
 
 def needs_spark() -> None:
