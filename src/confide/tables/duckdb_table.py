@@ -13,10 +13,11 @@ from confide.errors import InputError
 from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_text, list_element
 from confide.tables.database_writers import write_duckdb
 from confide.tables.people import People
+from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.sql import identifier, select
 from confide.tables.table import Read, Table
-from confide.tables.targets import Figures, Predictions
+from confide.tables.targets import Figures
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _SETTINGS = (

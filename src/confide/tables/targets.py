@@ -2,8 +2,7 @@
 
 import os
 import shutil
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 from confide.errors import InputError
 from confide.support import OutputExistsError, new_file
 from confide.tables.formats import file_format, format_of
+from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.sinks import open_sink
 
@@ -18,28 +18,6 @@ Figures: TypeAlias = dict[str, float]
 """What is told of written predictions: `rows`, and for sets `mean_set_size`."""
 
 _ROWS_PER_FILE = 2**20
-
-
-class Predictions(ABC):
-    """The rows of a table with predictions."""
-
-    table: Any
-    keep: tuple[str, ...]
-    predictors: tuple[Any, ...]
-
-    @abstractmethod
-    def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
-        """Record batches, with `as_text` for CSV cells. At the end, rows without a prediction are refused."""
-
-    @property
-    @abstractmethod
-    def proof(self) -> str:
-        """The column that is null where a row has no prediction."""
-
-    @property
-    @abstractmethod
-    def counts_members(self) -> bool:
-        """Whether the sizes of sets are summed."""
 
 
 class Tally:
