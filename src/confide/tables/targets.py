@@ -87,11 +87,11 @@ def write_predictions(
             raise InputError(
                 "out_table belongs to a DuckDB or PostgreSQL database, or to Spark; name a file or a folder with out"
             )
-        return table.write_table(predictions, str(out), progress)  # type: ignore[no-any-return]
+        return table.write_table(predictions, str(out), progress)
     if not is_folder(out):
         return _write_file(predictions, Path(out), overwrite=overwrite, progress=progress)
     if table.writes_folders:
-        return table.write_folder(predictions, str(out), partition_by, progress)  # type: ignore[no-any-return]
+        return table.write_folder(predictions, str(out), partition_by, progress)
     if "://" in str(out):
         raise InputError(f"output {str(out)!r} is an address, which Spark alone writes to; name a file or a folder")
     return _write_folder(predictions, Path(out), partition_by, progress)
