@@ -1,5 +1,6 @@
-"""Modules that need an extra are collected only where it is installed."""
+"""Modules that need an extra are collected only where it is installed; one thread per test process."""
 
+import os
 from importlib.util import find_spec
 
 NEEDS = {
@@ -10,3 +11,7 @@ NEEDS = {
 }
 
 collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
+
+# There is a test process for each core already: the threads of numerical libraries would only wait for each other.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")

@@ -55,6 +55,9 @@ OPTIONS = {
 }
 """What can be asked of `calibrate`, by a name."""
 
+WITHOUT_MECHANISM = ("too few records", "too few records, rho")
+"""Those of them that are answered by +inf without touching the data."""
+
 
 @lru_cache
 def released(name: str) -> confide.Calibration:

@@ -14,6 +14,8 @@ from confide.demo import run
 from confide.demo.digits import CALIBRATION, TRAINING, outcome, train
 from tests.files import read
 
+pytestmark = pytest.mark.xdist_group("demo")
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):

@@ -1,5 +1,7 @@
 """Mechanisms of others, honest and broken, as they would be handed to `confide audit --mechanism`."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from confide.audit.laws import exact_law
@@ -77,6 +79,7 @@ class PermuteAndFlip:
 
 honest = PermuteAndFlip()
 cut_noise = PermuteAndFlip(cut=1.5)
+halved_noise = PermuteAndFlip(cut=2.0)
 cut_noise_with_law = PermuteAndFlip(cut=1.5, tell_law=True)
 
 
@@ -93,12 +96,17 @@ private_maximum.epsilon = 1.0
 
 def opendp_quantile(scores):
     """OpenDP's private quantile at the level that is asked for, as it is used off the shelf."""
+    return float(opendp_measurement()(scores.tolist()))
+
+
+@lru_cache
+def opendp_measurement():
     import opendp.prelude as dp
 
     from confide.selection.selector import with_contrib
 
     grid = np.round(np.linspace(0.0, 1.0, 101), 6)
-    measurement = with_contrib(
+    return with_contrib(
         lambda: dp.m.make_private_quantile(
             dp.vector_domain(dp.atom_domain(T="f64", nan=False)),
             dp.symmetric_distance(),
@@ -108,7 +116,6 @@ def opendp_quantile(scores):
             scale=1.8 / 5.0,
         )
     )
-    return float(measurement(scores.tolist()))
 
 
 opendp_quantile.alpha = 0.1

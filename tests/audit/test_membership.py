@@ -5,6 +5,8 @@ import pytest
 
 from confide.audit.membership import demonstrate, split_conformal
 
+pytestmark = pytest.mark.xdist_group("membership")
+
 
 @pytest.fixture(scope="module")
 def games():

@@ -65,11 +65,17 @@ print(peak, file=sys.stderr)
 """
 
 
+@pytest.fixture(scope="module")
+def many_records(tmp_path_factory) -> Path:
+    return long_file(tmp_path_factory.mktemp("many") / "records.parquet", 120)
+
+
+@pytest.mark.xdist_group("interrupted")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_leaves_nothing(tmp_path, released, number, code):
-    records, out = long_file(tmp_path / "records.parquet", 120), tmp_path / "sets.csv"
+def test_an_interrupted_run_leaves_nothing(tmp_path, many_records, released, number, code):
+    out = tmp_path / "sets.csv"
     out.write_text("precious")
-    command = [*CONFIDE, *predict(records, released, out), "--force"]
+    command = [*CONFIDE, *predict(many_records, released, out), "--force"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 30
         while not list(tmp_path.glob(".confide-*")) and time.monotonic() < deadline:
@@ -80,7 +86,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, released, number, code):
     assert stdout == ""
     assert stderr.endswith("unfinished output was removed\n")
     assert stderr.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["records.parquet", "sets.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sets.csv"]
     assert out.read_text() == "precious"
 
 

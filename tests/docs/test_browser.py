@@ -18,7 +18,11 @@ PAGES = (
     "federated",
 )
 
-pytestmark = [needs_chromium, pytest.mark.skipif(not SITE.is_dir(), reason="needs the built site: make docs")]
+pytestmark = [
+    needs_chromium,
+    pytest.mark.skipif(not SITE.is_dir(), reason="needs the built site: make docs"),
+    pytest.mark.xdist_group("site"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -122,6 +122,7 @@ def killed(tmp_path_factory) -> dict[str, Path]:
     return folders
 
 
+@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_between_request_and_release(killed, step):
     """Never a release without a charge, never a lost charge: whatever the step, the ledger opens and adds up."""
@@ -136,6 +137,7 @@ def test_killed_between_request_and_release(killed, step):
     assert not (folder / "published").exists()
 
 
+@pytest.mark.xdist_group("killed")
 def test_after_a_kill_the_limit_still_counts_the_charge(killed):
     import numpy as np
 

@@ -19,6 +19,7 @@ def guarantee(plan):
     return certify(plan.mechanism, r.alpha, r.candidates, r.n, r.n_min if r.n is None else None, r.delta)
 
 
+@pytest.mark.xdist_group("released")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_calibrate_does_what_the_plan_says(name):
     options = {k: v for k, v in OPTIONS[name].items() if k not in ("score", "candidates")}

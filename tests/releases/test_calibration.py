@@ -14,6 +14,8 @@ import confide
 from confide import Calibration
 from tests.calibrations import OPTIONS, calibration_at, released
 
+pytestmark = pytest.mark.xdist_group("released")
+
 
 @pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Calibration)])
 def test_frozen(field):

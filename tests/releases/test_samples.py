@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from confide.releases.reading import read_release
 
 from confide.errors import FormatError
-from confide.releases.reading import read_release
 from tests.releases.samples.made_by_0_1 import summary
 
 FOLDER = Path(__file__).parent / "samples" / "0.1"

@@ -49,6 +49,7 @@ def test_ladders_stay_inside_of_what_a_plan_accepts():
         assert max(made.records) <= 2**48
 
 
+@pytest.mark.xdist_group("released")
 @pytest.mark.parametrize(
     "name", ["add_remove", "replace_one", "exponential", "rho", "delta", "people", "one candidate"]
 )

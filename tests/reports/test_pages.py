@@ -8,6 +8,7 @@ import json
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from tests.calibrations import OPTIONS, released
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
 
+pytestmark = pytest.mark.xdist_group("released")
 MOST_BYTES = 1_000_000
 VENDOR = Path(rendering.__file__).parent / "vendor"
 
@@ -104,6 +106,7 @@ def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     assert ("exact for continuous scores" in words) == (method == "none")
 
 
+@lru_cache
 def several() -> dict[str, object]:
     rng = np.random.default_rng(0)
     scores, groups = rng.random(4000), rng.choice(["north", HOSTILE], 4000)

@@ -24,7 +24,10 @@ spark.driver.bindAddress 127.0.0.1
 spark.driver.memory 512m
 spark.executor.memory 512m
 spark.sql.shuffle.partitions 2
+spark.driver.extraJavaOptions {java}
+spark.executor.extraJavaOptions {java}
 """
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # processes that live for a minute
 
 
 def needs_spark() -> None:
@@ -71,7 +74,7 @@ class Cluster:
 def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     """Start a cluster and point this process's Spark to its settings; kill all of it at the end."""
     needs_spark()
-    (folder / "spark-defaults.conf").write_text(_DEFAULTS)
+    (folder / "spark-defaults.conf").write_text(_DEFAULTS.format(java=_JAVA))
     with _environment(folder):
         log = folder / "master.log"
         master = _start(_MASTER, ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"], log)
@@ -91,6 +94,7 @@ def _environment(folder: Path) -> Iterator[None]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONF_DIR": str(folder),
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": _JAVA,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_HOME": str(Path(find_spec("pyspark").origin).parent),

@@ -95,7 +95,7 @@ def test_lac(engine, dtype, shape):
     p = rng.dirichlet(np.ones(4) / 3, 800).astype(dtype)
     p[:8] = [[0, 1, 1, 0]] * 4 + [[1e-45, 1, 1e-45, 1]] * 4
     y = rng.integers(0, 4, len(p))
-    candidates = Candidates.of(np.unique(1.0 - p[::3].astype(np.float64).ravel()))
+    candidates = Candidates.of(np.unique(1.0 - p[::8].astype(np.float64).ravel()))
     names = ("ant", "bee", "cat", "dog")
     label = pa.array([names[k] for k in y]) if shape == "list of names" else pa.array(y)
     if shape == "columns":
@@ -117,7 +117,7 @@ def test_regression(engine, score, dtype):
     y[:5] = f[:5, 0]
     predicted = f if score.startswith("cqr") else f[:, 0]
     scores = confide.interval_score(predicted, y, score)
-    candidates = Candidates.of(np.unique(scores[::2]))
+    candidates = Candidates.of(np.unique(scores[::5]))
     table = engine.table(pa.table({"lo": f[:, 0], "hi": f[:, 1], "y": y}))
     source = Regressed(("lo", "hi") if score.startswith("cqr") else "lo", "y", score)
     expected = ScoreHistogram.from_scores(scores, candidates, score)

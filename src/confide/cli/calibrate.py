@@ -65,7 +65,14 @@ def calibrate(
     settings: dict[str, Any] = {**vars(privacy), "mechanism": mechanism}
     size = 1 if what is None else (chosen or what.kind.candidates()).size
     owned = {"records_per_person": privacy.records_per_person if bounded is None else bounded.most}
-    shared: dict[str, Any] = {"n": 1 if n is None else n, "candidates": size, "slopes": None, "shift": None, **settings, **owned}
+    shared: dict[str, Any] = {
+        "n": 1 if n is None else n,
+        "candidates": size,
+        "slopes": None,
+        "shift": None,
+        **settings,
+        **owned,
+    }
     for level in levels:
         check_request(alpha=level, **shared)  # public choices are refused before anything is opened
     check_output(out, force=force)

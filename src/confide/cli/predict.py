@@ -13,7 +13,7 @@ from confide.cli.parameters import command
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, load_release, parts_of
-from confide.tables import file_format, is_folder, open_table, predict_table
+from confide.tables import file_format, is_folder, open_table, predict_table, refuse_existing_folder
 
 Keep = Annotated[
     list[str] | None,
@@ -86,6 +86,8 @@ def predict(
         _ = file_format(Path(out))  # refuses unknown endings
         if Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
             raise InputError("the output would replace the input; choose another name")
+    elif out is not None and "://" not in out:
+        refuse_existing_folder(Path(out))
     with (
         open_table(file, table, write=out_table is not None) as opened,
         progress_bar("predicting", opened.row_count) as progress,

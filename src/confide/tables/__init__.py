@@ -25,7 +25,7 @@ from confide.tables.open_table import open_table
 from confide.tables.people import People
 from confide.tables.predict import predict_table
 from confide.tables.progress import Progress
-from confide.tables.targets import is_folder
+from confide.tables.targets import is_folder, refuse_existing_folder
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "merge_counts",
     "open_table",
     "predict_table",
+    "refuse_existing_folder",
     "score_batches",
     "score_histogram",
 ]

@@ -5,9 +5,11 @@ from typing import Any
 
 from confide.support import OutputExistsError
 from confide.tables.failures import of_engine
+from confide.tables.predictions import Predictions
+from confide.tables.predictors import SetPredictor
 from confide.tables.progress import Progress
 from confide.tables.sql import identifier, select
-from confide.tables.targets import Figures, Predictions, Tally, figures_of
+from confide.tables.targets import Figures, Tally, figures_of
 
 _ROWS = 2**14
 
@@ -103,6 +105,7 @@ def _copied(expression: Any, predictions: Predictions, name: str, progress: Prog
     asked = ", ".join([*(f"{column}::text" for column in kept), *(identifier(read.column) for read in reads)])
     writing.execute(f"CREATE TABLE {target} AS {select(', '.join(kept) or '1 AS nothing', source)} WITH NO DATA")
     for one in predictions.predictors:
+        assert isinstance(one, SetPredictor)  # intervals are SQL
         element = "text" if isinstance(one.names[0], str) else "bigint"
         writing.execute(f"ALTER TABLE {target} ADD COLUMN {one.adds[0]} {element}[], ADD COLUMN {one.adds[1]} integer")
     rows = missing = members = 0

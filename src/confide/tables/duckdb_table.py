@@ -13,17 +13,17 @@ from confide.errors import InputError
 from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_text, list_element
 from confide.tables.database_writers import write_duckdb
 from confide.tables.people import People
+from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.sql import identifier, select
 from confide.tables.table import Read, Table
-from confide.tables.targets import Figures, Predictions
+from confide.tables.targets import Figures
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _SETTINGS = (
     "SET temp_directory = ''",  # records are never spilled to disk
     "SET enable_progress_bar = false",
     "SET python_enable_replacements = false",
-    "SET threads = 1",  # reading is not the bottleneck, and every thread holds a row group in memory
 )
 ROWS = "confide_rows"
 """The name of data in memory, and of a file's rows with the types of its columns."""
@@ -79,12 +79,19 @@ class DuckTable(Table):
         super().__init__(name, schema)
         self.connection, self._source, self._in_words, self._texts = connection, source, in_words, texts
         self._renew, self._rows, self.writes_tables = renew, rows, writes_tables
+        self._sorts = False
 
     def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
-        """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
+        """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
+
+        One thread reads: reading is not the bottleneck, and every thread holds a row group. Lists, and sorting, want
+        every core.
+        """
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self._in_words():
             self._renew()
+            busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
+            self.connection.execute("RESET threads" if busy else "SET threads = 1")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
             yield from self.connection.sql(query).to_arrow_reader(rows)
 
@@ -119,8 +126,7 @@ class DuckTable(Table):
 
         typed = ", ".join(f"{self._typed(name)} AS {identifier(name)}" for name in self.columns)
         with self._in_words():
-            self._renew()
-            self.connection.execute("RESET threads")
+            self._describe()
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_typed AS {select(typed, self._source)}")
         rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_typed")
         limited = people.limit(rows)
@@ -128,8 +134,12 @@ class DuckTable(Table):
         made = DuckTable(
             self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words, renew=self._renew
         )
-        made.ordered = False
+        made.ordered, made._sorts = False, True
         return made
+
+    def _describe(self) -> None:
+        """Let DuckDB know the columns, before the rows are asked for."""
+        self._renew()
 
     def _typed(self, column: str) -> str:
         """A column with its own type: a CSV cell that does not fit becomes null."""

@@ -18,10 +18,11 @@ from confide.tables.failures import of_engine
 from confide.tables.findings import Findings
 from confide.tables.group_by import grouped_counts
 from confide.tables.people import People
+from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.stream_counts import Job
 from confide.tables.table import Read, Table
-from confide.tables.targets import Figures, Predictions
+from confide.tables.targets import Figures
 
 
 class IbisTable(Table):
@@ -37,6 +38,7 @@ class IbisTable(Table):
 
     local = False
     ordered = False
+    any_thread = False
 
     def __init__(self, name: str, expression: Any) -> None:
         with of_engine():

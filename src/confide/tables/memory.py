@@ -84,6 +84,9 @@ class StreamedTable(DuckTable):
         pieces, self._pieces = self._pieces, None  # type: ignore[assignment]
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, pieces))
 
+    def _describe(self) -> None:
+        self.connection.register(ROWS, self._arrives.empty_table())
+
     def first_length(self, column: str) -> int | None:
         """The length of the first list among the rows that came first."""
         return first_length(self._first.column(column))

@@ -1,20 +1,17 @@
 """Prediction sets and intervals for the rows of a table, written into a file, a folder, or a table beside it."""
 
-from collections.abc import Generator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
 from confide.releases import Release
-from confide.tables.findings import Findings
 from confide.tables.open_table import opened
-from confide.tables.predictors import SIZE, Predictor, predictors_of
+from confide.tables.predictions import Predictions
+from confide.tables.predictors import Predictor, predictors_of
 from confide.tables.progress import Progress, silent
-from confide.tables.stream_counts import rows_per_batch
-from confide.tables.table import Read, Table
-from confide.tables.targets import Figures, Predictions, write_predictions
+from confide.tables.table import Table
+from confide.tables.targets import Figures, write_predictions
 from confide.tables.what import Classified, Losses, What
 
 
@@ -88,7 +85,7 @@ def predict_table(
         raise InputError("out or out_table must be given, and not both")
     with opened(source) as table:
         predictors = predictors_of(table, what, release, by)
-        made = RowPredictions(table, _kept(table, what, keep, predictors), predictors)
+        made = Predictions(table, _kept(table, what, keep, predictors), predictors)
         return write_predictions(
             made,
             str(out_table) if out is None else out,
@@ -96,72 +93,6 @@ def predict_table(
             partition_by=tuple(partition_by),
             overwrite=overwrite,
             progress=progress,
-        )
-
-
-@dataclass(frozen=True)
-class RowPredictions(Predictions):
-    """The kept columns of a table with predictions, to be written in batches or by its engine.
-
-    Parameters
-    ----------
-    table
-        What is read.
-    keep
-        The columns that are kept.
-    predictors
-        What is added.
-    """
-
-    table: Table
-    keep: tuple[str, ...]
-    predictors: tuple[Predictor, ...]
-
-    def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
-        """Record batches of all columns; texts that fit into CSV cells with `as_text`.
-
-        Raises
-        ------
-        InputError
-            At the end, if rows have no prediction, or there are no rows.
-        """
-        import pyarrow as pa
-
-        kept = [Read(name, "text" if as_text else "value") for name in self.keep]
-        reads = tuple(dict.fromkeys([*kept, *(read for one in self.predictors for read in one.reads)]))
-        findings, start = Findings(), 0
-        with closing(self.table.batches(reads, rows_per_batch(self._width + len(kept)))) as batches:
-            for batch in batches:
-                if not batch.num_rows:
-                    continue
-                columns, names = [batch.column(read.alias) for read in kept], list(self.keep)
-                for predictor in self.predictors:
-                    added, wrong = predictor.columns(batch, as_text=as_text)
-                    if wrong is not None:
-                        findings.note(wrong, start if self.table.ordered else None)
-                    columns, names = [*columns, *added], [*names, *predictor.adds]
-                start += batch.num_rows
-                progress(batch.num_rows)
-                if not findings:
-                    yield pa.RecordBatch.from_arrays(columns, names=names)
-        findings.refuse(self.predictors[0].requirements)
-        if not start:
-            raise InputError(f"{self.table.name} must have rows; it is empty: it has column names but no rows")
-
-    @property
-    def proof(self) -> str:
-        """The column that is null where a row has no prediction."""
-        return self.predictors[0].adds[-1]
-
-    @property
-    def counts_members(self) -> bool:
-        """Whether the sizes of sets are summed; of one level only."""
-        return self.proof == SIZE
-
-    @property
-    def _width(self) -> int:
-        return max(
-            len(self.predictors[0].reads), getattr(getattr(self.predictors[0], "probabilities", None), "width", 1)
         )
 
 

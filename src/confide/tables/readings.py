@@ -8,7 +8,7 @@ breaks.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,12 +138,15 @@ class NumberColumns:
             f"{self.title} must hold a list of {self.width} probabilities, one per class",
         )
 
-    def matrix(self, batch: Any, most: float = 1.0) -> tuple[NDArray[Any], Findings]:
-        """The numbers, shape (n, K); finding 1 for those outside [0, most], 2 for lists of another length."""
+    def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Findings]:
+        """The numbers, shape (n, K); finding 1 for those outside [0, most], 2 for lists of another length.
+
+        In the order "F" columns are copied as they are, which serves whoever needs one entry of each row.
+        """
         if self.from_list:
             p, whole = matrix_column(batch, self.columns[0], self.width)
         else:
-            p, whole = _side_by_side([number_column(batch, column) for column in self.columns]), None
+            p, whole = _side_by_side([number_column(batch, column) for column in self.columns], order), None
         if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
             return p, None
         findings = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
@@ -154,7 +157,7 @@ class NumberColumns:
 
 @dataclass(frozen=True)
 class ClassReading(Reading):
-    """A classification score of each record's own class; of a list, where the table can tell, its entry alone is read."""
+    """A classification score of each record's own class; of a list, where a table can, only that entry is read."""
 
     probabilities: NumberColumns
     label: NamedColumn
@@ -172,7 +175,10 @@ class ClassReading(Reading):
     def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
         """Probabilities, shape (n, K), or the label's own, shape (n, 1); and the positions of the labels."""
         place = self.label.places(batch)
-        p, findings = self._entries(batch, place) if self.by_entry else self.probabilities.matrix(batch)
+        if self.by_entry:
+            p, findings = self._entries(batch, place)
+        else:
+            p, findings = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
         return [p, place], noted(findings, place < 0, 3)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
@@ -324,8 +330,8 @@ def finite_expression(column: Any) -> Any:
     return ((column > number(-np.inf)) & (column < number(np.inf))).fill_null(False)
 
 
-def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
-    matrix = np.empty((len(columns[0]), len(columns)), dtype=np.result_type(*columns))
+def _side_by_side(columns: list[NDArray[Any]], order: Literal["C", "F"]) -> NDArray[Any]:
+    matrix = np.empty((len(columns[0]), len(columns)), dtype=np.result_type(*columns), order=order)
     for k, column in enumerate(columns):
         matrix[:, k] = column
     return matrix

@@ -58,7 +58,7 @@ class Job:
     def reads(self) -> tuple[Read, ...]:
         """The columns, each once."""
         own = [*self.reading.reads, *([] if self.group is None else [self.group.read])]
-        return tuple(dict.fromkeys([*own, *([Read(FLAG, "value")] if self.limited else [])]))
+        return tuple(dict.fromkeys([*own, *([Read(FLAG)] if self.limited else [])]))
 
     @property
     def groups(self) -> int:
@@ -133,14 +133,14 @@ def count_rows(table: Table, jobs: Sequence[Job], progress: Progress) -> list[tu
     reads = tuple(dict.fromkeys(read for job in jobs for read in job.reads))
     width = sum(job.reading.width for job in jobs)
     with closing(table.batches(reads, rows_per_batch(width))) as batches:
-        return count_stream(batches, jobs, progress, ordered=table.ordered)
+        return count_stream(batches, jobs, progress, ordered=table.ordered, threads=2 if table.any_thread else 1)
 
 
 def count_stream(
-    batches: Iterator[Any], jobs: Sequence[Job], progress: Progress, *, ordered: bool = True
+    batches: Iterator[Any], jobs: Sequence[Job], progress: Progress, *, ordered: bool = True, threads: int = 2
 ) -> list[tuple[NDArray[np.int64], Findings]]:
-    """The same of a stream of record batches, by two threads that take turns reading."""
-    workers = [[Counters(job) for job in jobs] for _ in range(2)]
+    """The same of a stream of record batches, by threads that take turns reading; the first of them is the caller's."""
+    workers = [[Counters(job) for job in jobs] for _ in range(threads)]
     reading, failures, seen = threading.Lock(), list[BaseException](), 0
 
     def work(counters: list[Counters]) -> None:
@@ -159,16 +159,19 @@ def count_stream(
         except BaseException as error:
             failures.append(error)
 
-    other = threading.Thread(target=work, args=(workers[1],), daemon=True)
-    other.start()
+    others = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers[1:]]
+    for other in others:
+        other.start()
     work(workers[0])
-    other.join()
+    for other in others:
+        other.join()
     if failures:
         raise failures[0]
-    return [_merged(*both) for both in zip(*workers, strict=True)]
+    return [_merged(counters) for counters in zip(*workers, strict=True)]
 
 
-def _merged(one: Counters, other: Counters) -> tuple[NDArray[np.int64], Findings]:
-    counts = one.counts() + other.counts()
-    one.found.merge(other.found)
-    return counts, one.found
+def _merged(counters: Sequence[Counters]) -> tuple[NDArray[np.int64], Findings]:
+    found = Findings()
+    for one in counters:
+        found.merge(one.found)
+    return np.sum([one.counts() for one in counters], axis=0), found

@@ -62,6 +62,9 @@ class Table(ABC):
     ordered = True
     """Whether rows have a position that can be named."""
 
+    any_thread = True
+    """Whether batches may be asked for by another thread than the one that opened the table."""
+
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 

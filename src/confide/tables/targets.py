@@ -2,8 +2,7 @@
 
 import os
 import shutil
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 from confide.errors import InputError
 from confide.support import OutputExistsError, new_file
 from confide.tables.formats import file_format, format_of
+from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.sinks import open_sink
 
@@ -18,28 +18,6 @@ Figures: TypeAlias = dict[str, float]
 """What is told of written predictions: `rows`, and for sets `mean_set_size`."""
 
 _ROWS_PER_FILE = 2**20
-
-
-class Predictions(ABC):
-    """The rows of a table with predictions."""
-
-    table: Any
-    keep: tuple[str, ...]
-    predictors: tuple[Any, ...]
-
-    @abstractmethod
-    def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
-        """Record batches, with `as_text` for CSV cells. At the end, rows without a prediction are refused."""
-
-    @property
-    @abstractmethod
-    def proof(self) -> str:
-        """The column that is null where a row has no prediction."""
-
-    @property
-    @abstractmethod
-    def counts_members(self) -> bool:
-        """Whether the sizes of sets are summed."""
 
 
 class Tally:
@@ -82,6 +60,12 @@ def is_folder(out: str | Path) -> bool:
     return str(out).endswith("/") or "://" in str(out) or not (format_of(out) or Path(out).suffix)
 
 
+def refuse_existing_folder(folder: Path) -> None:
+    """Refuse a folder that exists."""
+    if folder.exists():
+        raise OutputExistsError(f"output {str(folder)!r} exists already; choose another name")
+
+
 def write_predictions(
     predictions: Predictions,
     out: str | Path,
@@ -103,11 +87,11 @@ def write_predictions(
             raise InputError(
                 "out_table belongs to a DuckDB or PostgreSQL database, or to Spark; name a file or a folder with out"
             )
-        return table.write_table(predictions, str(out), progress)  # type: ignore[no-any-return]
+        return table.write_table(predictions, str(out), progress)
     if not is_folder(out):
         return _write_file(predictions, Path(out), overwrite=overwrite, progress=progress)
     if table.writes_folders:
-        return table.write_folder(predictions, str(out), partition_by, progress)  # type: ignore[no-any-return]
+        return table.write_folder(predictions, str(out), partition_by, progress)
     if "://" in str(out):
         raise InputError(f"output {str(out)!r} is an address, which Spark alone writes to; name a file or a folder")
     return _write_folder(predictions, Path(out), partition_by, progress)
@@ -166,8 +150,7 @@ def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder beside a new one, moved into place when the block succeeds and removed when it does not."""
-    if folder.exists():
-        raise OutputExistsError(f"output {str(folder)!r} exists already; choose another name")
+    refuse_existing_folder(folder)
     part = folder.parent / f".confide-{os.urandom(8).hex()}.part"
     try:
         part.mkdir()

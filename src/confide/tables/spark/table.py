@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from confide.tables.failures import of_engine
 from confide.tables.findings import Findings
 from confide.tables.ibis_table import IbisTable
+from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.spark.counts import count_in_java, count_in_python
 from confide.tables.spark.frames import table_of
@@ -18,7 +19,7 @@ from confide.tables.spark.session import is_path, open_session, spark_table
 from confide.tables.spark.writing import write_folder, write_table
 from confide.tables.stream_counts import Job
 from confide.tables.table import Read
-from confide.tables.targets import Figures, Predictions
+from confide.tables.targets import Figures
 
 
 @contextmanager

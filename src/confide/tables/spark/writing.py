@@ -5,11 +5,13 @@ from typing import Any
 
 from confide.support import OutputExistsError
 from confide.tables.database_writers import approved, counted, exists, in_sql
+from confide.tables.predictions import Predictions
+from confide.tables.predictors import SetPredictor
 from confide.tables.progress import Progress
 from confide.tables.spark.failures import in_words
 from confide.tables.spark.frames import frame_of, table_of
 from confide.tables.spark.watching import watched
-from confide.tables.targets import Figures, Predictions
+from confide.tables.targets import Figures
 
 
 def predicted(expression: Any, predictions: Predictions) -> Any:
@@ -27,6 +29,7 @@ def predicted(expression: Any, predictions: Predictions) -> Any:
         rows = frame_of(expression.select(*predictions.keep, **reads))
         added = []
         for one in predictions.predictors:
+            assert isinstance(one, SetPredictor)  # intervals are SQL
             element = StringType() if isinstance(one.names[0], str) else LongType()
             added += [StructField(one.adds[0], ArrayType(element)), StructField(one.adds[1], IntegerType())]
         kept = [rows.schema[name] for name in predictions.keep]

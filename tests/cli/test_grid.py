@@ -1,0 +1,337 @@
+"""Every command with every source and every kind of release; what makes no sense is refused by one sentence.
+
+docs/command-line.md shows the same grid.
+"""
+
+import gzip
+import io
+import json
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide.federated import SiloKeys
+from confide.releases import load_release
+from tests.files import write
+from tests.tables import postgres_server
+
+N, NAMES = 900, ("ant", "bee", "cat")
+RNG = np.random.default_rng(0)
+P = RNG.dirichlet(np.ones(3), N)
+Y = np.array([RNG.choice(3, p=row) for row in P])
+WARD = np.where(RNG.random(N) < 0.5, "south", "north")
+F, T = RNG.normal(size=N), RNG.normal(size=N)
+TRUE = RNG.random((N, 3)) < P
+LOSSES = np.clip(RNG.random((N, 1)) - np.linspace(0.2, 0.8, 4), 0, 1)
+DATA = pa.table(
+    {
+        "id": np.arange(N),
+        **{f"p_{name}": P[:, k] for k, name in enumerate(NAMES)},
+        "label": np.array(NAMES)[Y],
+        "ward": WARD,
+        "s": confide.lac_score(P, Y),
+        "f": F,
+        "low": F - 1,
+        "high": F + 1,
+        "t": F + T,
+        **{f"t_{name}": TRUE[:, k].astype(np.int64) for k, name in enumerate(NAMES)},
+        **{f"l_{k}": LOSSES[:, k] for k in range(4)},
+        "person": np.arange(N) // 3,
+    }
+)
+SURE = ("--alpha", "0.2", "--epsilon", "1000")
+CLASSES, MODEL = ("--probabilities", "p_*", "--label", "label"), ("--probabilities", "p_*")
+SIDES = ("--prediction", "low,high")
+
+KINDS = {
+    # name: options of calibrate and evaluate, options of calibrate alone, options of predict or None, its --by
+    "scores": (("--score-column", "s"), (*SURE, "--score", "lac"), MODEL, ()),
+    "lac": (CLASSES, SURE, MODEL, ()),
+    "aps": (CLASSES, (*SURE, "--score", "aps"), MODEL, ()),
+    "randomised": (CLASSES, (*SURE, "--score", "aps_randomised"), MODEL, ()),
+    "residuals": (("--prediction", "f", "--target", "t"), (*SURE, "--unit", "1"), ("--prediction", "f"), ()),
+    "quantiles": ((*SIDES, "--target", "t"), (*SURE, "--unit", "1"), SIDES, ()),
+    "sides": ((*SIDES, "--target", "t"), (*SURE, "--score", "cqr_sides"), SIDES, ()),
+    "groups": (CLASSES, (*SURE, "--by", "ward", "--groups", "north,south"), MODEL, ("--by", "ward")),
+    "classes": (CLASSES, (*SURE, "--by-class"), MODEL, ()),
+    "levels": (CLASSES, ("--alpha", "0.3,0.2", "--epsilon", "1000"), MODEL, ()),
+    "labels": (("--probabilities", "p_*", "--truth", "t_*"), SURE, MODEL, ()),
+    "losses": (
+        ("--losses", "l_*", "--loss", "shortfall", "--candidates", "unit:5"),
+        SURE,
+        None,
+        (),
+    ),
+    "people": (
+        CLASSES,
+        (*SURE, "--person", "person", "--max-records-per-person", "2", "--order", "id"),
+        MODEL,
+        (),
+    ),
+}
+FILES = ("parquet", "csv", "tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "partitioned")
+STREAMS = ("standard input, CSV", "standard input, Arrow")
+DATABASES = ("duckdb", "sqlite", "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark")))
+
+
+class Source:
+    """Rows as a command line names them; standard input anew for each command."""
+
+    def __init__(self, *arguments: object, stdin: bytes | None = None) -> None:
+        self.arguments, self.stdin = tuple(map(str, arguments)), stdin
+
+
+def source_of(kind: str, folder: Path, request: pytest.FixtureRequest) -> Source:
+    if kind in ("parquet", "csv", "tsv", "arrow", "feather"):
+        return Source(write(folder / f"records.{kind}", DATA))
+    if kind == "csv.gz":
+        plain = write(folder / "plain.csv", DATA).read_bytes()
+        (folder / "records.csv.gz").write_bytes(gzip.compress(plain))
+        return Source(folder / "records.csv.gz")
+    if kind in ("glob", "folder", "csv folder"):
+        (folder / "part").mkdir()
+        for i in range(3):
+            write(folder / "part" / f"{i}.{'csv' if kind == 'csv folder' else 'parquet'}", DATA.slice(i * 300, 300))
+        return Source(folder / "part" / "*.parquet" if kind == "glob" else folder / "part")
+    if kind == "partitioned":
+        hive = ds.partitioning(pa.schema([("ward", pa.string())]), flavor="hive")
+        ds.write_dataset(DATA, folder / "part", format="parquet", partitioning=hive)
+        return Source(folder / "part")
+    if kind == "standard input, CSV":
+        return Source("-", stdin=write(folder / "plain.csv", DATA).read_bytes())
+    if kind == "standard input, Arrow":
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, DATA.schema) as writer:
+            writer.write_table(DATA)
+        return Source("-", stdin=sink.getvalue())
+    if kind == "duckdb":
+        import duckdb
+
+        with duckdb.connect(folder / "records.duckdb") as connection:
+            connection.register("arriving", DATA)
+            connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
+        return Source(f"duckdb://{folder}/records.duckdb", "--table", "records")
+    if kind == "sqlite":
+        with closing(sqlite3.connect(folder / "records.sqlite")) as connection, connection:
+            kinds = {"string": "TEXT", "int64": "INTEGER", "double": "REAL"}
+            columns = ", ".join(f'"{field.name}" {kinds[str(field.type)]}' for field in DATA.schema)
+            connection.execute(f"CREATE TABLE records ({columns})")
+            rows = zip(*(column.to_pylist() for column in DATA.columns), strict=True)
+            connection.executemany(f"INSERT INTO records VALUES ({', '.join('?' * DATA.num_columns)})", rows)  # noqa: S608
+        return Source(f"sqlite://{folder}/records.sqlite", "--table", "records")
+    if kind == "spark":
+        pq.write_table(DATA, folder / "records.parquet")
+        master = request.getfixturevalue("spark").sparkContext.master
+        return Source(master, "--table", folder / "records.parquet")
+    server, reader = request.getfixturevalue("postgres"), request.getfixturevalue("reader")
+    return Source(server.url(postgres_server.READER), "--table", reader.table(DATA).get_name())
+
+
+@pytest.fixture(params=[*FILES, *STREAMS, *DATABASES])
+def source(request, folder) -> Source:
+    return source_of(request.param, folder, request)
+
+
+@pytest.fixture
+def run(confide_run, monkeypatch):
+    """Run a command on a source, with what it reads from standard input."""
+
+    def on(command: str, source: Source, *options: object):
+        if source.stdin is not None:
+            raw = io.BufferedReader(io.BytesIO(source.stdin))  # type: ignore[arg-type]
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
+        done = confide_run(*command.split(), *source.arguments, *options)
+        assert done.code == 0, done.err
+        return done
+
+    return on
+
+
+def expected(released, name):
+    """What the calls on arrays find for the same release."""
+    if name in ("scores", "people"):
+        return confide.evaluate_scores(released, DATA["s"].to_numpy()) if name == "scores" else None
+    if name in ("residuals", "quantiles", "sides"):
+        f = F if name == "residuals" else np.column_stack([F - 1, F + 1])
+        return confide.evaluate_intervals(released, f, F + T)
+    if name in ("lac", "aps", "groups", "classes", "levels"):
+        groups = WARD if name == "groups" else None
+        return confide.evaluate_sets(released, P, np.array(NAMES)[Y], NAMES, groups=groups)
+    return None
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_source_and_kind(run, source, folder, name):
+    """Calibrate, predict, evaluate, and report: the numbers are those of the calls on arrays."""
+    columns, asked, model, by = KINDS[name]
+    run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
+    released = load_release("cal.json")
+    if model is not None:
+        keep = ("--keep", "id", "--out", "sets.parquet", "--force")
+        run("predict", source, *model, *by, "--calibration", "cal.json", *keep)
+        predicted = pq.read_table("sets.parquet").sort_by("id")
+        assert predicted["id"].to_pylist() == list(range(N))
+        check_predictions(name, released, predicted)
+    options = tuple(one for one in columns if one not in ("--by", "ward"))
+    run("evaluate", source, *options, *by, "--calibration", "cal.json", "--out", "ev.json", "--force")
+    found = confide.load_evaluation("ev.json")
+    wanted = expected(released, name)
+    if wanted is not None and source.arguments[0].endswith((".csv", ".tsv", ".gz", "-")):
+        assert [one.coverage.n for one in parts(found)] == [one.coverage.n for one in parts(wanted)]
+        assert [one.coverage.value for one in parts(found)] == pytest.approx(
+            [one.coverage.value for one in parts(wanted)], abs=0.005
+        )
+    elif wanted is not None:
+        assert same_counts(found, wanted)
+
+
+def parts(found):
+    return list(found.levels.values()) if isinstance(found, confide.LevelEvaluation) else [found]
+
+
+def same_counts(found, wanted) -> bool:
+    """Equal but for mean widths, which are sums in the order of the rows."""
+
+    def counts(one):
+        document = json.loads(one.to_json())
+        text = json.dumps(document, sort_keys=True)
+        return {key: value for key, value in json.loads(text).items() if not key.startswith("mean_width")}
+
+    return counts(found) == counts(wanted)
+
+
+def check_predictions(name, released, predicted):
+    if name in ("residuals", "quantiles", "sides"):
+        f = F if name == "residuals" else np.column_stack([F - 1, F + 1])
+        lower, upper = confide.predict_interval(f, released)
+        assert predicted["lower"].to_numpy() == pytest.approx(lower)
+        assert predicted["upper"].to_numpy() == pytest.approx(upper)
+    elif name == "levels":
+        for alpha, part in released.parts.items():
+            sets = confide.predict_set(P, part, NAMES)
+            assert predicted[f"prediction_set_{float(alpha):g}"].to_pylist() == sets.labels()
+    elif name == "labels":
+        assert predicted["prediction_set"].to_pylist() == [
+            [NAMES[k] for k in row] for row in confide.predict_labels(P, released).labels()
+        ]
+    elif name != "randomised":
+        groups = WARD if name == "groups" else None
+        assert (
+            predicted["prediction_set"].to_pylist() == confide.predict_set(P, released, NAMES, groups=groups).labels()
+        )
+
+
+@pytest.mark.parametrize("name", ["scores", "lac", "aps", "residuals", "quantiles"])
+def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, folder, name):
+    columns, asked, _, _ = KINDS[name]
+    coordinator, silo = SiloKeys.generate("coordinator"), SiloKeys.generate("north")
+    silo.save(folder / "north.key")
+    (folder / "coordinator.json").write_text(coordinator.public().to_json())
+    score = {"scores": "lac", "residuals": "absolute_residual", "quantiles": "cqr"}.get(name, name)
+    plan = confide.federated.plan([silo.public(size=N)], 0.2, 20.0, score=score)
+    (folder / "plan.json").write_text(plan.sign(coordinator))
+    own = (*columns, *(("--score", score) if name in ("scores", "aps") else ()))
+    paying = ("--ledger", "north.db", "--budget", "100")
+    keys = ("--plan", "plan.json", "--keys", "north.key", "--coordinator", "coordinator.json")
+    run("federated answer", source, *own, *keys, *paying, "--out", "answer.json")
+    done = confide_run("federated", "aggregate", "answer.json", "--plan", "plan.json", "--out", "released.json")
+    assert done.code == 0, done.err
+    asked = ("--calibration", "released.json", "--silo", "north", "--epsilon", "10", *paying)
+    said = run("federated report", source, *own, *asked, "--dataset", "others", "--out", "report.json")
+    assert "spent so far" in said.out
+
+
+REFUSED = {
+    "levels in a federation": ("federated answer", (*CLASSES, "--alpha", "0.2,0.1"), "No such option '--alpha'"),
+    "groups in a federation": ("federated answer", (*CLASSES, "--by", "ward"), "No such option '--by'"),
+    "two sides in a federation": (
+        "federated answer",
+        (*SIDES, "--target", "t", "--score", "cqr_sides"),
+        "a federation calibrates one threshold",
+    ),
+    "labels in a federation": (
+        "federated answer",
+        ("--probabilities", "p_*", "--truth", "t_*"),
+        "a federation calibrates one score of each record",
+    ),
+    "many records of a person in a federation": (
+        "federated answer",
+        (*CLASSES, "--person", "person", "--max-records-per-person", "2", "--order", "id"),
+        "--max-records-per-person must be 1 in a federation",
+    ),
+    "levels of groups": (
+        "calibrate",
+        (*CLASSES, "--alpha", "0.2,0.1", "--epsilon", "1", "--by-class"),
+        "one of several levels, groups or classes, two sides, and losses may be asked for",
+    ),
+    "a unit of probabilities": ("calibrate", (*CLASSES, *SURE, "--unit", "1"), "--unit belongs to --prediction"),
+    "classes of predictions": (
+        "calibrate",
+        ("--prediction", "f", "--target", "t", *SURE, "--by-class"),
+        "--by-class needs --probabilities and --label",
+    ),
+    "losses without candidates": (
+        "calibrate",
+        ("--losses", "l_*", "--loss", "shortfall", *SURE),
+        "candidates must be given for losses",
+    ),
+    "losses without a name": ("calibrate", ("--losses", "l_*", *SURE), "--losses needs --loss"),
+    "truth and label": (
+        "calibrate",
+        ("--probabilities", "p_*", "--truth", "t_*", "--label", "label", *SURE),
+        "give one of --label and --truth, not both",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_makes_no_sense_is_refused_by_one_sentence(confide_run, folder, case):
+    command, options, says = REFUSED[case]
+    write(folder / "records.parquet", DATA)
+    keys = ("--plan", "p", "--keys", "k", "--coordinator", "c", "--ledger", "l", "--budget", "1")
+    more = keys if command.startswith("federated") else ()
+    done = confide_run(*command.split(), "records.parquet", *options, *more, "--out", "out.json")
+    assert says in done.error
+    assert not (folder / "out.json").exists()
+
+
+@pytest.mark.parametrize("name", ["lac", "sides", "groups", "classes", "levels"])
+def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name):
+    columns, asked, _, by = KINDS[name]
+    source = Source(write(folder / "records.parquet", DATA))
+    run("calibrate", source, *columns, *asked, "--out", "cal.json")
+    run("evaluate", source, *columns, *by, "--calibration", "cal.json", "--out", "ev.json")
+    done = confide_run("report", "cal.json", "--evaluation", "ev.json", "--out", "report.html")
+    assert done.code == 0, done.err
+    assert "not private" in (folder / "report.html").read_text(encoding="utf-8").lower()
+
+
+@pytest.mark.parametrize("out", ["sets.csv", "sets.tsv", "sets.csv.gz", "sets.arrow", "sets", "sets/"])
+@pytest.mark.parametrize("kind", ["csv", "duckdb", "standard input, Arrow", "sqlite"])
+def test_every_source_is_written_to_every_target(run, confide_run, folder, request, kind, out):
+    source = source_of(kind, folder, request)
+    confide.calibrate(confide.lac_score(P, Y), 0.2, 1000.0, score="lac").save("cal.json")
+    options = (*MODEL, "--calibration", "cal.json", "--keep", "id", "--out", out)
+    run("predict", source, *options)
+    path = folder / out.rstrip("/")
+    if path.is_dir():
+        found = pq.read_table(path)
+    elif out.endswith(".arrow"):
+        found = pa.ipc.open_file(str(path)).read_all()
+    else:
+        text = gzip.decompress(path.read_bytes()) if out.endswith(".gz") else path.read_bytes()
+        found = pa.csv.read_csv(
+            io.BytesIO(text), parse_options=pa.csv.ParseOptions(delimiter="\t" if "tsv" in out else ",")
+        )
+    sets = found.sort_by("id")["prediction_set"].to_pylist()
+    wanted = confide.predict_set(P, confide.Calibration.load("cal.json"), NAMES).labels()
+    assert [json.loads(one) if isinstance(one, str) else one for one in sets] == wanted
+    assert confide_run("predict", *source.arguments, *options).code == 4  # it exists
