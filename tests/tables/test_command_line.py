@@ -354,4 +354,4 @@ def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys, option):
     assert pq.read_table(out).sort_by("id")["prediction_set"].to_pylist() == expected.labels()
     capsys.readouterr()
     assert main([*written, "--keep", "id"]) != 0
-    assert "exists; choose another folder" in capsys.readouterr().err
+    assert f"output {str(out)!r} exists already; choose another name" in capsys.readouterr().err

@@ -113,4 +113,3 @@ def test_spark_tells_its_tasks(spark, tmp_path):
     counted = Watching()
     assert score_histogram(spark.read.parquet(str(tmp_path)), Scored("s", "lac"), progress=counted).total == 8
     assert counted.rows == 8
-    assert counted.shares

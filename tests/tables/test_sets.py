@@ -13,7 +13,7 @@ from confide.tables import Classified, Losses, Regressed, predict_table
 from confide.tables.database_writers import in_sql
 from confide.tables.ibis_table import IbisTable
 from confide.tables.open_table import opened
-from confide.tables.predict import RowPredictions
+from confide.tables.predictions import Predictions
 from confide.tables.predictors import predictors_of
 
 NAMES = ("ant", "bee", "o'cat", "dog")
@@ -52,7 +52,7 @@ def sql(source, what, release, by=None):
     with opened(source) as table:
         if not isinstance(table, IbisTable) or table.backend.name not in ("duckdb", "postgres", "pyspark"):
             return None
-        predictions = RowPredictions(table, ("i",), predictors_of(table, what, release, by))
+        predictions = Predictions(table, ("i",), predictors_of(table, what, release, by))
         return in_sql(table.expression, predictions).to_pyarrow().sort_by("i")
 
 

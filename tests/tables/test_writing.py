@@ -132,13 +132,16 @@ def test_an_infinite_threshold_gives_every_class_and_the_whole_line(tmp_path, ca
     assert (tmp_path / "i.csv").read_text().splitlines()[1:] == ["1,-inf,inf", "2,-inf,inf"]
 
 
-def test_order_is_kept_over_many_batches_and_row_groups(tmp_path, calibration):
+@pytest.mark.parametrize("lists", [False, True])
+def test_order_is_kept_over_many_batches_and_row_groups(tmp_path, calibration, lists):
     n = 150_000
     p = np.random.default_rng(0).random((n, 2)).astype(np.float32)
-    records = tmp_path / "in.parquet"
-    table = pa.table({"id": np.arange(n), "p_a": p[:, 0], "p_b": p[:, 1]})
-    pa.parquet.write_table(table, records, row_group_size=7_001)
-    predict(records, tmp_path / "out.parquet", calibration)
+    columns = {"p": pa.array(list(p))} if lists else {"p_a": p[:, 0], "p_b": p[:, 1]}
+    for i in range(3):  # files in the order of their names, rows in the order of their files
+        rows = slice(i * n // 3, (i + 1) * n // 3)
+        table = pa.table({"id": np.arange(n)} | columns).slice(rows.start, n // 3)
+        pa.parquet.write_table(table, tmp_path / f"in-{i}.parquet", row_group_size=7_001)
+    predict(tmp_path / "in-*.parquet", tmp_path / "out.parquet", calibration, "p" if lists else "p_*")
     back = read(tmp_path / "out.parquet")
     assert back["id"].to_pylist() == list(range(n))
     assert back["set_size"].to_pylist() == confide.predict_set(p, calibration).sizes.tolist()
