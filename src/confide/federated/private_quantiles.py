@@ -14,8 +14,7 @@ import numpy as np
 
 from confide.federated.certified_k import certified_k
 from confide.federated.order_statistics import ReplyLaw, conditional_coverage_failure, order_statistic_coverage
-from confide.federated.private_replies import slopes_reply
-from confide.federated.typical_reply import expected_coverage
+from confide.federated.reply_laws import expected_coverage, slopes_reply
 from confide.guarantee import private_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS
