@@ -84,6 +84,14 @@ def parse(text: str, name: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
         raise Refusal("malformed", f"the {name} is not a valid JSON object; ask for the original") from None
 
 
+def read_file(kind: str, text: str, name: str, hint: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
+    """The fields of a file that is neither signed nor checked by a sum: its owner's, of one kind."""
+    content = parse(text, name, most)
+    if content.pop("kind", None) != PREFIX + kind:
+        raise Refusal("malformed", hint)
+    return content
+
+
 def write_document(kind: str, content: Mapping[str, Any]) -> str:
     """Content that is not signed, with its kind, the schema and a checksum, as JSON text."""
     document = {"kind": kind, "schema": SCHEMA, **content}

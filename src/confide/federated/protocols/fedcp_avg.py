@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from confide.federated.protocols.exact_ranks import ExactRanks
+from confide.federated.protocols.fedcp_qq import ExactRanks
 from confide.federated.protocols.protocol import Options
 from confide.federated.quantile_of_quantiles import published_ranks
 from confide.federated.refusals import Refusal

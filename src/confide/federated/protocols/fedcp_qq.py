@@ -7,11 +7,30 @@ which is exact here.
 from dataclasses import dataclass
 from typing import Self
 
-from confide.federated.protocols.exact_ranks import ExactRanks
 from confide.federated.protocols.protocol import Options, too_few_records
-from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.protocols.sorted_replies import CandidateReplies, SortedReplies, read_ranks
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal
 from confide.federated.terms import Terms
+from confide.mechanisms import SplitConformal
+from confide.support import Fields
+
+
+@dataclass(frozen=True)
+class ExactRanks(CandidateReplies):
+    """Silo j replies with its l_j-th smallest score: `targets` are l_j, from 1 to n_j + 1, which stands for +inf."""
+
+    private = False
+
+    targets: tuple[int, ...]
+
+    @classmethod
+    def read(cls, fields: Fields, terms: Terms) -> Self:
+        """From the field `targets`."""
+        return cls(read_ranks(fields, terms, beyond=1))
+
+    def mechanism(self, terms: Terms, i: int) -> SplitConformal:
+        """The order statistic."""
+        return SplitConformal(self.targets[i])
 
 
 @dataclass(frozen=True)
