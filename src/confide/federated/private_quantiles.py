@@ -20,6 +20,9 @@ from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS
 from confide.selection import Selector
 
+Enough: TypeAlias = Callable[[Sequence[Slopes], int], bool]
+"""Whether the k-th smallest honest reply of these mechanisms is certified."""
+
 _SPLITS = (12, 13, 14, 15, 16, 17)
 _MANY = 2000
 
@@ -132,10 +135,6 @@ def best_private_qq(
         if best is None or expected < best.expected:
             best = MechanismChoice(mechanisms, *found, expected)
     return best
-
-
-Enough: TypeAlias = Callable[[Sequence[Slopes], int], bool]
-"""Whether the k-th smallest honest reply of these mechanisms is certified."""
 
 
 def _targets(
