@@ -117,7 +117,7 @@ class FederatedPlan(Terms):
             method.check(terms)
             protocol = method.read(fields, terms)
             made = cls(**vars(terms), protocol=protocol, unused=read_unused(fields, terms))
-        losses = [made.loss(i) for i in range(len(made.silos))] if protocol.private else []
+            losses = [made.loss(i) for i in range(len(made.silos))] if protocol.private else []  # may overflow
         if max(losses, default=0.0) > (made.epsilon or 0.0):
             raise Refusal("malformed", "the plan claims a smaller privacy loss than its mechanisms have")
         return made
