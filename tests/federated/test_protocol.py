@@ -315,9 +315,10 @@ def test_methods_that_are_not_private_say_so(method):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
 def test_loss_of_a_report_by_enumeration(epsilon):
     """The noisy count behind `coverage_in_silo`, cut to [0, n]: every count against the next."""
-    from confide.federated.noise_shares import noise_law, noise_scale
+    from confide.federated.noise_shares import noise_law
+    from confide.selection import scale_for
 
-    law, n = noise_law(noise_scale(epsilon, 1), 1.0), 6
+    law, n = noise_law(scale_for(1, epsilon), 1.0), 6
     half = len(law) // 2
 
     def seen(count):

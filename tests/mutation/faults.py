@@ -183,7 +183,7 @@ FAULTS = (
     Fault("budget not checked for a silo's report", "federated/silo_ledger.py", "cost, name, at_most=budget)",
           "cost, name)", f"{SILO}::test_a_silos_own_report_from_its_table_to_the_page[private-qq]"),
     Fault("a silo's covered records without noise", "federated/silo_report.py",
-          "return str(covered + int(noise_share(1, noise_scale(loss, 1), 1)[0]))", "return str(covered)",
+          "return str(covered + int(noise_share(1, scale_for(1, loss), 1)[0]))", "return str(covered)",
           "tests/federated/test_silo_report.py::test_the_noise_has_its_law"),
     Fault("repeated fields of a record accepted", "support/strict_json.py",
           "if len(content) != len(pairs):", "if False:",

@@ -25,7 +25,7 @@ from confide.mechanisms.pps import PrivatePredictionSets, pps_for
 from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
 from confide.mechanisms.privacy import NEIGHBORS, Neighbors, PrivacyStatement, nothing_spent, privacy_statement
 from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
-from confide.mechanisms.split_conformal import split_conformal_for
+from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 
 __all__ = [
     "MECHANISMS",
@@ -39,6 +39,7 @@ __all__ = [
     "PrivacyStatement",
     "PrivatePredictionSets",
     "Slopes",
+    "SplitConformal",
     "certify",
     "in_sequence",
     "mechanism_fields",
