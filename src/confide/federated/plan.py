@@ -111,6 +111,8 @@ class FederatedPlan(Terms):
         Refusal
             `malformed`.
         """
+        if not content.keys() >= set(_ORDER):
+            raise Refusal("malformed", "the plan lacks fields; ask for the original")
         with fields_of("plan", content) as fields:
             method = PROTOCOLS[one_of("method", fields.take("method", str), METHODS)]
             terms = _read_terms(fields)
