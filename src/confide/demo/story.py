@@ -77,19 +77,15 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
 
 
 def _comparison(private: Outcome, ordinary: Outcome) -> str:
+    coverages = private.coverage, ordinary.coverage
     rows = [
         ("", "private", "not private (split conformal)"),
         ("threshold", f"{private.threshold:.4f}", f"{ordinary.threshold:.4f}"),
-        ("coverage (95 % interval)", _coverage(private), _coverage(ordinary)),
+        ("coverage (95 % interval)", *(f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in coverages)),
         ("digits per set", f"{private.sets.sizes.mean():.2f}", f"{ordinary.sets.sizes.mean():.2f}"),
         ("sets of one digit", _share(private, 1), _share(ordinary, 1)),
     ]
     return "\n".join(f"   {name:<26}{one:<26}{other}".rstrip() for name, one, other in rows)
-
-
-def _coverage(outcome: Outcome) -> str:
-    found = outcome.coverage
-    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 def _share(outcome: Outcome, size: int) -> str:

@@ -23,6 +23,13 @@ class SecondReleaseWarning(UserWarning):
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share: splitting, fitting, and counting releases."""
 
+    default: type
+    """The estimator that is trained if none is given."""
+
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Every parameter of the constructor untouched, under its own name."""
+        self.__dict__.update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
+
     def fit(self: Self, X: Any, y: ArrayLike) -> Self:
         """Train on one part of the records and calibrate on the other; with `prefit`, calibrate on all of them.
 
@@ -65,10 +72,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _trained(self, X: Any, y: ArrayLike) -> Any:
         """A copy of the estimator, or of the default one, trained on some records."""
-        return clone(self._default() if self.estimator is None else self.estimator).fit(X, y)
-
-    def _score_name(self) -> str:
-        return str(self.conformity_score)
+        return clone(self.default() if self.estimator is None else self.estimator).fit(X, y)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
@@ -76,7 +80,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self.estimator if not isinstance(self.estimator, tuple) else self.estimator[0]
-        tags.input_tags = get_tags(self._default() if inner is None else inner).input_tags
+        tags.input_tags = get_tags(self.default() if inner is None else inner).input_tags
         return tags
 
     def _release(self: Self, X: Any, y: NDArray[Any]) -> Self:
@@ -92,7 +96,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self._scores(X, y),
             self.alpha,
             self.epsilon,
-            score=self._score_name(),
+            score=self.conformity_score,
             candidates=self.candidates,
             neighbors=self.neighbors,
             delta=self.delta,

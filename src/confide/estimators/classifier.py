@@ -60,6 +60,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     (True, True)
     """
 
+    default = LogisticRegression
+
     def __init__(
         self,
         estimator: Any = None,
@@ -75,17 +77,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         candidates: Candidates | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.conformity_score = conformity_score
-        self.calibration_size = calibration_size
-        self.prefit = prefit
-        self.classes = classes
-        self.neighbors = neighbors
-        self.delta = delta
-        self.candidates = candidates
-        self.random_state = random_state
+        self._store(locals())
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the trained estimator, shape (n, K), in the order of `classes_`."""
@@ -97,9 +89,6 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         return predict_set(
             self.predict_proba(X), self.calibration_, classes=self.classes_.tolist(), u=self._uniforms(u)
         )
-
-    def _default(self) -> Any:
-        return LogisticRegression()
 
     def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
         target = self._check_pair(X, y, reset=reset)
@@ -135,8 +124,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
 
     def _uniforms(self, u: Uniforms) -> Uniforms:
         # Without numbers of their own, randomised scores draw fresh ones, which nobody else knows.
-        return np.random.default_rng() if u is None and score_kind(self._score_name()).randomised else u
+        return np.random.default_rng() if u is None and score_kind(self.conformity_score).randomised else u
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         p = self._probabilities(X)
-        return class_score(p, y, self._score_name(), u=self._uniforms(None), classes=self.classes_.tolist())
+        return class_score(p, y, self.conformity_score, u=self._uniforms(None), classes=self.classes_.tolist())

@@ -73,7 +73,7 @@ def grid(request: Request, n: int) -> Grid:
     True
     """
     alphas = tuple(sorted({*LEVELS, request.alpha}))
-    epsilon = _rounded(request.epsilon)
+    epsilon = float(f"{request.epsilon:.6g}")  # as it was asked for: what was spent can be smaller in the last digits
     least = LEAST_LOSS * request.records_per_person
     epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_REACH, LOSSES, least, MOST_LOSS)}))
     records = tuple(sorted({n, *map(round, _ladder(n, SIZE_REACH, SIZES, 1, MOST_RECORDS))}))
@@ -94,8 +94,3 @@ def _ladder(
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = (float(f"{step}e{decade}") for decade in decades for step in steps)
     return [value for value in found if low <= value <= high and least <= value <= most]
-
-
-def _rounded(epsilon: float) -> float:
-    """A loss as it was asked for: what was spent can be smaller in the last digits."""
-    return float(f"{epsilon:.6g}")

@@ -52,11 +52,12 @@ def protection(privacy: PrivacyStatement) -> Protection:
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
     private = math.isfinite(epsilon)
+    factor = f"{math.exp(epsilon):.3g}" if epsilon <= 20 else f"e^{epsilon:g}, which is no protection to speak of"
     return Protection(
         statement=str(privacy),
         short=_short(privacy),
         secret=secret,
-        factor=_factor(epsilon) if private else None,
+        factor=factor if private else None,
         beliefs=tuple(_belief(prior, epsilon) for prior in PRIORS) if private else (),
         units=_units(privacy),
     )
@@ -64,19 +65,14 @@ def protection(privacy: PrivacyStatement) -> Protection:
 
 def limits(release: Release) -> tuple[tuple[str, str], ...]:
     """What the release does not do: a heading and a sentence each."""
-    groups = isinstance(release, GroupCalibration)
     uneven = (
         "The promise holds for each group on average; within a group, some records can be covered less."
-        if groups
+        if isinstance(release, GroupCalibration)
         else "The promise is an average over everybody. A subgroup can be covered less, another more."
     )
-    several = (
-        (("Several silos", "A person with records in several silos has the sum of their losses."),)
-        if isinstance(release, FederatedCalibration)
-        else ()
-    )
+    several = ("Several silos", "A person with records in several silos has the sum of their losses.")
     return (
-        *several,
+        *((several,) if isinstance(release, FederatedCalibration) else ()),
         ("The model", "The records that trained the model are not protected by this release."),
         (
             "Further releases",
@@ -111,12 +107,6 @@ def _short(privacy: PrivacyStatement) -> tuple[str, str]:
     )
     verb = "adding or removing" if privacy.neighbors == "add_remove" else "replacing"
     return f"ε = {privacy.epsilon:.4g}", f"differential privacy for {verb} {unit}"
-
-
-def _factor(epsilon: float) -> str:
-    if epsilon > 20:
-        return f"e^{epsilon:g}, which is no protection to speak of"
-    return f"{math.exp(epsilon):.3g}"
 
 
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:

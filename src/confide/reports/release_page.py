@@ -13,11 +13,10 @@ from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
 from confide.reports.grid import grid
 from confide.reports.numbers import dots, number
-from confide.reports.page import Page
+from confide.reports.page import Page, page_of
 from confide.reports.promise import explanation, headline, noun, promise, short, threshold_text
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
-from confide.reports.rendering import render
 from confide.reports.silos import report_row, silo_reports_data, silos
 from confide.reports.thresholds import rule, worked_example
 
@@ -45,26 +44,29 @@ def release_page(
     if evaluation is not None:
         check_evaluation(evaluation, release)
     federation = silos(release, answers, silo_reports)
-    drawn = _drawn(parts)
-    chosen = _request(first)
+    drawn, chosen = _drawn(parts), _request(first)
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
-    heading = title or f"{kind} report"
-    planned = grid(chosen, chosen.n or first.n or chosen.n_typical)
+    average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
     context = {
-        "title": heading,
         "score": first.score,
         "headline": headline(release),
         "coverage": short(release),
         "explanation": explanation(first.guarantee),
-        "parts": [_part(name, part) for name, part in parts.items()],
+        "parts": [
+            {
+                "name": name,
+                "threshold": threshold_text(part),
+                "promise": promise(part.guarantee),
+                "epsilon": number(part.epsilon),
+            }
+            for name, part in parts.items()
+        ],
         "several": len(parts) > 1,
         "privacy": protection(release.privacy),
         "infinite": all(math.isinf(part.threshold) for part in parts.values()),
         "rule": rule(release),
         "noun": noun(release),
-        "dots": dots(first.coverage)
-        if isinstance(release, Calibration) and first.guarantee.kind == "marginal"
-        else None,
+        "dots": dots(first.coverage) if average else None,
         "example": worked_example(release),
         "limits": limits(release),
         "laws": drawn,
@@ -83,36 +85,24 @@ def release_page(
     }
     data = {
         "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
-        "grid": planned.fields(),
+        "grid": grid(chosen, chosen.n or first.n or chosen.n_typical).fields(),
         "evaluation": None if evaluation is None else evaluation_charts(evaluation),
         "silos": None if federation is None else silo_reports_data(federation, first),
     }
-    return Page(heading, render("release.html", context, data))
-
-
-def _part(name: str, part: Calibration) -> dict[str, Any]:
-    return {
-        "name": name,
-        "threshold": threshold_text(part),
-        "promise": promise(part.guarantee),
-        "epsilon": number(part.epsilon),
-    }
+    return page_of("release.html", title or f"{kind} report", context, data)
 
 
 def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
     """The laws of coverage, one for each distinct way in which the parts were made; at most MOST_LAWS."""
-    found: dict[Any, list[str]] = {}
-    made: dict[Any, Calibration] = {}
+    alike: dict[Any, list[str]] = {}
     for name, part in parts.items():
-        key = (part.mechanism, part.guarantee, part.candidates)
-        found.setdefault(key, []).append(name)
-        made[key] = part
+        alike.setdefault((part.mechanism, part.guarantee, part.candidates), []).append(name)
     drawn = []
-    for key in list(found)[:MOST_LAWS]:
-        one = [law.fields() for law in laws(made[key])]
-        if one:
-            names = ", ".join(found[key][:MOST_LAWS]) + ("" if len(found[key]) <= MOST_LAWS else ", …")
-            drawn.append({"name": names, "level": float(1 - made[key].alpha), "laws": one})
+    for names in list(alike.values())[:MOST_LAWS]:
+        part = parts[names[0]]
+        if one := [law.fields() for law in laws(part)]:
+            some = ", ".join(names[:MOST_LAWS]) + ("" if len(names) <= MOST_LAWS else ", …")
+            drawn.append({"name": some, "level": float(1 - part.alpha), "laws": one})
     return drawn
 
 
