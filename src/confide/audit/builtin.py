@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.audit.laws import exact_law
-from confide.audit.subject import Claims, Draw, Law, Scores, Subject
+from confide.audit.subject import Claims, Law, Scores, Subject
 from confide.candidates import Candidates
 from confide.mechanisms import (
     NEIGHBORS,
@@ -52,22 +52,16 @@ def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
     large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100, selector=selector)
     assert small.mechanism is not None
     n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
-    return _subject(
-        f"slopes {selector} {neighbors}",
-        Claims(EPSILON, neighbors, 0.9),
-        small.mechanism,
-        partial(utility_law, small.mechanism, Candidates.of(EDGES)),
-        small_coverage=certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage,
-        runnable=_runnable(LARGE, large.mechanism, 100),
-    )
+    coverage = certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage
+    law, run = partial(utility_law, small.mechanism, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
+    return _subject(f"slopes {selector}", neighbors, small.mechanism, law, run, small_coverage=coverage)
 
 
 def _pps() -> Subject:
     """The published exponential mechanism; its claim is the published epsilon, of which it spends about half."""
     small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / EPSILON)
     large, law = pps_for(2000, Fraction(1, 10), EPSILON, 100), partial(utility_law, small, Candidates.of(EDGES))
-    claims = Claims(EPSILON, "replace_one", 0.9)
-    return _subject("pps replace_one", claims, small, law, runnable=_runnable(2000, large, 100))
+    return _subject("pps", "replace_one", small, law, (2000, large, 100))
 
 
 def _noisy_histogram(neighbors: Neighbors) -> Subject:
@@ -76,16 +70,14 @@ def _noisy_histogram(neighbors: Neighbors) -> Subject:
     scale = (2 if public else 1) / EPSILON
     small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale)
     large = noisy_histogram_for(Fraction(9, 10), EPSILON, 50, 2000 if public else None, 1)
-    claims, name = Claims(EPSILON, neighbors, 0.9), f"noisy-histogram {neighbors}"
-    return _subject(name, claims, small, None, noise_scale=scale, runnable=_runnable(2000, large, 50))
+    return _subject("noisy-histogram", neighbors, small, None, (2000, large, 50), noise_scale=scale)
 
 
 def _pps_laplace() -> Subject:
     """The published noisy histogram."""
     small = LaplaceHistogram(level=Fraction(3, 4), gamma=0.1, scale=2 / EPSILON)
-    large = _runnable(2000, pps_laplace_for(2000, Fraction(1, 10), EPSILON, 20), 20)
-    claims, name = Claims(EPSILON, "replace_one", 0.9), "pps-laplace replace_one"
-    return _subject(name, claims, small, None, noise_scale=small.scale, runnable=large)
+    large = pps_laplace_for(2000, Fraction(1, 10), EPSILON, 20)
+    return _subject("pps-laplace", "replace_one", small, None, (2000, large, 20), noise_scale=small.scale)
 
 
 def _opendp_quantile(neighbors: Neighbors) -> Subject:
@@ -98,17 +90,21 @@ def _opendp_quantile(neighbors: Neighbors) -> Subject:
         chances = exact_law(utilities, mechanism.scale, "permute_and_flip")
         return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
 
-    return _subject(f"opendp-quantile {neighbors}", Claims(EPSILON, neighbors, None), mechanism, law)
+    return _subject("opendp-quantile", neighbors, mechanism, law, None)
 
 
-def _subject(name: str, claims: Claims, small: Any, law: Law | None, **more: Any) -> Subject:
-    """A subject whose small instance selects among the candidates EDGES and +inf."""
-    return Subject(name, claims, partial(threshold, small, Candidates.of(EDGES)), law, ATOMS, RECORDS, **more)
-
-
-def _runnable(n: int, large: Any, candidates: int) -> tuple[int, Draw]:
-    assert large is not None
-    return n, partial(threshold, large, Candidates.unit(candidates))
+def _subject(
+    name: str, neighbors: Neighbors, small: Any, law: Law | None, large: tuple[int, Any, int] | None, **more: Any
+) -> Subject:
+    """A small instance that selects among EDGES and +inf; a large one: records, mechanism and number of candidates."""
+    runnable = None
+    if large is not None:
+        n, mechanism, m = large
+        assert mechanism is not None
+        runnable = n, partial(threshold, mechanism, Candidates.unit(m))
+    claims = Claims(EPSILON, neighbors, None if large is None else 0.9)
+    draw = partial(threshold, small, Candidates.of(EDGES))
+    return Subject(f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, runnable=runnable, **more)
 
 
 def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:

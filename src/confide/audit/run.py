@@ -24,17 +24,7 @@ LEVEL = 1e-4
 
 @dataclass(frozen=True)
 class Effort:
-    """How often mechanisms are run.
-
-    Parameters
-    ----------
-    sampler
-        Runs per data set (chi-square).
-    attack
-        Runs per neighbour.
-    coverage
-        Calibrations per distribution.
-    """
+    """How often mechanisms are run: per data set (chi-square), per neighbour (attack), per distribution (coverage)."""
 
     sampler: int
     attack: int

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
@@ -90,10 +90,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             self.predict_proba(X), self.calibration_, classes=self.classes_.tolist(), u=self._uniforms(u)
         )
 
-    def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        target = self._check_pair(X, y, reset=reset)
-        check_classification_targets(target)
-        return target
+    def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
+        check_classification_targets(y)
+        return y
 
     def _train(self, X: Any, y: NDArray[Any], all_y: NDArray[Any]) -> None:
         found = np.unique(all_y if self.classes is None else np.asarray(self.classes))
@@ -106,7 +105,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.estimator_ = self._trained(X, y)
         self.classes_ = found
 
-    def _adopt(self, y: NDArray[Any]) -> None:
+    def _adopt(self) -> None:
         check_is_fitted(self.estimator)
         self.estimator_, self.classes_ = self.estimator, np.asarray(self.estimator.classes_)
 
@@ -118,9 +117,6 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         full = np.zeros((len(p), len(self.classes_)), dtype=p.dtype)
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = p
         return full
-
-    def _point(self, X: Any) -> Any:
-        return self.estimator_.predict(X)
 
     def _uniforms(self, u: Uniforms) -> Uniforms:
         # Without numbers of their own, randomised scores draw fresh ones, which nobody else knows.

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
@@ -87,9 +87,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         self._check_new(X)
         return np.asarray(self.difficulty_estimator_.predict(X), dtype=np.float64)
 
-    def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        target = self._check_pair(X, y, reset=reset)
-        return target if target.dtype.kind in "fiu" else target.astype(np.float64)
+    def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
+        return y if y.dtype.kind in "fiu" else y.astype(np.float64)
 
     def _train(self, X: Any, y: NDArray[Any], all_y: NDArray[Any]) -> None:
         pair = isinstance(self.estimator, tuple)
@@ -97,7 +96,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 
-    def _adopt(self, y: NDArray[Any]) -> None:
+    def _adopt(self) -> None:
         for one in self.estimator if isinstance(self.estimator, tuple) else (self.estimator,):
             check_is_fitted(one)
         self.estimator_ = self.estimator
@@ -111,10 +110,10 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             raise InputError("estimator must be a pair of regressors (lower, upper) for the score 'cqr'")
         return np.column_stack([one.predict(X) for one in self.estimator_])
 
-    def _point(self, X: Any) -> Any:
-        if isinstance(self.estimator_, tuple):
-            return np.mean([one.predict(X) for one in self.estimator_], axis=0)
-        return self.estimator_.predict(X)
+    def _point(self, X: Any) -> NDArray[Any]:
+        if not isinstance(self.estimator_, tuple):
+            return super()._point(X)
+        return np.asarray(np.mean([one.predict(X) for one in self.estimator_], axis=0))
 
     def _difficulty(self, X: Any) -> NDArray[np.float64] | None:
         if self.conformity_score != "normalised_residual":

@@ -29,18 +29,13 @@ def evaluate_intervals(
     Parameters
     ----------
     release
-        Anything that has thresholds of a regression score.
+        Anything that has thresholds of a regression score; of several levels, each is evaluated.
     predictions, difficulty
         As in `predict_interval`: shape (n,), or (n, 2) for quantiles.
     targets
         True values, finite, shape (n,).
     groups
         For thresholds per group: the group of each record, shape (n,).
-
-    Returns
-    -------
-    Evaluation or LevelEvaluation
-        The latter for several levels.
 
     Raises
     ------
@@ -102,16 +97,11 @@ def evaluate_scores(
     Parameters
     ----------
     release
-        Anything but thresholds per side.
+        Anything but thresholds per side; of several levels, each is evaluated.
     scores
         Shape (n,), of labelled records.
     groups
         For thresholds per group or class: the group, or the true class, of each record, shape (n,).
-
-    Returns
-    -------
-    Evaluation or LevelEvaluation
-        The latter for several levels.
 
     Raises
     ------

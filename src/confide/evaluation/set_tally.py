@@ -31,7 +31,8 @@ def evaluate_sets(
     Parameters
     ----------
     release
-        One calibration, or one with several levels, or with a threshold per group or class, of a classification score.
+        One calibration, or one with several levels, each of which is evaluated, or with a threshold per group or class,
+        of a classification score.
     probabilities, classes, u
         As in `predict_set`; shape (n, K).
     labels
@@ -40,11 +41,6 @@ def evaluate_sets(
         For thresholds per group: the group of each record, shape (n,).
     examples
         How many records to keep as they are, at most 1000; the first ones.
-
-    Returns
-    -------
-    Evaluation or LevelEvaluation
-        The latter for several levels.
 
     Raises
     ------

@@ -29,22 +29,11 @@ Failure = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Law:
-    """How coverage varies from calibration to calibration, for one number of records.
+    """How coverage varies from calibration to calibration, for one number of records (None: the federation's business).
 
-    Parameters
-    ----------
-    n
-        Number of calibration records; None if it is the federation's own business.
-    levels
-        Increasing levels of coverage, shape (POINTS,).
-    bound
-        Probability that coverage is below each level, at most, for every distribution of scores.
-    expected
-        The same on evenly spread scores, or None where that law is not known.
-    reached
-        Coverage that is reached at least with each of the probabilities SURE, by `bound`.
-    missed
-        Probability that coverage is below 1 - alpha, at most, by `bound`.
+    At each of POINTS increasing levels: the probability that coverage is below it, at most, for every distribution of
+    scores (`bound`), and on evenly spread scores (`expected`, if that is known). By `bound`: what is reached at least
+    with each of the probabilities SURE, and the probability that 1 - alpha is missed.
     """
 
     n: int | None

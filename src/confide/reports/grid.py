@@ -20,16 +20,9 @@ SIZES, SIZE_REACH = (1, 1.5, 2, 3, 5, 7), (0.1, 100.0)
 
 @dataclass(frozen=True)
 class Grid:
-    """Plans at every combination of a few levels, losses and numbers of records.
+    """Plans at every combination of a few levels, losses and numbers of records, each increasing, in that order.
 
-    Parameters
-    ----------
-    alphas, epsilons, records
-        Increasing; the chosen values are among them.
-    chosen
-        Where the chosen values are.
-    plans
-        One plan for each combination, in the order of the three.
+    `chosen` says where the chosen values are.
     """
 
     alphas: tuple[Fraction, ...]

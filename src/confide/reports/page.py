@@ -65,17 +65,7 @@ class Page:
 
 
 def page_of(template: str, title: str, context: dict[str, Any], data: dict[str, Any]) -> Page:
-    """A template, filled in.
-
-    Parameters
-    ----------
-    template
-        A file name in `templates`.
-    context
-        What it speaks of; escaped.
-    data
-        What the scripts draw, as JSON values.
-    """
+    """A template of `templates`, filled in with what it speaks of, escaped, and with JSON values that scripts draw."""
     style, scripts = _text(STYLE), [_text(name) for name in SCRIPTS]
     allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     policy = (

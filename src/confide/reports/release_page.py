@@ -17,7 +17,7 @@ from confide.reports.page import Page, page_of
 from confide.reports.promise import explanation, headline, noun, promise, short, threshold_text
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
-from confide.reports.silos import report_row, silo_reports_data, silos
+from confide.reports.silos import report_row, silo_charts, silos
 from confide.reports.thresholds import rule, worked_example
 
 MOST_LAWS = 6
@@ -25,20 +25,13 @@ MOST_LAWS = 6
 
 def release_page(
     release: Release,
-    *,
-    title: str | None = None,
-    file_name: str = "calibration.json",
-    evaluation: Evaluation | LevelEvaluation | None = None,
-    answers: Sequence[str] = (),
-    silo_reports: Sequence[SiloReport] = (),
+    title: str | None,
+    file_name: str,
+    evaluation: Evaluation | LevelEvaluation | None,
+    answers: Sequence[str],
+    silo_reports: Sequence[SiloReport],
 ) -> Page:
-    """The page of a release; arguments as in `confide.report`.
-
-    Raises
-    ------
-    InputError
-        If the evaluation, the answers or the reports belong to something else.
-    """
+    """The page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
     first = next(iter(parts.values()))
     if evaluation is not None:
@@ -46,6 +39,8 @@ def release_page(
     federation = silos(release, answers, silo_reports)
     drawn, chosen = _drawn(parts), _request(first)
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
+    # Whether the bound on the law of coverage is the law itself, for continuous scores.
+    exact = first.mechanism is not None and first.mechanism.name == "none"
     average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
     context = {
         "score": first.score,
@@ -71,7 +66,7 @@ def release_page(
         "limits": limits(release),
         "laws": drawn,
         "sure": SURE,
-        "exact": _exact(first),
+        "exact": first.plan.method == "fedcp-qq" if isinstance(first, FederatedCalibration) else exact,
         "grid_note": _grid_note(release, first),
         "neighbors": chosen.neighbors,
         "making": provenance_rows(release),
@@ -81,13 +76,13 @@ def release_page(
         "file_name": file_name,
         "evaluation": None if evaluation is None else evaluation_section(evaluation, release),
         "federation": federation,
-        "silo_rows": () if federation is None else [report_row(report) for report in federation.reports],
+        "silo_rows": [report_row(report) for report in silo_reports],
     }
     data = {
         "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
         "grid": grid(chosen, chosen.n or first.n or chosen.n_typical).fields(),
         "evaluation": None if evaluation is None else evaluation_charts(evaluation),
-        "silos": None if federation is None else silo_reports_data(federation, first),
+        "silos": None if federation is None else silo_charts(first, federation["replies"], silo_reports),
     }
     return page_of("release.html", title or f"{kind} report", context, data)
 
@@ -104,13 +99,6 @@ def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
             some = ", ".join(names[:MOST_LAWS]) + ("" if len(names) <= MOST_LAWS else ", …")
             drawn.append({"name": some, "level": float(1 - part.alpha), "laws": one})
     return drawn
-
-
-def _exact(calibration: Calibration) -> bool:
-    """Whether the bound on the law of coverage is the law itself, for continuous scores."""
-    if isinstance(calibration, FederatedCalibration):
-        return calibration.plan.method == "fedcp-qq"
-    return calibration.mechanism is not None and calibration.mechanism.name == "none"
 
 
 def _request(c: Calibration) -> Request:

@@ -26,17 +26,7 @@ PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
 
 @dataclass(frozen=True)
 class WorkedExample:
-    """A prediction set or an interval made with the released threshold from invented model output.
-
-    Parameters
-    ----------
-    given
-        What the model is supposed to have said.
-    answer
-        The set or the interval.
-    labels
-        For sets: name, invented probability, whether it is in the set.
-    """
+    """A set, with its labels (name, invented probability, whether inside), or an interval, for invented output."""
 
     given: str
     answer: str
