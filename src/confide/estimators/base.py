@@ -23,7 +23,7 @@ class SecondReleaseWarning(UserWarning):
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share: splitting, fitting, and counting releases."""
 
-    default: type
+    _default: type
     """The estimator that is trained if none is given."""
 
     def _store(self, parameters: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _trained(self, X: Any, y: ArrayLike) -> Any:
         """A copy of the estimator, or of the default one, trained on some records."""
-        return clone(self.default() if self.estimator is None else self.estimator).fit(X, y)
+        return clone(self._default() if self.estimator is None else self.estimator).fit(X, y)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
@@ -82,7 +82,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self.estimator if not isinstance(self.estimator, tuple) else self.estimator[0]
-        tags.input_tags = get_tags(self.default() if inner is None else inner).input_tags
+        tags.input_tags = get_tags(self._default() if inner is None else inner).input_tags
         return tags
 
     def _release(self: Self, X: Any, y: NDArray[Any]) -> Self:
@@ -119,7 +119,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
-        return self._usable(target)
+        usable: NDArray[Any] = self._usable(target)
+        return usable
 
 
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:

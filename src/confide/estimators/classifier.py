@@ -60,7 +60,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     (True, True)
     """
 
-    default = LogisticRegression
+    _default = LogisticRegression
 
     def __init__(
         self,

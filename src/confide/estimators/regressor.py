@@ -51,7 +51,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     True
     """
 
-    default = Ridge
+    _default = Ridge
 
     def __init__(
         self,
