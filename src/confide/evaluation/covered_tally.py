@@ -145,7 +145,8 @@ class CoveredCounts:
 
     def __init__(self, release: Any) -> None:
         self.release, self.by = release, division_of(release)
-        self.names = tuple(release.parts) if isinstance(release, GroupCalibration) else ()
+        named = release.parts if isinstance(release, GroupCalibration) else {}
+        self.names, self.parts = tuple(named), list((named or parts_of(release)).values())
         self.n = self.hits = 0
         self.total: float | None = None
         self.counts = np.zeros((2 if self.by == "side" else len(self.names), 2), np.int64)
@@ -153,7 +154,7 @@ class CoveredCounts:
 
     def thresholds(self, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
         """The threshold of each record; one for all if there are no groups."""
-        own = np.array([part.threshold for part in parts_of(self.release).values()])
+        own = np.array([part.threshold for part in self.parts])
         if not self.names and groups is not None:
             raise InputError("groups must be left out: the release has no thresholds per group or class")
         return own[self.places(groups, n)] if self.names else own
@@ -193,7 +194,7 @@ class CoveredCounts:
     def _parts(self) -> tuple[Subgroup, ...]:
         if self.by is None:
             return ()
-        own = [part.coverage for part in parts_of(self.release).values()]
+        own = [part.coverage for part in self.parts]
         rows = zip(self.names or SIDES, own, self.counts.tolist(), self.widths.tolist(), strict=True)
         wide = self.total is not None and self.by != "side"
         return tuple(
