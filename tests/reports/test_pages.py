@@ -25,7 +25,7 @@ from confide.evaluation import (
 )
 from confide.evaluation.release_parts import fingerprint
 from confide.releases.release import load_release, read_release
-from confide.reports import grid, rendering
+from confide.reports import grid, page
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
 from tests.calibrations import OPTIONS, released
@@ -34,7 +34,7 @@ from tests.reports.pages import HOSTILE, calibration, evaluation, federation
 
 pytestmark = pytest.mark.xdist_group("released")
 MOST_BYTES = 1_000_000
-VENDOR = Path(rendering.__file__).parent / "vendor"
+VENDOR = Path(page.__file__).parent / "vendor"
 
 
 def page_of(release: object, **options: object) -> str:
