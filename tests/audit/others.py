@@ -1,11 +1,7 @@
 """Mechanisms of others, honest and broken, as they would be handed to `confide audit --mechanism`."""
 
-<<<<<<< HEAD
-from functools import lru_cache
-=======
 from dataclasses import replace
-from functools import partial
->>>>>>> wt-lines-upper
+from functools import lru_cache, partial
 
 import numpy as np
 

@@ -99,19 +99,11 @@ def test_honest_mechanisms_pass():
     }
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_noise_cut_by_half_in_the_library_would_be_found(neighbors, selector):
     subject = slopes_subject(neighbors, selector)
-    laws = Laws(broken := weakened(subject, 1.5), broken.law)
-=======
-@pytest.mark.parametrize(
-    "subject", [s for s in library_subjects() if s.name.startswith("slopes")], ids=lambda subject: subject.name
-)
-def test_noise_cut_by_half_in_the_library_would_be_found(subject):
     laws = Laws(broken := others.weakened(subject, 1.5), broken.law)
->>>>>>> wt-lines-upper
     assert worst_pair(laws).loss > 1.0
     assert worst_pair(Laws(subject, subject.law)).loss <= 1.0 + 1e-9
 
