@@ -85,9 +85,9 @@ def write_lists(path: Path, rows: int, classes: int = 1000) -> None:
 def scores(path: Path, rounds: int) -> None:
     """The histogram of a column, against count, sum and maximum of the same column."""
     import duckdb
+    from confide.tables.connect import open_source
 
     from confide.tables import Scored, score_histogram
-    from confide.tables.connect import open_source
 
     with duckdb.connect() as reference, open_source(str(path), threads=1) as table:  # counted by two threads of ours
         reference.execute(f"SET threads = {THREADS}")
@@ -105,8 +105,9 @@ def scores(path: Path, rounds: int) -> None:
 
 def scores_peak(path: Path, rounds: int) -> None:
     """Peak memory of the calibration alone."""
-    from confide.tables import Scored, calibrate_table
     from confide.tables.connect import open_source
+
+    from confide.tables import Scored, calibrate_table
 
     with open_source(str(path), threads=1) as table:
         calibrate_table(table, Scored("score", "lac"), alpha=0.1, epsilon=1.0)
@@ -130,8 +131,9 @@ def lists(path: Path, rounds: int) -> None:
 
 
 def calibrate_lists(path: Path) -> None:
-    from confide.tables import Classified, calibrate_table
     from confide.tables.connect import open_source
+
+    from confide.tables import Classified, calibrate_table
 
     with open_source(str(path), threads=THREADS) as table:
         released = calibrate_table(table, Classified("p", "y", tuple(range(1000))), alpha=0.1, epsilon=1.0)
@@ -179,8 +181,9 @@ def lists_aps_sets_peak(path: Path, rounds: int) -> None:
 
 def postgres(rows: int, rounds: int) -> None:
     """The histogram of a column in a server of its own, against count, sum and maximum of the same column."""
-    from confide.tables import Scored, score_histogram
     from confide.tables.connect import open_source
+
+    from confide.tables import Scored, score_histogram
     from tests.tables.postgres_server import OWNER, READER, binaries, running
 
     if not rows or binaries() is None:
@@ -207,10 +210,11 @@ def postgres(rows: int, rounds: int) -> None:
 
 def postgres_sets(url: str, rows: int, rounds: int) -> None:
     """Sets beside the rows: of LAC by the server, of APS by this process, against reading the lists once."""
-    import confide
     from confide.tables.connect import open_source
     from confide.tables.sets import with_sets
     from confide.tables.writing import write_table
+
+    import confide
 
     with open_source(url, "pg_catalog.pg_class", write=True) as table:
         connection = table.get_backend().con

@@ -13,7 +13,7 @@ from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, 
 from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.silo_report import SiloReport
-from confide.releases.parts import parts_of
+from confide.releases import parts_of
 from confide.releases.release import Release, read_release
 from confide.reports.evaluation_section import evaluation_charts, evaluation_section
 from confide.reports.promise import headline

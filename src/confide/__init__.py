@@ -14,6 +14,7 @@ Examples
 (5, 3)
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration import (
@@ -160,24 +161,23 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "Dataset": "confide.ledger",
+    "Ledger": "confide.ledger",
+    "PrivateConformalClassifier": "confide.estimators",
+    "PrivateConformalRegressor": "confide.estimators",
+    "report": "confide.reports",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Fronts, pages, the ledger and the version are imported when they are first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("confide")
-    if name in ("PrivateConformalClassifier", "PrivateConformalRegressor"):
-        from confide import estimators
-
-        return getattr(estimators, name)
-    if name in ("Dataset", "Ledger"):
-        import confide.ledger
-
-        return getattr(confide.ledger, name)
-    if name == "report":
-        from confide.reports import report
-
-        return report
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'confide' has no attribute {name!r}")
 
 

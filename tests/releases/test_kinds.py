@@ -9,9 +9,7 @@ import pytest
 
 import confide
 from confide.federated import FederatedCalibration
-from confide.releases import kinds
-from confide.releases.parts import parts_of
-from confide.releases import Release, load_release
+from confide.releases import Release, kinds, load_release, parts_of
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.json"))
 """Written by version 0.1.0, schema 1."""

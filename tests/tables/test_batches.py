@@ -6,13 +6,13 @@ import tracemalloc
 import numpy as np
 import pyarrow as pa
 import pytest
+from confide.tables.batch_scores import source_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import confide
 from confide import Candidates, InputError, InputTypeError, ScoreHistogram
-from confide.tables.batch_scores import source_scores
 from confide.tables.batches import count_batches, merge_counts, score_batches
 from confide.tables.what import Classified, Regressed
 from tests.private import assert_error_is_private, planted_scores

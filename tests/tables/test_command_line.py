@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from confide.tables.connect import open_source
 
 import confide
 from confide.cli.run import main
 from confide.errors import ConfideError
-from confide.tables.connect import open_source
 from tests.tables import postgres_server
 
 RNG = np.random.default_rng(0)

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from confide.tables.source import open_table
 
 import confide
 from confide.tables import choose, histogram
-from confide.tables.source import open_table
 from tests.files import FORMATS, NAMES, class_table, classified, write
 
 UNIT = confide.Candidates.unit(200)

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from confide.tables.source import open_table
 
 import confide
 from confide.tables import choose, histogram
 from confide.tables.predict import Output, write_sets
-from confide.tables.source import open_table
 from tests.files import class_table, classified, write
 
 UNIT = confide.Candidates.unit(50)

@@ -3,10 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from confide.tables.sets import with_intervals, with_sets
 
 import confide
 from confide import Candidates, InputError
-from confide.tables.sets import with_intervals, with_sets
 
 NAMES = ("ant", "bee", "o'cat", "dog")
 

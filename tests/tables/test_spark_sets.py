@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from confide.tables.sets import with_intervals, with_sets
+from confide.tables.writing import write_file, write_table
 
 import confide
 from confide import CoverageWarning, InputError
-from confide.tables.sets import with_intervals, with_sets
-from confide.tables.writing import write_file, write_table
 from tests.tables.class_records import NAMES, RNG, WARD, K, N, P, calibrated
 from tests.tables.engines import Spark
 
@@ -78,6 +78,7 @@ def test_everything_is_in_the_set_of_an_infinite_threshold(table, tmp_path):
 def test_a_file_is_written_partition_by_partition(spark, tmp_path):
     """The driver asks for a partition after the other: one job each, and none ahead of its time."""
     from confide.tables.reading import arrow_batches
+
     from confide.tables.spark import spark_table
 
     for part in range(6):

@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-import confide
-from confide import InputError
 from confide.tables.sets import with_sets
 from confide.tables.streamed_sets import StreamedSets
 from confide.tables.writing import write_file, write_table
+
+import confide
+from confide import InputError
 from tests.tables import postgres_server
 from tests.tables.class_records import NAMES, RNG, WARD, N, P, Y, calibrated
 

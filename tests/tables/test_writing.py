@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from confide.tables.set_columns import set_columns
+from confide.tables.source import open_table
 
 import confide
 from confide.tables import choose
 from confide.tables.predict import Output, write_intervals, write_sets
-from confide.tables.set_columns import set_columns
-from confide.tables.source import open_table
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 

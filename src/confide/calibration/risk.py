@@ -101,8 +101,7 @@ def calibrate_losses(
     >>> 0.5 < released.threshold < 0.65
     True
     """
-    bound = positive_number("bound", bound)
-    level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
+    bound, level = _share(risk, bound)
     scores = critical_thresholds(losses, candidates, u=u, bound=bound)
     released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)
     return RiskCalibration(loss, bound, released)
@@ -128,9 +127,8 @@ def price_risk(
     >>> price_risk(0.1, 1.0, None, candidates).charge().draw(counts).loss
     'false_negative_rate'
     """
-    bound = positive_number("bound", bound)
-    level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
-    priced = price_threshold(level, epsilon, n, candidates, critical_score(loss), **options)
+    bound, level = _share(risk, bound)
+    priced = price_threshold(level, epsilon, n, candidates=candidates, score=critical_score(loss), **options)
     return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
 
 
@@ -180,5 +178,7 @@ def critical_thresholds(
     return candidates.values[first]
 
 
-def _score(loss: str) -> str:
-    return f"critical threshold of {loss}"
+def _share(risk: Level, bound: float) -> tuple[float, Fraction]:
+    """The bound of a loss, and the level that the risk is of it."""
+    bound = positive_number("bound", bound)
+    return bound, exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))

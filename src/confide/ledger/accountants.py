@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.ledger.cost import Cost, Group
-from confide.ledger.loss import Bound
+from confide.ledger.cost import Bound, Cost, Group
 
 MOST_VIEWS = 64
 """Combinations of cells, of one or more partitions, that are gone through."""

@@ -11,8 +11,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.ledger.accountants import accounted
-from confide.ledger.cost import Cost
-from confide.ledger.loss import Bound, Loss
+from confide.ledger.cost import Bound, Cost, Loss
 from confide.selection import with_contrib
 from confide.support import float_above
 
@@ -74,7 +73,7 @@ def worst(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction
 
     Examples
     --------
-    >>> from confide.ledger.cost import Group
+    >>> from confide.ledger.cost import Bound, Group, Loss
     >>> both = [Cost(1.0, "add_remove", "m", None, Group("sex", cell)) for cell in ("f", "m")]
     >>> worst([Cost(0.5, "add_remove", "m"), *both], lambda cost: cost.exact)
     Fraction(3, 2)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from confide.errors import InputError
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
+from confide.support import float_above, float_below
 
 
 def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
@@ -71,12 +72,7 @@ def shares_of(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
     >>> shares_of(1.0, [Fraction(1, 4), Fraction(3, 4)])
     [0.25, 0.75]
     """
-    found = []
-    for share in shares:
-        exact = Fraction(epsilon) * share
-        value = float(exact)
-        found.append(value if Fraction(value) <= exact else math.nextafter(value, 0.0))
-    return found
+    return [float_below(Fraction(epsilon) * share) for share in shares]
 
 
 def sum_up(values: Sequence[float]) -> float:
@@ -89,9 +85,7 @@ def sum_up(values: Sequence[float]) -> float:
     """
     if any(math.isinf(value) for value in values):
         return math.inf
-    exact = sum(map(Fraction, values), Fraction(0))
-    value = float(exact)
-    return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
+    return float_above(sum(map(Fraction, values), Fraction(0)))
 
 
 def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import RankLaw
-from confide.selection import with_contrib
+from confide.selection import scale_for, with_contrib
 from confide.support import float_above
 
 
@@ -99,10 +99,7 @@ def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> Op
     Under replace-one if `size` is given, under add/remove if it is None.
     """
     distance = _unsized_range(level) if size is None else Fraction(2)
-    scale = float(distance) / epsilon
-    while distance > Fraction(scale) * Fraction(epsilon):
-        scale = float(np.nextafter(scale, np.inf))
-    return OpenDPQuantile(level, size, scale)
+    return OpenDPQuantile(level, size, scale_for(distance, epsilon))
 
 
 def quantile_scores(counts: NDArray[np.int64], level: float, size: int | None = None) -> NDArray[np.float64]:

@@ -50,16 +50,9 @@ def expected_drift(slope_left: float, slope_right: float, m: int, spacing: float
     return float(probabilities @ ranks)
 
 
-def best_slopes(level: Fraction, epsilon: float, neighbors: Neighbors, m: int, selector: Selector) -> tuple[int, int]:
-    """Integer slopes (left, right) that minimise shift plus drift at a reference size of 1000/epsilon records.
-
-    Small losses are scaled to epsilon = 1/2 first: the problem only depends on n * epsilon.
-    """
-    return _best_slopes(level, max(epsilon, 0.5), neighbors, m, selector)
-
-
 @lru_cache(maxsize=256)
-def _best_slopes(level: Fraction, epsilon: float, neighbors: Neighbors, m: int, selector: Selector) -> tuple[int, int]:
+def best_slopes(level: Fraction, epsilon: float, neighbors: Neighbors, m: int, selector: Selector) -> tuple[int, int]:
+    """Integer slopes (left, right) that minimise shift plus drift at a reference size of 1000/epsilon records."""
     size = max(100, round(1000 / epsilon))
 
     @lru_cache

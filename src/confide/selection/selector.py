@@ -23,7 +23,7 @@ _FEATURES = threading.Lock()
 SELECTORS: tuple[Selector, ...] = ("permute_and_flip", "exponential")
 
 
-def scale_for(range_distance: int, epsilon: float) -> float:
+def scale_for(range_distance: int | Fraction, epsilon: float) -> float:
     """The smallest float scale at which range_distance/scale, computed exactly, is at most epsilon.
 
     Examples
