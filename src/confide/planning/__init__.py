@@ -1,7 +1,7 @@
 """In comes what was asked, out goes the mechanism that answers it, and what it will promise and cost; no data.
 
 request.py      `Request`: every public choice, checked once
-plan.py          `Plan`: slopes, target rank and head start for a request, and what follows; the mechanism for any request
+plan.py          `Plan`: slopes, target rank and head start for a request, and what follows; mechanisms of others
 slope_choice.py  which slopes minimise the expected excess
 """
 

@@ -1,7 +1,7 @@
 """Releases of several thresholds as JSON: an envelope around the documents of their parts."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -72,24 +72,16 @@ def _checked(fields: Fields, release: Kin) -> Kin:
     return release
 
 
-register(
-    LevelCalibration,
-    Kind("confide.levels", "release", lambda r: _fields(r, {str(a): p for a, p in r.parts.items()}), _read_levels),
-)
-register(
-    GroupCalibration,
-    Kind("confide.groups", "release", lambda r: _fields(r, r.parts, by=r.by, neighbors=r.neighbors), _read_groups),
-)
-register(
-    SidesCalibration,
-    Kind("confide.sides", "release", lambda r: _fields(r, {"low": r.low, "high": r.high}), _read_sides),
-)
-register(
-    RiskCalibration,
-    Kind(
+_KINDS: tuple[tuple[type, str, Callable[[Any], dict[str, Any]], Callable[[Fields], Release]], ...] = (
+    (LevelCalibration, "confide.levels", lambda r: _fields(r, {str(a): p for a, p in r.parts.items()}), _read_levels),
+    (GroupCalibration, "confide.groups", lambda r: _fields(r, r.parts, by=r.by, neighbors=r.neighbors), _read_groups),
+    (SidesCalibration, "confide.sides", lambda r: _fields(r, {"low": r.low, "high": r.high}), _read_sides),
+    (
+        RiskCalibration,
         "confide.risk",
-        "release",
         lambda r: _fields(r, {"critical": r.calibration}, loss=r.loss, bound=r.bound),
         _read_risk,
     ),
 )
+for made, name, fields, read in _KINDS:
+    register(made, Kind(name, "release", fields, read))
