@@ -45,16 +45,9 @@ class ChargedRelease:
 
 @dataclass(frozen=True)
 class PricedRelease:
-    """Thresholds that were asked for, checked and priced together; made by `price_levels` and its kin.
+    """Thresholds that were asked for, checked and priced together: by their names, those of their histograms with prices.
 
-    Parameters
-    ----------
-    parts
-        Name of each threshold to the name of its histogram and its price.
-    assemble
-        Makes the release of them.
-    warns_together
-        Whether `assemble` says which thresholds are +inf, instead of each on its own.
+    `assemble` makes the release of them, and says which thresholds are +inf where `warns_together`, instead of each.
     """
 
     parts: Mapping[Any, tuple[Any, PricedThreshold]]

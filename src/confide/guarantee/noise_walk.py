@@ -103,12 +103,7 @@ def maximum(scale: float, steps: int) -> Maximum:
 def walk_maximum(noise: Law, steps: int) -> Law:
     """The law of the maximum for any symmetric law of the steps, by one convolution each.
 
-    Parameters
-    ----------
-    noise
-        P(X = -half), ..., P(X = half): float64 of odd length, symmetric; missing mass is counted as X = +inf.
-    steps
-        Number of steps, at least 0.
+    The noise is P(X = -half), ..., P(X = half), float64 of odd length; missing mass is counted as X = +inf.
 
     Returns
     -------

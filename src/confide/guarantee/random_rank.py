@@ -23,16 +23,8 @@ def tail(deficit: NDArray[Any], slope: float, m: int, selector: Selector) -> NDA
     """An upper bound on the probability that the selected candidate misses the target by `deficit` ranks or more.
 
     With p = exp(-slope * deficit): at most m-1 candidates have weight p or less and one has weight 1.
-    Exponential mechanism: (m-1)p / (1 + (m-1)p). Permute-and-flip: 1 - (1 - (1-p)^m) / (mp).
-
-    Parameters
-    ----------
-    deficit
-        Non-negative ranks, any shape.
-    slope
-        Log-odds per rank, positive.
-    m
-        Number of candidates, at least 1.
+    Exponential mechanism: (m-1)p / (1 + (m-1)p). Permute-and-flip: 1 - (1 - (1-p)^m) / (mp). Deficits may have any
+    shape; the slope is in log-odds per rank.
 
     Examples
     --------

@@ -35,13 +35,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
 
     Adding or removing a record touches one group: the largest loss counts. Replacing a record can take it out of one
     group and put it into another: the two largest add up, or the record stays and the group's own `replace_one` counts.
-
-    Parameters
-    ----------
-    parts
-        One statement per group, each under `add_remove`.
-    neighbors
-        The relation to state the total under.
+    Statements are under `add_remove`, one per group; `neighbors` is the relation to state the total under.
 
     Examples
     --------

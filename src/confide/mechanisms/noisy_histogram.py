@@ -112,10 +112,7 @@ class NoisyHistogram:
 def noisy_histogram_for(level: Fraction, epsilon: float, m: int, n: int | None, n_min: int) -> NoisyHistogram | None:
     """The smallest target rank that guarantees `level`; None if a public n has no such rank.
 
-    Parameters
-    ----------
-    epsilon
-        Loss per record, under replace-one if n is given (public) and under add/remove if it is None (secret).
+    epsilon is the loss per record, under replace-one if n is given (public) and under add/remove if it is None (secret).
 
     Examples
     --------

@@ -145,16 +145,7 @@ def published_level(n: int, alpha: Fraction, m: int, gamma: float, scale: float)
 
 
 def noise_bound(m: int, fails: float, scale: float) -> float:
-    """N zeta: max_k |sum_(j<=k) noise_j| stays below it but for a probability of `fails`.
-
-    Parameters
-    ----------
-    m
-        Number of bins.
-    fails
-        gamma alpha, in (0, 1).
-    scale
-        Scale of the Laplace noise, 2/epsilon.
+    """N zeta: max_k |sum_(j<=k) noise_j| over m bins stays below it but for a probability of `fails` = gamma alpha.
 
     Examples
     --------

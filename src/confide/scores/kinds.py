@@ -20,24 +20,11 @@ Task = Literal["classification", "regression", "any"]
 
 @dataclass(frozen=True)
 class ScoreKind:
-    """A named conformity score.
+    """A named conformity score with values in the closed range from `low` to `high`.
 
-    Parameters
-    ----------
-    name
-        As recorded in a calibration.
-    task
-        What `predict_set` and `predict_interval` accept: `"classification"`, `"regression"` or `"any"`.
-    low, high
-        The closed range of its values.
-    builder
-        The constructor of the default candidates, by name, and its arguments.
-    family
-        The name without `_randomised` and without parameters; None for a user's own score.
-    randomised
-        Whether it needs one public random number per record.
-    parameters
-        The numbers in the name.
+    The family is the name without `_randomised` and without parameters, which are the numbers in it; None for a user's
+    own score. A randomised one needs a public random number per record. The builder names the constructor of the default
+    candidates, and its arguments.
     """
 
     name: str | None

@@ -74,17 +74,7 @@ def rounded(p: NDArray[Any], classes: int) -> NDArray[np.float64]:
 def true_class_scores(
     p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
 ) -> NDArray[np.float64]:
-    """The score of class y[i] in row i.
-
-    Parameters
-    ----------
-    p
-        Shape (n, K), float32 or float64, values in [0, 1].
-    y
-        Shape (n,), in [0, K).
-    u
-        Shape (n,), in [0, 1]; ones for a score without randomisation.
-    """
+    """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
     own = p[np.arange(len(p)), y]
     # Classes that are at least as likely are few: their places are found in one pass, and the rest is work on them.
     place = np.flatnonzero(p >= own[:, None])
