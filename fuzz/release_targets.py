@@ -90,7 +90,7 @@ def release_text(data: bytes) -> None:
 
 
 def release_fields(data: bytes) -> None:
-    """`Release.from_json` on valid releases of several thresholds with changed fields and right checksums, part by part."""
+    """`Release.from_json` on valid releases of several thresholds, changed part by part, with right checksums."""
     source = Source(data)
     document = change(several()[source.below(len(several()))], source)
     _read_several(json.dumps(_signed_parts(document)))

@@ -148,8 +148,18 @@ def _group_terms(
     one_of("neighbors", neighbors, NEIGHBORS)
     known = check_names("names", names)
     budget = divide_budget(epsilon, rho, [Fraction(1)], replaced=neighbors == "replace_one")[0]
-    accounts = _accounts(ledger, dataset, partition, known)
-    return {name: {**budget, **accounts[name], **options} for name in known}
+    paid = {**budget, **options}
+    if ledger is None and dataset is None:
+        return dict.fromkeys(known, paid)
+    from confide.ledger import Dataset, Group
+
+    if partition is None or dataset is None or ledger is None:
+        raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
+    whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+    if whole.group is not None:
+        raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
+    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in known}
+    return {name: {**paid, "ledger": ledger, "dataset": cell} for name, cell in cells.items()}
 
 
 def _warned(released: GroupCalibration) -> GroupCalibration:
@@ -163,20 +173,3 @@ def _warned(released: GroupCalibration) -> GroupCalibration:
             stacklevel=3,
         )
     return released
-
-
-def _accounts(
-    ledger: "Ledger | None", dataset: "str | Dataset | None", partition: str | None, names: Sequence[str | int]
-) -> dict[str | int, dict[str, Any]]:
-    """Keyword arguments for `calibrate` per group: which cell of the data set's partition pays."""
-    if ledger is None and dataset is None:
-        return {name: {} for name in names}
-    from confide.ledger import Dataset, Group
-
-    if partition is None or dataset is None or ledger is None:
-        raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
-    whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
-    if whole.group is not None:
-        raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
-    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in names}
-    return {name: {"ledger": ledger, "dataset": cell} for name, cell in cells.items()}

@@ -45,7 +45,7 @@ class ChargedRelease:
 
 @dataclass(frozen=True)
 class PricedRelease:
-    """Thresholds that were asked for, checked and priced together: by their names, those of their histograms with prices.
+    """Thresholds that were asked for, checked and priced together: name to the name of its histogram, and its price.
 
     `assemble` makes the release of them, and says which thresholds are +inf where `warns_together`, instead of each.
     """

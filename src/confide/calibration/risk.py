@@ -21,7 +21,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.releases import FALSE_NEGATIVES, RiskCalibration, critical_score
 from confide.scores import Uniforms
-from confide.support import Level, exact_level, positive_number
+from confide.support import Level, exact_level, positive_number, refuse_marked
 
 
 def calibrate_false_negatives(
@@ -166,12 +166,9 @@ def critical_thresholds(
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1 or not len(array):
         raise InputError(f"losses must have shape (n, {candidates.size - 1}); found shape {array.shape}")
-    wrong = np.flatnonzero(~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1))
-    if wrong.size:
-        raise InputError(
-            f"losses must lie in [0, {bound:g}] and not increase along rows; found {wrong.size} rows that do not, the "
-            f"first at row {wrong[0]}"
-        )
+    wrong = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
+    must = f"losses must lie in [0, {bound:g}] and not increase along rows"
+    refuse_marked(wrong, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)

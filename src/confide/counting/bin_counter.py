@@ -17,8 +17,8 @@ _INFINITE = np.float64(np.inf).view(np.uint64)
 class BinCounter:
     """Counts per bin (e_(j-1), e_j] of scores that come in pieces. One counter per thread; counts add.
 
-    The edges are the finite candidates: float64, shape (m-1,), strictly increasing. Scores outside [low, high], and NaN,
-    are counted apart. Where half a million scores or more are expected, or nobody knows how many, they are counted by
+    The edges are the finite candidates: float64, shape (m-1,), increasing. Scores outside [low, high], and NaN, are
+    counted apart. Where half a million scores or more are expected, or nobody knows how many, they are counted by
     cells, which take 2 MB; otherwise every block is sorted.
 
     Examples

@@ -21,14 +21,8 @@ _DIRECT = 64
 class Maximum:
     """The law of M = max(0, S_1, ..., S_k), S a walk with discrete Laplace steps.
 
-    Parameters
-    ----------
-    law
-        float64, shape (K+1,): P(M = 0), ..., P(M = K), up to mass that passed K on the way and is left out.
-    leaked
-        The mass left out; it is to be read as M beyond everything.
-    tail_mean
-        An upper bound on the integral of P(M > t) over t >= K.
+    It is float64 of shape (K+1,): P(M = 0), ..., P(M = K), up to mass that leaked beyond K on the way, to be read as M
+    beyond everything. `tail_mean` is an upper bound on the integral of P(M > t) over t >= K.
 
     Examples
     --------

@@ -101,9 +101,9 @@ def _rdp_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
     accountant = dp_accounting.rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     for cost in costs:
         accountant.compose(_event(cost))
-    quiet, absl = logging.CRITICAL, logging.getLogger("absl")
+    absl = logging.getLogger("absl")
     before = absl.level
-    absl.setLevel(quiet)  # it comments on the best order being the largest one, which is no fault
+    absl.setLevel(logging.CRITICAL)  # it comments on the best order being the largest one, which is no fault
     try:
         return float(accountant.get_epsilon(dp_delta))
     finally:

@@ -118,13 +118,8 @@ def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
     >>> round(epsilon_of_zcdp(0.5, 1e-6), 2)
     5.22
     """
-    if rho < _LARGE_RHO:
-        return _opendp_epsilon(rho, dp_delta)
-    return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
-
-
-def _opendp_epsilon(rho: float, dp_delta: float) -> float:
-    """Epsilon at dp_delta of rho-zCDP, by OpenDP's conversion (Canonne, Kamath and Steinke 2020)."""
+    if rho >= _LARGE_RHO:
+        return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
     import opendp.prelude as dp
 
     def build() -> Any:

@@ -19,13 +19,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import RankLaw
+from confide.mechanisms.interface import Mechanism
 from confide.selection import scale_for, with_contrib
 from confide.support import float_above
 
 
 @dataclass(frozen=True)
-class OpenDPQuantile:
+class OpenDPQuantile(Mechanism):
     """OpenDP's quantile mechanism, stated completely.
 
     Parameters
@@ -44,8 +44,6 @@ class OpenDPQuantile:
     """
 
     name: ClassVar[Literal["opendp-quantile"]] = "opendp-quantile"
-    bounded_range: ClassVar[bool] = False
-    claimed: ClassVar[None] = None
 
     level: Fraction
     size: int | None
@@ -79,18 +77,6 @@ class OpenDPQuantile:
                 *_space(self.size), dp.max_divergence(), list(range(m)), alpha=float(self.level), scale=self.scale
             )
         )
-
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> None:
-        """None: no coverage is guaranteed."""
-        return
-
-    def rank_law(self, n: int, m: int) -> RankLaw | None:
-        """None: nothing is guaranteed about the rank."""
-        return None
-
-    def coverage_at_most(self, n: int, m: int) -> float:
-        """1: no upper bound is claimed either."""
-        return 1.0
 
 
 def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> OpenDPQuantile:

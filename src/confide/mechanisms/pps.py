@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
+from confide.mechanisms.interface import Mechanism
 from confide.selection import scale_for, select
 from confide.support import ceil_to, float_above
 
@@ -42,7 +43,7 @@ _INT64_ROOM = 2**62
 
 
 @dataclass(frozen=True)
-class PrivatePredictionSets:
+class PrivatePredictionSets(Mechanism):
     """The published exponential mechanism, stated completely.
 
     Parameters
@@ -63,7 +64,6 @@ class PrivatePredictionSets:
 
     name: ClassVar[Literal["pps"]] = "pps"
     bounded_range: ClassVar[bool] = True
-    add_remove: ClassVar[None] = None
 
     level: Fraction
     gamma: float

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw
+from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts, scale_for
 from confide.support import ceil_to, float_above
 
@@ -45,7 +46,7 @@ _INT64_ROOM = 2**62
 
 
 @dataclass(frozen=True)
-class LaplaceHistogram:
+class LaplaceHistogram(Mechanism):
     """The published noisy histogram, stated completely.
 
     Parameters
@@ -65,9 +66,6 @@ class LaplaceHistogram:
     """
 
     name: ClassVar[Literal["pps-laplace"]] = "pps-laplace"
-    bounded_range: ClassVar[bool] = False
-    add_remove: ClassVar[None] = None
-    claimed: ClassVar[None] = None
 
     level: Fraction
     gamma: float

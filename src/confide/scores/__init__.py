@@ -25,11 +25,10 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
-from confide.scores.tuning import RapsParameters, tune_raps
+from confide.scores.tuning import tune_raps
 
 __all__ = [
     "FAMILIES",
-    "RapsParameters",
     "ScoreKind",
     "Uniforms",
     "absolute_residual_score",

@@ -160,16 +160,10 @@ def set_mask(
     per_class: bool = False,
     out: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.bool_]:
-    """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K).
+    """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K), in `out` if it is given.
 
-    Parameters
-    ----------
-    probabilities, score, u
-        As in `class_score`; here every entry is checked, in passing.
-    threshold
-        One number, or shape (n,) for one per record, or shape (K,) for one per class with `per_class`.
-    out
-        An array for the result, bool, shape (n, K), so that repeated calls need no memory.
+    Arguments as in `class_score`; every probability is checked, in passing. The threshold is one number, or of shape
+    (n,) for one per record, or of shape (K,) for one per class with `per_class`.
 
     Examples
     --------

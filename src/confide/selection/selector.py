@@ -41,7 +41,7 @@ def scale_for(range_distance: int | Fraction, epsilon: float) -> float:
 def select(utilities: NDArray[np.int64], scale: float, selector: Selector) -> int:
     """Draw one index from the selector's law, with OpenDP's secure sampler. It cannot be seeded.
 
-    Utilities are int64 of shape (m,), larger is better; scale is in their units, and the loss is (range distance)/scale.
+    Utilities are int64 of shape (m,), larger is better; scale is in their units; the loss is (range distance)/scale.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Self, TypeVar
 
 from confide.errors import FormatError
-from confide.support.limits import MOST_RECORDS
+from confide.support.checks import MOST_RECORDS
 from confide.support.rationals import MAX_DENOMINATOR
 
 Value = TypeVar("Value")
