@@ -181,11 +181,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'confide' has no attribute {name!r}")
 
 
-def _read_federated(text: str) -> Any:
-    """Federations are imported when the first of their releases is read."""
-    from confide.federated import FederatedCalibration
-
-    return FederatedCalibration.from_json(text)
-
-
-register_kind("confide.federated.calibration", _read_federated)
+# Federations are imported when the first of their releases is read.
+register_kind(
+    "confide.federated.calibration",
+    lambda text: import_module("confide.federated").FederatedCalibration.from_json(text),
+)

@@ -136,12 +136,6 @@ def _tail_mean(a: float, scale: float, steps: int, top: float) -> float:
     return math.exp(best)
 
 
-@lru_cache(maxsize=64)
-def total_above(scale: float, steps: int, weight: float) -> "TotalAbove":
-    """E[(weight S_steps - x)_+] as a function of x."""
-    return TotalAbove(scale, steps, weight)
-
-
 class TotalAbove:
     """E[(weight S - x)_+] for the end S of the walk, by the discrete Fourier transform of its law.
 
@@ -169,3 +163,7 @@ class TotalAbove:
     def __call__(self, x: float) -> float:
         """E[(weight S - x)_+], never below the exact value but for rounding."""
         return float(self.law @ np.maximum(self.values - x, 0)) + self.beyond
+
+
+total_above = lru_cache(maxsize=64)(TotalAbove)
+"""E[(weight S_steps - x)_+] as a function of x."""

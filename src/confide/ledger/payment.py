@@ -4,7 +4,6 @@ Two requests are identical if everything public about them is: data set, group a
 relation and all other choices; the mechanism that follows from them; the candidates; and the score's name.
 """
 
-import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -80,7 +79,7 @@ def make_payment(
         "dataset": [data.name, data.group, data.fingerprint],
         "request": {key: _plain(value) for key, value in asdict(request).items()},
         "mechanism": None if mechanism is None else repr(mechanism),
-        "candidates": hashlib.sha256(candidates.edges.tobytes()).hexdigest(),
+        "candidates": candidates.digest,
         "score": score,
     }
     return Payment(ledger, data, cost, request_digest(content))

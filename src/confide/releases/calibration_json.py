@@ -175,10 +175,10 @@ def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     if kind not in BUILDERS:
         raise FormatError("the calibration names candidates of an unknown kind")
     try:
-        candidates: Candidates = getattr(Candidates, kind)(**options)
+        candidates: Candidates | None = getattr(Candidates, kind)(**options)
     except TypeError:
-        raise FormatError("the calibration describes its candidates wrongly") from None
-    if candidates.size != size or candidates.recipe != recipe:
+        candidates = None
+    if candidates is None or candidates.size != size or candidates.recipe != recipe:
         raise FormatError("the calibration describes its candidates wrongly")
     return candidates
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from fractions import Fraction
 from numbers import Real
 from typing import TypeAlias
@@ -62,8 +63,13 @@ def float_below(exact: Fraction) -> float:
     --------
     >>> Fraction(float_below(Fraction(1, 3))) < Fraction(1, 3) < Fraction(float_above(Fraction(1, 3)))
     True
+    >>> float_above(Fraction(10) ** 400)
+    inf
     """
-    nearest = float(exact)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return sys.float_info.max if exact > 0 else -math.inf
     return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
 
 
