@@ -98,11 +98,7 @@ def walk_maximum(noise: Law, steps: int) -> Law:
     """The law of the maximum for any symmetric law of the steps, by one convolution each.
 
     The noise is P(X = -half), ..., P(X = half), float64 of odd length; missing mass is counted as X = +inf.
-
-    Returns
-    -------
-    numpy.ndarray
-        P(M = 0), P(M = 1), ...; what is missing to 1, about 1e-15 or less, has to be read as M = +inf.
+    Returned are P(M = 0), P(M = 1), ...; what is missing to 1, about 1e-15 or less, has to be read as M = +inf.
 
     Examples
     --------

@@ -60,11 +60,7 @@ def mean_overshoot(slope: float, m: int, selector: Selector) -> float:
 def rank_law(target: float, slope: float, m: int, selector: Selector) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
-    Returns
-    -------
-    ranks, probabilities, bottom
-        The ranks r >= 1 that matter, their probabilities, and the remaining mass, to be read as R = 0 (no coverage).
-        For slopes below 1/100, ranks are grouped, each group counted at its lowest: a smaller R is the safe side.
+    For slopes below 1/100, ranks are grouped, each group counted at its lowest: a smaller R is the safe side.
 
     Examples
     --------

@@ -26,10 +26,7 @@ def evenly_spread_law(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rank of the selected candidate minus the target, and its law, for candidates `spacing` ranks apart.
 
-    Returns
-    -------
-    ranks, probabilities
-        float64, shape (k,) each, for the k candidates near enough to matter.
+    Both are float64 of shape (k,), for the k candidates near enough to matter.
     """
     left = np.arange(1, min(m // 2, math.ceil(_REACH / (slope_left * spacing))) + 1)
     right = np.arange(0, min(m - m // 2, math.ceil(_REACH / (slope_right * spacing)) + 1))

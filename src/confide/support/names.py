@@ -50,10 +50,8 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
 
     Raises
     ------
-    InputTypeError
-        If it is not a list of texts and integers.
-    InputError
-        If it is empty, or two of the names are one.
+    InputTypeError, InputError
+        If it is not a list of texts and integers, it is empty, or two of the names are one.
 
     Examples
     --------
