@@ -164,8 +164,10 @@ class Candidates:
         """
         unit, step = positive_number("unit", unit), positive_number("step", step)
         decades = positive_integer("decades", decades, most=300)
+        log_step = np.log1p(step)
+        half = _count(np.log(10.0) * decades / 2, log_step)
         with np.errstate(over="ignore"):
-            edges = np.append(0.0, unit * _powers(step, decades))
+            edges = np.append(0.0, unit * np.exp(np.arange(-half, half + 1) * log_step))
         return cls._build(edges, {"kind": "geometric", "unit": unit, "step": step, "decades": decades})
 
     @classmethod
@@ -226,13 +228,6 @@ class Candidates:
         if not np.isfinite(edges).all():
             raise InputError("these candidates overflow; choose a unit nearer to 1 or fewer decades")
         return cls(np.unique(_rounded(edges)), recipe)
-
-
-def _powers(step: float, decades: int) -> NDArray[np.float64]:
-    log_step = np.log1p(step)
-    half = _count(np.log(10.0) * decades / 2, log_step)
-    powers: NDArray[np.float64] = np.exp(np.arange(-half, half + 1) * log_step)
-    return powers
 
 
 def _count(length: float, step: float) -> int:

@@ -91,17 +91,11 @@ class Plan:
     @property
     def expected_excess(self) -> float:
         """Expected ranks above (n+1)(1-alpha) on evenly spread scores: what privacy costs, in records."""
-        if self.mechanism is None:
-            return float(self.request.alpha * (self.n + 1))
+        slopes, m, most = self.mechanism, self.request.candidates, float(self.request.alpha * (self.n + 1))
+        if slopes is None:
+            return most
         ranks = self.target_rank - float(self.request.level * (self.n + 1))
-        added = expected_drift(
-            self.mechanism.slope_left,
-            self.mechanism.slope_right,
-            self.request.candidates,
-            self.n / self.request.candidates,
-            self.mechanism.selector,
-        )
-        return min(ranks + added, float(self.request.alpha * (self.n + 1)))
+        return min(ranks + expected_drift(slopes.slope_left, slopes.slope_right, m, self.n / m, slopes.selector), most)
 
     @property
     def expected_coverage(self) -> float:
@@ -290,13 +284,7 @@ def _private_line(request: Request, build: Callable[[Fraction, Fraction], Slopes
 
 
 def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
-    ahead = private_head_start(
-        request.level,
-        mechanism.offset,
-        request.n_min,
-        mechanism.slope_left,
-        mechanism.slope_right,
-        request.candidates,
-        request.selector,
-    )
+    left, right = mechanism.slope_left, mechanism.slope_right
+    choices = request.candidates, request.selector
+    ahead = private_head_start(request.level, mechanism.offset, request.n_min, left, right, *choices)
     return replace(mechanism, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))
