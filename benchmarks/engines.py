@@ -86,10 +86,9 @@ def scores(path: Path, rounds: int) -> None:
     """The histogram of a column, against count, sum and maximum of the same column."""
     import duckdb
 
-    from confide.tables import Scored, score_histogram
-    from confide.tables.connect import open_source
+    from confide.tables import Scored, open_table, score_histogram
 
-    with duckdb.connect() as reference, open_source(str(path), threads=1) as table:  # counted by two threads of ours
+    with duckdb.connect() as reference, open_table(path) as table:  # read by one thread, counted by two of ours
         reference.execute(f"SET threads = {THREADS}")
         query = f"SELECT count(*), sum(score), max(score) FROM '{path}'"  # noqa: S608
         measured = {
@@ -106,10 +105,8 @@ def scores(path: Path, rounds: int) -> None:
 def scores_peak(path: Path, rounds: int) -> None:
     """Peak memory of the calibration alone."""
     from confide.tables import Scored, calibrate_table
-    from confide.tables.connect import open_source
 
-    with open_source(str(path), threads=1) as table:
-        calibrate_table(table, Scored("score", "lac"), alpha=0.1, epsilon=1.0)
+    calibrate_table(path, Scored("score", "lac"), alpha=0.1, epsilon=1.0)
     print(f"  calibrate: peak {peak():,.0f} MB")
 
 
@@ -131,10 +128,8 @@ def lists(path: Path, rounds: int) -> None:
 
 def calibrate_lists(path: Path) -> None:
     from confide.tables import Classified, calibrate_table
-    from confide.tables.connect import open_source
 
-    with open_source(str(path), threads=THREADS) as table:
-        released = calibrate_table(table, Classified("p", "y", tuple(range(1000))), alpha=0.1, epsilon=1.0)
+    released = calibrate_table(path, Classified("p", "y", tuple(range(1000))), alpha=0.1, epsilon=1.0)
     released.save(path.with_suffix(".json"), overwrite=True)
 
 
@@ -153,13 +148,10 @@ def write_aps_sets(path: Path) -> None:
 
 
 def write_sets_of(path: Path, calibration: "Calibration") -> None:
-    from confide.tables.connect import open_source
-    from confide.tables.sets import with_sets
-    from confide.tables.writing import write_file
+    from confide.tables import Classified, predict_table
 
-    with open_source(str(path), threads=THREADS) as table:
-        predicted = with_sets(table, "p", calibration, tuple(range(1000)))
-        write_file(predicted.drop("p"), path.with_suffix(".sets.parquet"), overwrite=True)
+    sets = path.with_suffix(".sets.parquet")
+    predict_table(path, Classified("p", classes=tuple(range(1000))), calibration, sets, overwrite=True)
 
 
 def lists_calibrate_peak(path: Path, rounds: int) -> None:
@@ -179,21 +171,20 @@ def lists_aps_sets_peak(path: Path, rounds: int) -> None:
 
 def postgres(rows: int, rounds: int) -> None:
     """The histogram of a column in a server of its own, against count, sum and maximum of the same column."""
-    from confide.tables import Scored, score_histogram
-    from confide.tables.connect import open_source
+    from confide.tables import Scored, open_table, score_histogram
     from tests.tables.postgres_server import OWNER, READER, binaries, running
 
     if not rows or binaries() is None:
         print("PostgreSQL was left out")
         return
     with running() as server:
-        with open_source(server.url(OWNER), "pg_catalog.pg_class", write=True) as table:
-            connection = table.get_backend().con
+        with open_table(server.url(OWNER), "pg_catalog.pg_class", write=True) as table:
+            connection = table.backend.con
             connection.execute(f"CREATE TABLE t AS SELECT random() AS score FROM generate_series(1, {rows})")  # noqa: S608
             connection.execute("VACUUM ANALYZE t")
         print(f"{rows:,} scores in PostgreSQL")
-        with open_source(server.url(READER), "t") as table:
-            connection = table.get_backend().con
+        with open_table(server.url(READER), "t") as table:
+            connection = table.backend.con
             measured = {
                 "count, sum, max": lambda: connection.execute(
                     "SELECT count(*), sum(score), max(score) FROM t"
@@ -208,23 +199,21 @@ def postgres(rows: int, rounds: int) -> None:
 def postgres_sets(url: str, rows: int, rounds: int) -> None:
     """Sets beside the rows: of LAC by the server, of APS by this process, against reading the lists once."""
     import confide
-    from confide.tables.connect import open_source
-    from confide.tables.sets import with_sets
-    from confide.tables.writing import write_table
+    from confide.tables import Classified, open_table, predict_table
 
-    with open_source(url, "pg_catalog.pg_class", write=True) as table:
-        connection = table.get_backend().con
+    with open_table(url, "pg_catalog.pg_class", write=True) as table:
+        connection = table.backend.con
         one = "ARRAY(SELECT ((random() + 0 * i) / 10)::float4 FROM generate_series(1, 10))"
         connection.execute(f"CREATE TABLE lists AS SELECT i, {one} AS p FROM generate_series(1, {rows}) i")  # noqa: S608
         connection.execute("VACUUM ANALYZE lists")
     print(f"{rows:,} lists of 10 probabilities in PostgreSQL")
     candidates = confide.Candidates.of([0.9])
-    with open_source(url, "lists", write=True) as table:
-        connection = table.get_backend().con
+    with open_table(url, "lists", write=True) as table:
+        connection = table.backend.con
 
         def write(score: str) -> None:
             calibration = confide.calibrate([0.9] * 5000, 0.1, 10.0, score=score, candidates=candidates)
-            write_table(with_sets(table, "p", calibration, tuple(range(10))), "sets")
+            predict_table(table, Classified("p", classes=tuple(range(10))), calibration, out_table="sets")
             connection.execute("DROP TABLE sets")
 
         once = "SELECT count(*), sum((SELECT sum(x) FROM unnest(p) AS x)) FROM lists"

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from confide.tables import Classified, Scored, score_histogram
-from confide.tables.spark import open_session, spark_table
+from confide.tables.spark import open_session
 from tests.tables.spark_cluster import standalone_cluster
 
 CLASSES, FILES, REPEATS = 10, 40, 3
@@ -72,7 +72,7 @@ def measure(folder: Path, master: str) -> dict[str, float]:
     """Seconds of every count on the cluster as it is."""
     classes = tuple(range(CLASSES))
     with open_session(master) as session:
-        scores, lists = (spark_table(session, str(folder / name)) for name in ("scores", "lists"))
+        scores, lists = (session.read.parquet(str(folder / name)) for name in ("scores", "lists"))
         figures = ("count(*)", "sum(score)", "max(score)")
         calls: dict[str, Callable[[], Any]] = {
             "Spark's own count, sum and max": lambda: (

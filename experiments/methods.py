@@ -10,7 +10,7 @@ import numpy as np
 
 import confide
 from confide.mechanisms import pps, pps_laplace
-from confide.planning.mechanism_choice import mechanism_for
+from confide.planning import mechanism_for
 from confide.planning.request import check_request
 
 

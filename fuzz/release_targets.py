@@ -13,8 +13,7 @@ from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, 
 from confide.evaluation.metrics import coverage_from_counts
 from confide.federated.envelope import digest as message_digest
 from confide.federated.silo_report import SiloReport
-from confide.releases.parts import parts_of
-from confide.releases.release import Release, read_release
+from confide.releases import Release, parts_of
 from confide.reports.evaluation_section import evaluation_charts, evaluation_section
 from confide.reports.promise import headline
 from confide.reports.silos import report_row
@@ -86,12 +85,12 @@ def _read_evaluation(text: str, release: Release) -> None:
 
 
 def release_text(data: bytes) -> None:
-    """`read_release` on arbitrary text."""
+    """`Release.from_json` on arbitrary text."""
     _read_several(data.decode("utf-8", "surrogateescape"))
 
 
 def release_fields(data: bytes) -> None:
-    """`read_release` on valid releases of several thresholds with changed fields and right checksums, part by part."""
+    """`Release.from_json` on valid releases of several thresholds, changed part by part, with right checksums."""
     source = Source(data)
     document = change(several()[source.below(len(several()))], source)
     _read_several(json.dumps(_signed_parts(document)))
@@ -113,13 +112,13 @@ def _signed(document: dict[str, Any]) -> dict[str, Any]:
 
 def _read_several(text: str) -> None:
     try:
-        read = read_release(text)
+        read = Release.from_json(text)
     except ConfideError as error:
         one_line(error)
         return
     assert read.privacy.epsilon >= 0
     assert all(0 <= part.guarantee.coverage <= 1 for part in parts_of(read).values())
-    assert read_release(read.to_json()) == read
+    assert Release.from_json(read.to_json()) == read
     assert str(read).encode()
     assert headline(read)
     assert worked_example(read) is None or worked_example(read).answer

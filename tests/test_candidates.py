@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import confide
 from confide import Candidates
-from confide.support.limits import MOST_CANDIDATES
+from confide.support import MOST_CANDIDATES
 
 ROUNDING = 1e-11  # twelve significant digits, relative
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from confide.federated.order_statistics import RandomRankReply, conditional_coverage_failure
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.published_bounds import published_conditional_k, published_deviation
-from confide.federated.published_private import best_published
+from confide.federated.protocols.fedcp2_qq import best_published
+from confide.federated.published import published_conditional_k, published_deviation
 from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
 from experiments.federated.study import ALPHA
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.published_private import PublishedQuantile, best_published
+from confide.federated.protocols.fedcp2_qq import best_published, published_quantile
+from confide.federated.published import average_threshold, centralised_threshold
 from confide.federated.quantile_of_quantiles import best_qq
 
 ALPHA = Fraction(1, 10)
@@ -70,7 +70,7 @@ def plans_for(m: int, n: int, epsilons, size: int) -> dict:
         plans[f"private-qq, epsilon {epsilon:g}"] = None if ours is None else (ours.mechanisms, ours.k)
         published = best_published(m, n, ALPHA, epsilon, size)
         plans[f"fedcp2-qq, epsilon {epsilon:g}"] = (
-            None if published is None else ((PublishedQuantile(n, published.rank, epsilon),) * m, published.k)
+            None if published is None else ((published_quantile(n, published.rank, epsilon),) * m, published.k)
         )
     return plans
 

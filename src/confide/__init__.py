@@ -14,6 +14,7 @@ Examples
 (5, 3)
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration import (
@@ -160,32 +161,28 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "Dataset": "confide.ledger",
+    "Ledger": "confide.ledger",
+    "PrivateConformalClassifier": "confide.estimators",
+    "PrivateConformalRegressor": "confide.estimators",
+    "report": "confide.reports",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Fronts, pages, the ledger and the version are imported when they are first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("confide")
-    if name in ("PrivateConformalClassifier", "PrivateConformalRegressor"):
-        from confide import estimators
-
-        return getattr(estimators, name)
-    if name in ("Dataset", "Ledger"):
-        import confide.ledger
-
-        return getattr(confide.ledger, name)
-    if name == "report":
-        from confide.reports import report
-
-        return report
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'confide' has no attribute {name!r}")
 
 
-def _read_federated(text: str) -> Any:
-    """Federations are imported when the first of their releases is read."""
-    from confide.federated import FederatedCalibration
-
-    return FederatedCalibration.from_json(text)
-
-
-register_kind("confide.federated.calibration", _read_federated)
+# Federations are imported when the first of their releases is read.
+register_kind(
+    "confide.federated.calibration",
+    lambda text: import_module("confide.federated").FederatedCalibration.from_json(text),
+)

@@ -52,11 +52,8 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     refuse_outside(xp, probabilities)
     if kind.family == "lac":
         return _lac(xp, probabilities, calibration.threshold)
-    pieces = []
-    for rows in _pieces(probabilities):
-        share = None if u is None else u[rows]
-        pieces.append(class_scores(xp, probabilities[rows, :], kind, share) <= calibration.threshold)
-    return pieces[0] if len(pieces) == 1 else xp.concat(pieces, axis=0)
+    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, u)]
+    return xp.concat(pieces, axis=0)
 
 
 def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -> Any:
@@ -86,11 +83,8 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         refuse_outside(xp, own[:, None])
         return 1 - _wide(xp, own)
     refuse_outside(xp, probabilities)
-    parts = []
-    for rows in _pieces(probabilities):
-        scores = class_scores(xp, probabilities[rows, :], kind, None if u is None else u[rows])
-        parts.append(xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0])
-    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+    pieces = _class_scores(xp, probabilities, kind, u)
+    return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
 
 
 def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
@@ -111,7 +105,8 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     edge = xp.ones_like(place[:, :1], dtype=xp.bool)
     begins, ends = xp.concat([edge, changes], axis=1), xp.concat([changes, edge], axis=1)
     # Positions of the first and last member of each group of ties, by searching the sorted positions of the borders.
-    last = _last_of_group(xp, place, ends)
+    number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
+    last = _borders(xp, place, ends, number)
     rank = xp.astype(last + 1, wide.dtype)
     if kind.family == "top_k":
         ranked = rank
@@ -128,7 +123,7 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
             q = (sorted_wide + magic(k)) - magic(k)
             ranked = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
             if u is not None:
-                group = xp.astype(last - _first_of_group(xp, place, begins) + 1, wide.dtype) * q
+                group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
                 ranked = (ranked - group) + one * group
             if penalty:
                 beyond = rank - kind.parameters["k_reg"]
@@ -160,16 +155,9 @@ def _lac(xp: Any, p: Any, threshold: float) -> Any:
     return wide >= lowest
 
 
-def _last_of_group(xp: Any, place: Any, ends: Any) -> Any:
-    """For every sorted position, the position of the last member of its group of ties."""
-    borders = xp.sort(xp.where(ends, place, xp.full_like(place, place.shape[1])), axis=1)
-    number = xp.cumulative_sum(xp.astype(ends, xp.int64), axis=1) - xp.astype(ends, xp.int64)
-    return xp.take_along_axis(borders, number, axis=1)
-
-
-def _first_of_group(xp: Any, place: Any, begins: Any) -> Any:
-    borders = xp.sort(xp.where(begins, place, xp.full_like(place, place.shape[1])), axis=1)
-    number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
+def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
+    """For every sorted position, the marked position that its group of ties has; `number` counts the groups from 0."""
+    borders = xp.sort(xp.where(marked, place, xp.full_like(place, place.shape[1])), axis=1)
     return xp.take_along_axis(borders, number, axis=1)
 
 
@@ -204,7 +192,9 @@ def _wide(xp: Any, p: Any) -> Any:
         return xp.astype(p, xp.float32)
 
 
-def _pieces(p: Any) -> Iterator[slice]:
-    rows = max(1, _ELEMENTS // p.shape[1])
-    for start in range(0, p.shape[0], rows):
-        yield slice(start, min(start + rows, p.shape[0]))
+def _class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Iterator[tuple[slice, Any]]:
+    """The scores of every class, piece by piece, with the rows of each."""
+    step = max(1, _ELEMENTS // p.shape[1])
+    for start in range(0, p.shape[0], step):
+        rows = slice(start, min(start + step, p.shape[0]))
+        yield rows, class_scores(xp, p[rows, :], kind, None if u is None else u[rows])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
 from confide.errors import InputError
-from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
+from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, refuse_marked
 
 BUILDERS = ("unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
 """The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""
@@ -51,17 +51,9 @@ class Candidates:
             raise InputError(f"candidates must be one-dimensional; found shape {edges.shape}")
         if len(edges) >= MOST_CANDIDATES:
             raise InputError(f"candidates must number at most {MOST_CANDIDATES}; found {len(edges) + 1}, with +inf")
-        bad = np.flatnonzero(~np.isfinite(edges))
-        if bad.size:
-            raise InputError(
-                f"candidates must be finite; found {bad.size} that are not, the first at position {bad[0]}; drop them"
-            )
-        bad = np.flatnonzero(~(edges[1:] > edges[:-1]))
-        if bad.size:
-            raise InputError(
-                f"candidates must be strictly increasing; found {bad.size} not above their predecessor, the first at "
-                f"position {bad[0] + 1}; sort them and remove duplicates"
-            )
+        refuse_marked(~np.isfinite(edges), "candidates must be finite", "that are not", "; drop them")
+        fallen, remedy = np.append(False, ~(edges[1:] > edges[:-1])), "; sort them and remove duplicates"
+        refuse_marked(fallen, "candidates must be strictly increasing", "not above their predecessor", remedy)
         edges.flags.writeable = False
         object.__setattr__(self, "edges", edges)
 
@@ -172,8 +164,10 @@ class Candidates:
         """
         unit, step = positive_number("unit", unit), positive_number("step", step)
         decades = positive_integer("decades", decades, most=300)
+        log_step = np.log1p(step)
+        half = _count(np.log(10.0) * decades / 2, log_step)
         with np.errstate(over="ignore"):
-            edges = np.append(0.0, unit * _powers(step, decades))
+            edges = np.append(0.0, unit * np.exp(np.arange(-half, half + 1) * log_step))
         return cls._build(edges, {"kind": "geometric", "unit": unit, "step": step, "decades": decades})
 
     @classmethod
@@ -209,12 +203,8 @@ class Candidates:
         Quantiles that coincide count once, so there may be fewer than `size` candidates.
         """
         sample = as_vector("scores", scores).astype(np.float64)
-        bad = np.flatnonzero(~np.isfinite(sample))
-        if bad.size:
-            raise InputError(
-                f"scores of the reference sample must be finite; found {bad.size} that are not, the first at position "
-                f"{bad[0]}; remove them"
-            )
+        must = "scores of the reference sample must be finite"
+        refuse_marked(~np.isfinite(sample), must, "that are not", "; remove them")
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.quantile(sample, np.linspace(0, 1, max(size - 1, 1)))[: size - 1]
@@ -238,13 +228,6 @@ class Candidates:
         if not np.isfinite(edges).all():
             raise InputError("these candidates overflow; choose a unit nearer to 1 or fewer decades")
         return cls(np.unique(_rounded(edges)), recipe)
-
-
-def _powers(step: float, decades: int) -> NDArray[np.float64]:
-    log_step = np.log1p(step)
-    half = _count(np.log(10.0) * decades / 2, log_step)
-    powers: NDArray[np.float64] = np.exp(np.arange(-half, half + 1) * log_step)
-    return powers
 
 
 def _count(length: float, step: float) -> int:

@@ -6,7 +6,8 @@ while predicting, large tensors stay on their device and only the sets come back
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import Any
 
 from confide.array_api import predict_mask, true_scores
@@ -82,11 +83,13 @@ def calibrate(
     if training:
         model.eval()  # type: ignore[attr-defined]
     try:
-        with torch.no_grad(), _Bar(loader, progress) as batches:
+        with torch.no_grad(), _bar(loader, progress) as batches:
             for batch in batches:
                 if not isinstance(batch, tuple | list) or len(batch) != 2:
                     raise InputTypeError("loader must yield pairs (inputs, labels)")
-                inputs, labels = (_move(part, device) for part in batch)
+                inputs, labels = (
+                    part.to(device) if device is not None and hasattr(part, "to") else part for part in batch
+                )
                 p = probabilities(model(inputs), logits=logits)
                 u = _uniforms(len(p), generator, p.device) if kind.randomised else None
                 scores = true_scores(p, labels.to(p.device), score, u=u)
@@ -172,24 +175,12 @@ def _uniforms(n: int, generator: torch.Generator | None, device: torch.device) -
     return torch.rand(n, generator=generator, dtype=torch.float64, device=source).to(device)
 
 
-def _move(part: Any, device: Any) -> Any:
-    return part if device is None or not hasattr(part, "to") else part.to(device)
+@contextmanager
+def _bar(loader: Iterable[Any], shown: bool) -> Iterator[Iterable[Any]]:
+    """The batches, with a progress bar on standard error."""
+    from rich.console import Console
+    from rich.progress import Progress
 
-
-class _Bar:
-    """A progress bar over batches, on standard error."""
-
-    def __init__(self, loader: Iterable[Any], shown: bool) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self.loader = loader
-        self.bar = Progress(console=Console(stderr=True), disable=not shown, transient=True)
-
-    def __enter__(self) -> Iterable[Any]:
-        self.bar.start()
-        total = len(self.loader) if isinstance(self.loader, Sized) else None
-        return self.bar.track(self.loader, total=total, description="Calibrating")
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+    with Progress(console=Console(stderr=True), disable=not shown, transient=True) as bar:
+        total = len(loader) if isinstance(loader, Sized) else None
+        yield bar.track(loader, total=total, description="Calibrating")

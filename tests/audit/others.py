@@ -1,10 +1,13 @@
 """Mechanisms of others, honest and broken, as they would be handed to `confide audit --mechanism`."""
 
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 
 import numpy as np
 
+from confide.audit.builtin import threshold, utility_law
 from confide.audit.laws import exact_law
+from confide.mechanisms import Slopes
 from confide.selection.selector import select
 
 EDGES = np.array([0.2, 0.5, 0.8])
@@ -127,3 +130,12 @@ def constant(scores):
 
 def not_a_number(scores):
     return float("nan")
+
+
+def weakened(subject, factor):
+    """A slope subject whose noise is cut by a factor while its claims stay: what an audit has to catch."""
+    mechanism, candidates = subject.draw.args
+    assert isinstance(mechanism, Slopes)
+    broken = replace(mechanism, scale=mechanism.scale / factor)
+    draw, law = (partial(one, broken, candidates) for one in (threshold, utility_law))
+    return replace(subject, name=f"{subject.name}, noise cut by {factor:g}", draw=draw, law=law)

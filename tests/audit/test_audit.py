@@ -10,7 +10,7 @@ from scipy import stats
 
 from confide.audit import Claims, Subject, audit, audit_library
 from confide.audit.attack import lower_bound
-from confide.audit.builtin import library_subjects, slopes_subject, weakened
+from confide.audit.builtin import library_subjects, slopes_subject
 from confide.audit.coverage import NASTY, mean_p_value
 from confide.audit.exact_loss import Laws, telling_pair, worst_pair
 from confide.audit.fit import _in_cells, chi_square
@@ -103,7 +103,7 @@ def test_honest_mechanisms_pass():
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_noise_cut_by_half_in_the_library_would_be_found(neighbors, selector):
     subject = slopes_subject(neighbors, selector)
-    laws = Laws(broken := weakened(subject, 1.5), broken.law)
+    laws = Laws(broken := others.weakened(subject, 1.5), broken.law)
     assert worst_pair(laws).loss > 1.0
     assert worst_pair(Laws(subject, subject.law)).loss <= 1.0 + 1e-9
 

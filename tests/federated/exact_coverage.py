@@ -11,18 +11,17 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
-from confide.federated.protocols.exact_ranks import ExactRank
 from confide.federated.protocols.sorted_replies import kth_reply
-from confide.federated.published_private import PublishedQuantile
+from confide.mechanisms import PrivatePredictionSets, SplitConformal
 from tests.exact import histograms, law, mechanism_law
 
 
 @lru_cache
 def choice_laws(mechanism, n, bins):
     """The law of a silo's reply for every histogram of n scores, shape (histograms, bins)."""
-    if isinstance(mechanism, ExactRank):
-        return np.array([np.eye(bins)[mechanism.choose(np.array(h))] for h in histograms(n, bins)])
-    if isinstance(mechanism, PublishedQuantile):
+    if isinstance(mechanism, SplitConformal):
+        return np.array([np.eye(bins)[min(mechanism.choose(np.array(h)), bins - 1)] for h in histograms(n, bins)])
+    if isinstance(mechanism, PrivatePredictionSets):
         laws = [law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential") for h in histograms(n, bins)]
         return np.array(laws)
     return np.array([mechanism_law(mechanism, h) for h in histograms(n, bins)])

@@ -139,7 +139,7 @@ def exact_on_fine_candidates(plan, answered=None):
     bins = plan.candidates.size
     who = range(len(plan.silos)) if answered is None else answered
     up_to = np.arange(1, bins + 1) / bins
-    below = [stats.binom.sf(plan.protocol.ranks[i] - 1, plan.silos[i].size, up_to) for i in who]
+    below = [stats.binom.sf(plan.protocol.targets[i] - 1, plan.silos[i].size, up_to) for i in who]
     k, _ = plan.certify(who)
     enough = np.zeros(bins)
     for outcome in itertools.product([0, 1], repeat=len(below)):
@@ -176,7 +176,7 @@ def test_published_private_method_keeps_its_own_ranks():
     for m, n, alpha, epsilon, bins in [(5, 200, 0.1, 5.0, 100), (4, 9, 0.4, 12.0, 4)]:
         choice = federated.best_published(m, n, alpha, epsilon, bins)
         plan = make("fedcp2-qq", alpha, epsilon, (n,) * m, bins=bins)
-        assert plan.protocol.ranks == (choice.rank,) * m
+        assert plan.protocol.targets == (choice.rank,) * m
         assert plan.certify()[0] == choice.k
         assert plan.certify()[1].coverage == pytest.approx(1 - alpha)
 
@@ -248,5 +248,5 @@ def test_reply_law_of_the_enumeration_agrees_with_the_library_where_both_are_exa
     plan = make("fedcp-qq", 0.3, None, (9, 9))
     population = np.array([0.1, 0.5, 0.3, 0.1])
     law = np.cumsum(reply_law(plan.protocol.mechanism(plan, 0), 9, population))[:-1]
-    library = RandomRankReply.fixed(9, plan.protocol.ranks[0]).below(np.cumsum(population)[:-1])
+    library = RandomRankReply.fixed(9, plan.protocol.targets[0]).below(np.cumsum(population)[:-1])
     np.testing.assert_allclose(law, library, atol=1e-12)

@@ -10,10 +10,9 @@ from scipy import stats
 from confide.federated.certified_k import certified_k
 from confide.federated.order_statistics import RandomRankReply, order_statistic_coverage
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.private_replies import any_size_reply, private_reply
-from confide.federated.protocols.fedcp2_qq import published_reply
-from confide.federated.published_private import PublishedQuantile, best_published
+from confide.federated.protocols.fedcp2_qq import best_published, published_quantile
 from confide.federated.quantile_of_quantiles import qq_coverage
+from confide.federated.reply_laws import any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import slopes_for
 from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
@@ -65,7 +64,7 @@ def test_marginal_coverage_with_ties_absent_and_lying_silos(world, liars, absent
     sizes = (120, 80, 150, 60, 100)
     found = planned(sizes, LEVEL, 2.0, 50, honest=5 - liars - absent, absent=absent)
     present = sizes[absent:]
-    replies = [private_reply(n, m, 50) for n, m in zip(sizes, found.mechanisms, strict=True)][absent:]
+    replies = [random_rank(n, m, 50) for n, m in zip(sizes, found.mechanisms, strict=True)][absent:]
     certified = certified_k(replies, LEVEL, None, len(present) - liars)
     assert certified is not None
     assert certified[1] >= 0.9
@@ -97,7 +96,7 @@ def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
 def test_reply_law_bounds_every_data_set(n):
     """Exact: for every histogram of uniform-score ranks the chosen candidate dominates the random rank."""
     mechanism = slopes_for(Fraction(0), Fraction(n - 1), 3, 1, "replace_one", 2.0, "permute_and_flip")
-    reply = private_reply(n, mechanism, 4)
+    reply = random_rank(n, mechanism, 4)
     at_least = [
         1 - reply.bottom - sum(p for r, p in zip(reply.ranks, reply.probabilities, strict=True) if r < k)
         for k in range(n + 1)
@@ -130,14 +129,14 @@ def test_secret_sizes_cover_whatever_the_sizes_are():
         sizes = rng.choice([30, 31, 40, 77, 200, 1000, 20000], 5)
         replies = []
         for n in sizes.tolist():
-            ranks = private_reply(n, mechanism, 100)
+            ranks = random_rank(n, mechanism, 100)
             replies.append(ranks)
         assert order_statistic_coverage(replies, found.k) >= found.coverage - 1e-9
 
 
 @pytest.mark.parametrize("rank", [4, 6, 8])
 def test_published_mechanism_spends_less_than_it_says(rank):
-    mechanism = PublishedQuantile(8, rank, 1.0)
+    mechanism = published_quantile(8, rank, 1.0)
     worst = worst_log_ratio(
         lambda h: law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), histograms(8, 4), replaced
     )
@@ -145,8 +144,8 @@ def test_published_mechanism_spends_less_than_it_says(rank):
 
 
 def test_published_reply_law_bounds_every_data_set():
-    mechanism = PublishedQuantile(10, 8, 3.0)
-    reply = published_reply(mechanism, 4)
+    mechanism = published_quantile(10, 8, 3.0)
+    reply = random_rank(10, mechanism, 4)
     assert isinstance(reply, RandomRankReply)
     for h in histograms(10, 4):
         chosen, below = law(mechanism.utilities(np.array(h)), mechanism.scale, "exponential"), np.cumsum(h)

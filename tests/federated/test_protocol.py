@@ -232,6 +232,7 @@ def test_plan_fields_out_of_bounds_are_refused(five):
         {"targets": ["1000"] * 5},
         {"scale": 0.01},
         {"scale": -1.0},
+        {"scale": 1e-300},
         {"left": 0},
         {"bits": 16},
         {"selector": "gumbel"},
@@ -248,6 +249,13 @@ def test_plan_fields_out_of_bounds_are_refused(five):
     for change in changes:
         with refused("malformed"):
             FederatedPlan.read(seal("plan", content | change, five.coordinator.signing))
+    for name in content:
+        rest = {field: value for field, value in content.items() if field != name}
+        with refused("malformed"):
+            FederatedPlan.read(seal("plan", rest, five.coordinator.signing))
+    summed = json.loads(five.plan(method="secure-sum"))["content"] | {"scale": 1e-309}
+    with refused("malformed"):
+        FederatedPlan.read(seal("plan", summed, five.coordinator.signing))
     with refused("malformed"):
         unseal("plan", five.answer(0, text))
 
@@ -315,9 +323,10 @@ def test_methods_that_are_not_private_say_so(method):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
 def test_loss_of_a_report_by_enumeration(epsilon):
     """The noisy count behind `coverage_in_silo`, cut to [0, n]: every count against the next."""
-    from confide.federated.noise_shares import noise_law, noise_scale
+    from confide.federated.noise_shares import noise_law
+    from confide.selection import scale_for
 
-    law, n = noise_law(noise_scale(epsilon, 1), 1.0), 6
+    law, n = noise_law(scale_for(1, epsilon), 1.0), 6
     half = len(law) // 2
 
     def seen(count):

@@ -14,7 +14,7 @@ from confide.federated.order_statistics import (
     order_statistic_coverage,
 )
 from confide.federated.poisson_binomial import at_least, poisson_binomial
-from confide.federated.published_bounds import (
+from confide.federated.published import (
     distance_to_binomial,
     ehm_bound,
     published_conditional_k,
@@ -26,8 +26,15 @@ from confide.federated.quantile_of_quantiles import (
     best_qq_unequal,
     published_ranks,
     qq_coverage,
-    qq_coverage_largest,
 )
+
+
+def qq_coverage_largest(k, m, n):
+    """M(n, k) in closed form, every silo sending its largest score: the product of i/(i + 1/n) over i = k..m.
+
+    That is Gamma(k + 1/n) / Gamma(k) * Gamma(m + 1) / Gamma(m + 1 + 1/n).
+    """
+    return math.exp(-math.fsum(math.log1p(1 / (n * i)) for i in range(k, m + 1)))
 
 
 def enumerated(sizes, ranks, k):

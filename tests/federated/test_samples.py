@@ -9,7 +9,7 @@ import pytest
 from confide import federated
 from confide.federated.envelope import seal, unseal
 from confide.federated.protocols import PROTOCOLS
-from confide.releases.release import read_release
+from confide.releases import Release
 
 SAMPLES = Path(__file__).parent / "samples"
 CASES = sorted(path.parent.name for path in SAMPLES.glob("*/plan.json"))
@@ -63,7 +63,7 @@ def test_answers_are_read_signed_again_and_aggregated_to_the_same_calibration(ca
         assert seal("answer", content, keys(content["silo"]).signing) == answer
     before = federated.FederatedCalibration.from_json(text)
     assert before.to_json() == text
-    assert read_release(text) == before
+    assert Release.from_json(text) == before
     again = federated.aggregate(plan, answers, drop_refused=spoiled)
     assert dataclasses.replace(again, versions=before.versions) == before
     assert dataclasses.replace(again, versions=before.versions).to_json() == text

@@ -9,7 +9,7 @@ from scipy import stats
 
 from confide.federated.keys import SiloKeys
 from confide.federated.masking import mask, open_sum
-from confide.federated.noise_shares import noise_law, noise_scale, noise_share
+from confide.federated.noise_shares import noise_law, noise_share
 from confide.federated.protocols.secure_sum import (
     choose_summed,
     modulus_bits,
@@ -19,6 +19,7 @@ from confide.federated.protocols.secure_sum import (
     total_deficit,
 )
 from confide.guarantee.noise_walk import maximum, walk_maximum
+from confide.selection import scale_for
 from tests.exact import histograms, replaced
 
 
@@ -70,7 +71,7 @@ def test_loss_of_the_opened_sum_with_colluding_silos(silos, planned):
     For c up to the planned number and no more. The histograms are those of the silos that do not collude.
     """
     epsilon, honest = 0.8, silos - planned
-    scale, reach = noise_scale(epsilon, 2), 12
+    scale, reach = scale_for(2, epsilon), 12
     for colluding in range(silos):
         law = np.ones(1)
         for _ in range(silos - colluding):
@@ -298,7 +299,7 @@ def test_shares_are_those_of_the_plan(tmp_path, monkeypatch):
     five = Federation(tmp_path, [np.random.default_rng(i).random(200) for i in range(5)])
     plan = five.plan(method="secure-sum", colluding=2)
     five.answer(0, plan)
-    assert asked == [(51, noise_scale(2.0, 2), 3)]
+    assert asked == [(51, scale_for(2, 2.0), 3)]
 
 
 def test_certificate_of_a_mixture_counts_a_record_per_silo():

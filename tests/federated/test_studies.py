@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.federated.published_private import PublishedQuantile
+from confide.federated.protocols.fedcp2_qq import published_quantile
 from confide.mechanisms.slopes import slopes_for
 from experiments.federated import problems, settings
 from experiments.federated.study import chosen, rows_of, run
@@ -17,7 +17,7 @@ from tests.federated.exact_coverage import choice_laws
 MECHANISMS = [
     slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0, "permute_and_flip"),
     slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0, "exponential"),
-    PublishedQuantile(9, 6, 1.5),
+    published_quantile(9, 6, 1.5),
 ]
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import confide
 from confide import Calibration, FormatError
-from confide.mechanisms.privacy import nothing_spent
+from confide.mechanisms import privacy_statement
 from tests.calibrations import OPTIONS, WITHOUT_MECHANISM, released
 
 pytestmark = pytest.mark.xdist_group("released")
@@ -344,7 +344,7 @@ def test_several_fields_changed_together():
         "mechanism": {**content["mechanism"], "offset": "1500"},
         "guarantee": {**content["guarantee"], "coverage": 1.0},
     }
-    nothing = nothing_spent("replace_one", 1, "permute_and_flip")
+    nothing = privacy_statement(None, "replace_one", 1)
     unspent = {
         **content,
         "mechanism": None,

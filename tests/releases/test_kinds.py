@@ -9,9 +9,7 @@ import pytest
 
 import confide
 from confide.federated import FederatedCalibration
-from confide.releases import kinds
-from confide.releases.parts import parts_of
-from confide.releases.release import Release, load_release, read_release
+from confide.releases import Release, kinds, load_release, parts_of
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.json"))
 """Written by version 0.1.0, schema 1."""
@@ -76,14 +74,14 @@ def test_old_names_that_read_alike_are_told_apart():
 def test_other_kinds(kind):
     for content in ({**json.loads(sample("levels")), "kind": kind}, {"kind": kind}):
         with pytest.raises(confide.FormatError, match="'kind' names none that this version knows"):
-            read_release(signed(content))
+            Release.from_json(signed(content))
 
 
 def test_kinds_can_be_added(monkeypatch):
     monkeypatch.setattr(kinds, "_READERS", dict(kinds._READERS))
     made = Release()
     kinds.register_kind("example.other", lambda text: made)
-    assert read_release('{"kind": "example.other"}') is made
+    assert Release.from_json('{"kind": "example.other"}') is made
 
 
 @pytest.mark.parametrize("name", ["levels", "groups", "sides", "risk"])
@@ -106,10 +104,10 @@ def test_kinds_can_be_added(monkeypatch):
 def test_several_thresholds_with_other_claims(name, change, says):
     content = json.loads(sample(name))
     with pytest.raises(confide.FormatError, match=says):
-        read_release(signed({**content, **change}))
+        Release.from_json(signed({**content, **change}))
     if "schema" not in change:
         with pytest.raises(confide.FormatError, match="altered or damaged"):
-            read_release(json.dumps({**content, **change}))
+            Release.from_json(json.dumps({**content, **change}))
 
 
 @pytest.mark.parametrize(("name", "says"), [("sides", "the parts low and high"), ("risk", "the parts critical")])
@@ -117,7 +115,7 @@ def test_parts_have_their_names(name, says):
     content = json.loads(sample(name))
     content["parts"][0]["name"] = "other"
     with pytest.raises(confide.FormatError, match=says):
-        read_release(signed(content))
+        Release.from_json(signed(content))
 
 
 @pytest.mark.parametrize("name", ["levels", "groups"])
@@ -125,14 +123,14 @@ def test_parts_are_named_once(name):
     content = json.loads(sample(name))
     content["parts"].append(content["parts"][0])
     with pytest.raises(confide.FormatError, match="names a part twice"):
-        read_release(signed(content))
+        Release.from_json(signed(content))
 
 
 @pytest.mark.parametrize("depth", [10, 300, 900, 980, 1000, 10_000])
 def test_nested_to_any_depth(depth):
     body = sample("levels").rstrip()[1:-1]
     with pytest.raises(confide.FormatError):
-        read_release('{"deep": ' + "[" * depth + "1" + "]" * depth + "," + body + "}")
+        Release.from_json('{"deep": ' + "[" * depth + "1" + "]" * depth + "," + body + "}")
 
 
 def test_several_thresholds_without_privacy():

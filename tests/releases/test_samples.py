@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from confide.releases.reading import read_release
 
 from confide.errors import FormatError
+from confide.releases import Release
 from tests.releases.samples.made_by_0_1 import summary
 
 FOLDER = Path(__file__).parent / "samples" / "0.1"
@@ -38,13 +38,13 @@ def test_every_kind_has_a_sample():
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_sample_says_what_it_said(name):
-    release = read_release(text_of(name))
+    release = Release.from_json(text_of(name))
     assert summary(release) == EXPECTED[name]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_sample_is_written_byte_by_byte(name):
-    assert read_release(text_of(name)).to_json().encode() == (FOLDER / name).read_bytes()
+    assert Release.from_json(text_of(name)).to_json().encode() == (FOLDER / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -53,12 +53,12 @@ def test_a_changed_sample_is_refused(name):
     changed = re.sub(r'"replace_one": [^,\n]*', '"replace_one": 0.001', text, count=1)
     assert changed != text
     with pytest.raises(FormatError, match="checksum"):
-        read_release(changed)
+        Release.from_json(changed)
     content = json.loads(changed)
     parts = [part["calibration"] for part in content.get("parts", [])]
     for part in parts:
         part.update(json.loads(signed(part)))
     with pytest.raises(FormatError, match="another privacy loss"):
-        read_release(signed(content))
+        Release.from_json(signed(content))
     with pytest.raises(FormatError, match="schema 2"):
-        read_release(signed({**json.loads(text), "schema": 2}))
+        Release.from_json(signed({**json.loads(text), "schema": 2}))

@@ -24,8 +24,8 @@ from confide.evaluation import (
     read_evaluation,
 )
 from confide.evaluation.release_parts import fingerprint
-from confide.releases.release import load_release, read_release
-from confide.reports import grid, rendering
+from confide.releases import Release, load_release
+from confide.reports import grid, page
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
 from tests.calibrations import OPTIONS, released
@@ -34,7 +34,7 @@ from tests.reports.pages import HOSTILE, calibration, evaluation, federation
 
 pytestmark = pytest.mark.xdist_group("released")
 MOST_BYTES = 1_000_000
-VENDOR = Path(rendering.__file__).parent / "vendor"
+VENDOR = Path(page.__file__).parent / "vendor"
 
 
 def page_of(release: object, **options: object) -> str:
@@ -345,7 +345,7 @@ def test_a_federated_calibration_shows_its_silos(tmp_path):
     bare = page_of(joined)
     assert data_of(bare)["silos"]["replies"] == []
     assert "Coverage by silo" not in words_of(bare)
-    assert page_of(read_release(joined.to_json())) == bare
+    assert page_of(Release.from_json(joined.to_json())) == bare
     with pytest.raises(confide.InputError, match="must come once each"):
         page_of(joined, silo_reports=[more["silo_reports"][0]] * 2)
     with pytest.raises(confide.InputError, match="not federated"):

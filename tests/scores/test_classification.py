@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import confide
-from confide.scores.classification import lac_mask, smallest_probability
+from confide.scores.classification import set_mask, smallest_probability
 from confide.scores.kinds import score_kind
 from tests.both_ways import both_ways  # noqa: F401
 
@@ -75,7 +75,7 @@ def test_mask_is_the_score_of_every_label(data, dtype, threshold):
         -0.0,
         1.0,
     ):
-        np.testing.assert_array_equal(lac_mask(p, float(t)), scores <= t)
+        np.testing.assert_array_equal(set_mask(p, "lac", float(t)), scores <= t)
 
 
 def test_float_level():
@@ -84,7 +84,7 @@ def test_float_level():
     for threshold in np.linspace(0.01, 0.99, 99).tolist():
         for p in (np.nextafter(1 - threshold, k) for k in (0, 1)):
             for value in (p, 1 - threshold):
-                mask = bool(lac_mask(np.array([[value]]), threshold)[0, 0])
+                mask = bool(set_mask(np.array([[value]]), "lac", threshold)[0, 0])
                 assert mask == (1.0 - value <= threshold)
                 disagree += mask != (value >= 1 - threshold)
     assert disagree > 0
@@ -95,12 +95,12 @@ def test_rounding_of_one_minus_p_matters():
     just_below = float(np.nextafter(1, 0))
     for dtype in (np.float32, np.float64):
         p = np.array([[np.finfo(dtype).smallest_subnormal, 0.5]], dtype)
-        assert lac_mask(p, just_below).tolist() == [[False, True]]
-        assert lac_mask(p, 1.0).tolist() == [[True, True]]
+        assert set_mask(p, "lac", just_below).tolist() == [[False, True]]
+        assert set_mask(p, "lac", 1.0).tolist() == [[True, True]]
     # In exact arithmetic 1 - 2**-54 is below 1; in float64 it is 1.
     assert 1 - Fraction(2) ** -54 < 1
-    assert lac_mask(np.array([[2.0**-54]]), just_below).tolist() == [[False]]
-    assert lac_mask(np.array([[2.0**-53]]), just_below).tolist() == [[True]]
+    assert set_mask(np.array([[2.0**-54]]), "lac", just_below).tolist() == [[False]]
+    assert set_mask(np.array([[2.0**-53]]), "lac", just_below).tolist() == [[True]]
 
 
 def test_score_kinds():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.support import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.checks import one_of, positive_integer, positive_number
-from confide.support.limits import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from tests.private import PLANTED, assert_error_is_private, planted_scores
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import InputError, InputTypeError
-from confide.support import known_positions
+from confide.support import known_positions, refuse_marked
 
 
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
@@ -37,11 +37,8 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
 def as_array(name: str, data: Any) -> NDArray[Any]:
     """Anything that numpy can read; masked entries are refused."""
     if np.ma.is_masked(data):
-        wrong = np.flatnonzero(np.ma.getmaskarray(data))
-        raise InputError(
-            f"{name} must not be masked; found {wrong.size} masked entries, the first at position {wrong[0]}; "
-            "drop those records"
-        )
+        mask, remedy = np.ma.getmaskarray(data), "; drop those records"
+        refuse_marked(mask, f"{name} must not be masked", "masked entries", remedy)
     try:
         return np.asarray(data)
     except (TypeError, ValueError, OverflowError):
@@ -186,9 +183,7 @@ def as_uniforms(name: str, u: "ArrayLike | np.random.Generator | None", n: int, 
     values = as_vector(name, u).astype(np.float64)
     if len(values) != n:
         raise InputError(f"{name} must have one entry per record; found {len(values)} for {n} records")
-    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if wrong.size:
-        raise InputError(f"{name} must lie in [0, 1]; found {wrong.size} outside, the first at position {wrong[0]}")
+    refuse_marked(~((values >= 0) & (values <= 1)), f"{name} must lie in [0, 1]", "outside")
     return values
 
 
@@ -210,11 +205,8 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
             "for class names pass classes=[...]"
         )
     if array.size and (array.min() < 0 or array.max() >= k):
-        wrong = np.flatnonzero((array < 0) | (array >= k))
-        raise InputError(
-            f"{name} must lie between 0 and {k - 1}; found {wrong.size} outside, the first at position {wrong[0]}; "
-            "check the order and the number of the classes"
-        )
+        must, remedy = f"{name} must lie between 0 and {k - 1}", "; check the order and the number of the classes"
+        refuse_marked((array < 0) | (array >= k), must, "outside", remedy)
     return array.astype(np.int64, copy=False)
 
 

@@ -6,7 +6,6 @@ fit.py         (2) the sampler against the exact law, by chi-square
 attack.py      (3) a lower bound on the true epsilon, by running the mechanism on the worst neighbours
 coverage.py    (4) coverage, exactly on small cases and by simulation on nasty distributions
 membership.py  what an attacker learns about one person from thresholds and prediction sets
-timing.py      how much the running time tells
 builtin.py     the library's own mechanisms; foreign.py: anybody else's
 finding.py     one result, and the report of all; laws.py: exact laws of the selectors
 run.py         the checks together

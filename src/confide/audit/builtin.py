@@ -1,7 +1,6 @@
 """The library's own mechanisms as subjects, in the very code that `calibrate` runs."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.audit.laws import exact_law
-from confide.audit.subject import Claims, Draw, Law, Scores, Subject
+from confide.audit.subject import Claims, Law, Scores, Subject
 from confide.candidates import Candidates
 from confide.mechanisms import (
     NEIGHBORS,
@@ -18,7 +17,6 @@ from confide.mechanisms import (
     Neighbors,
     NoisyHistogram,
     PrivatePredictionSets,
-    Slopes,
     certify,
     noisy_histogram_for,
     opendp_quantile_for,
@@ -33,6 +31,7 @@ EDGES = (0.25, 0.5, 0.75)
 ATOMS = (0.2, 0.4, 0.6, 0.8)
 RECORDS = 7
 LARGE = 200
+EPSILON = 1.0
 
 
 def library_subjects() -> Iterator[Subject]:
@@ -40,45 +39,50 @@ def library_subjects() -> Iterator[Subject]:
     for neighbors in NEIGHBORS:
         for selector in SELECTORS:
             yield slopes_subject(neighbors, selector)
-    yield pps_subject()
-    for neighbors in NEIGHBORS:
-        yield noisy_histogram_subject(neighbors)
-    yield pps_laplace_subject()
-    for neighbors in NEIGHBORS:
-        yield opendp_quantile_subject(neighbors)
+    yield _pps()
+    yield from map(_noisy_histogram, NEIGHBORS)
+    yield _pps_laplace()
+    yield from map(_opendp_quantile, NEIGHBORS)
 
 
-def pps_subject(epsilon: float = 1.0) -> Subject:
+def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
+    """The slope mechanism as it is planned for few records and four candidates, and for many and a hundred."""
+    m = len(ATOMS)
+    small = plan("0.3", EPSILON, RECORDS, neighbors=neighbors, candidates=m, selector=selector, shift=0.5)
+    large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100, selector=selector)
+    assert small.mechanism is not None
+    n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
+    coverage = certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage
+    law, run = partial(utility_law, small.mechanism, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
+    return _subject(f"slopes {selector}", neighbors, small.mechanism, law, run, small_coverage=coverage)
+
+
+def _pps() -> Subject:
     """The published exponential mechanism; its claim is the published epsilon, of which it spends about half."""
-    small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / epsilon)
-    large = pps_for(2000, Fraction(1, 10), epsilon, 100)
-    claims, law = Claims(epsilon, "replace_one", 0.9), partial(utility_law, small, Candidates.of(EDGES))
-    return _subject("pps replace_one", claims, small, law, runnable=_runnable(2000, large, 100))
+    small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / EPSILON)
+    large, law = pps_for(2000, Fraction(1, 10), EPSILON, 100), partial(utility_law, small, Candidates.of(EDGES))
+    return _subject("pps", "replace_one", small, law, (2000, large, 100))
 
 
-def noisy_histogram_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subject:
+def _noisy_histogram(neighbors: Neighbors) -> Subject:
     """Discrete Laplace noise on the counts."""
     public = neighbors == "replace_one"
-    scale = (2 if public else 1) / epsilon
+    scale = (2 if public else 1) / EPSILON
     small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale)
-    large = noisy_histogram_for(Fraction(9, 10), epsilon, 50, 2000 if public else None, 1)
-    claims, name = Claims(epsilon, neighbors, 0.9), f"noisy-histogram {neighbors}"
-    return _subject(name, claims, small, None, noise_scale=scale, runnable=_runnable(2000, large, 50))
+    large = noisy_histogram_for(Fraction(9, 10), EPSILON, 50, 2000 if public else None, 1)
+    return _subject("noisy-histogram", neighbors, small, None, (2000, large, 50), noise_scale=scale)
 
 
-def pps_laplace_subject(epsilon: float = 1.0) -> Subject:
+def _pps_laplace() -> Subject:
     """The published noisy histogram."""
-    scale = 2 / epsilon
-    small = LaplaceHistogram(level=Fraction(3, 4), gamma=0.1, scale=scale)
-    large = pps_laplace_for(2000, Fraction(1, 10), epsilon, 20)
-    claims, name = Claims(epsilon, "replace_one", 0.9), "pps-laplace replace_one"
-    return _subject(name, claims, small, None, noise_scale=scale, runnable=_runnable(2000, large, 20))
+    small = LaplaceHistogram(level=Fraction(3, 4), gamma=0.1, scale=2 / EPSILON)
+    large = pps_laplace_for(2000, Fraction(1, 10), EPSILON, 20)
+    return _subject("pps-laplace", "replace_one", small, None, (2000, large, 20), noise_scale=small.scale)
 
 
-def opendp_quantile_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subject:
+def _opendp_quantile(neighbors: Neighbors) -> Subject:
     """OpenDP's quantile, which claims no coverage."""
-    public = neighbors == "replace_one"
-    mechanism = opendp_quantile_for(Fraction(3, 4), epsilon, RECORDS if public else None)
+    mechanism = opendp_quantile_for(Fraction(3, 4), EPSILON, RECORDS if neighbors == "replace_one" else None)
 
     def law(scores: Scores) -> dict[float, float]:
         candidates = Candidates.of(EDGES)
@@ -86,34 +90,21 @@ def opendp_quantile_subject(neighbors: Neighbors, epsilon: float = 1.0) -> Subje
         chances = exact_law(utilities, mechanism.scale, "permute_and_flip")
         return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
 
-    return _subject(f"opendp-quantile {neighbors}", Claims(epsilon, neighbors, None), mechanism, law)
+    return _subject("opendp-quantile", neighbors, mechanism, law, None)
 
 
-def slopes_subject(neighbors: Neighbors, selector: Selector, epsilon: float = 1.0) -> Subject:
-    """The slope mechanism as it is planned for few records and four candidates, and for many and a hundred."""
-    m = len(ATOMS)
-    small = plan("0.3", epsilon, RECORDS, neighbors=neighbors, candidates=m, selector=selector, shift=0.5)
-    large = plan("0.1", epsilon, LARGE, neighbors=neighbors, candidates=100, selector=selector)
-    assert small.mechanism is not None
-    n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
-    return _subject(
-        f"slopes {selector} {neighbors}",
-        Claims(epsilon, neighbors, 0.9),
-        small.mechanism,
-        partial(utility_law, small.mechanism, Candidates.of(EDGES)),
-        small_coverage=certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage,
-        runnable=_runnable(LARGE, large.mechanism, 100),
-    )
-
-
-def _subject(name: str, claims: Claims, small: Any, law: Law | None, **more: Any) -> Subject:
-    """A subject whose small instance selects among the candidates EDGES and +inf."""
-    return Subject(name, claims, partial(threshold, small, Candidates.of(EDGES)), law, ATOMS, RECORDS, **more)
-
-
-def _runnable(n: int, large: Any, candidates: int) -> tuple[int, Draw]:
-    assert large is not None
-    return n, partial(threshold, large, Candidates.unit(candidates))
+def _subject(
+    name: str, neighbors: Neighbors, small: Any, law: Law | None, large: tuple[int, Any, int] | None, **more: Any
+) -> Subject:
+    """A small instance that selects among EDGES and +inf; a large one: records, mechanism and number of candidates."""
+    runnable = None
+    if large is not None:
+        n, mechanism, m = large
+        assert mechanism is not None
+        runnable = n, partial(threshold, mechanism, Candidates.unit(m))
+    claims = Claims(EPSILON, neighbors, None if large is None else 0.9)
+    draw = partial(threshold, small, Candidates.of(EDGES))
+    return Subject(f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, runnable=runnable, **more)
 
 
 def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:
@@ -131,19 +122,3 @@ def utility_law(mechanism: Any, candidates: Candidates, scores: Scores) -> dict[
 def counts(scores: Scores, candidates: Candidates) -> NDArray[np.int64]:
     """Counts per bin, without the checks of `ScoreHistogram`: many thousand calls are made."""
     return np.bincount(np.searchsorted(candidates.edges, scores), minlength=candidates.size).astype(np.int64)
-
-
-def weakened(subject: Subject, factor: float) -> Subject:
-    """A slope subject whose noise is cut by a factor while its claims stay: what an audit has to catch."""
-    draw, law = subject.draw, subject.law
-    assert isinstance(draw, partial)
-    assert isinstance(law, partial)
-    mechanism, candidates = draw.args
-    assert isinstance(mechanism, Slopes)
-    broken = replace(mechanism, scale=mechanism.scale / factor)
-    return replace(
-        subject,
-        name=f"{subject.name}, noise cut by {factor:g}",
-        draw=partial(threshold, broken, candidates),
-        law=partial(utility_law, broken, candidates),
-    )

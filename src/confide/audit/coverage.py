@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -47,22 +48,21 @@ def check_exact_coverage(subject: Subject) -> Finding:
     claim, law = subject.small_coverage, subject.law
     assert claim is not None
     assert law is not None
-    covers: dict[Data, list[float]] = {}
 
-    def of(data: Data) -> list[float]:
-        if data not in covers:
-            thresholds = law(subject.scores(data))
-            covers[data] = [sum(p for t, p in thresholds.items() if t >= atom) for atom in subject.atoms]
-        return covers[data]
+    @cache
+    def covers(data: Data) -> list[float]:
+        thresholds = law(subject.scores(data)).items()
+        return [sum(p for t, p in thresholds if t >= atom) for atom in subject.atoms]
 
     public = subject.claims.neighbors == "replace_one"
     worst = 1.0
     for n in range(subject.records if public else 1, subject.records + 1):
         for points in subject.datasets(n + 1):
-            covered = 0.0
-            for atom, count in enumerate(points):
-                if count:
-                    covered += count * of(tuple(c - (i == atom) for i, c in enumerate(points)))[atom]
+            covered = sum(
+                count * covers(tuple(c - (i == atom) for i, c in enumerate(points)))[atom]
+                for atom, count in enumerate(points)
+                if count
+            )
             worst = min(worst, covered / (n + 1))
     detail = f"smallest over all sets of up to {subject.records + 1} points with {len(subject.atoms)} values"
     return Finding(subject.name, "exact coverage", claim, worst, worst >= claim - ROUNDING, detail)

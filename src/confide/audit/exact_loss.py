@@ -13,17 +13,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Worst:
-    """Neighbours, and thresholds that give the first away.
-
-    Parameters
-    ----------
-    loss
-        log(P(event | first)/P(event | second)); infinite if only the first can produce it.
-    first, second
-        The pair of neighbouring data sets.
-    event
-        Thresholds.
-    """
+    """Neighbours, and an event (thresholds) that gives the first away: loss is log(P(event|first)/P(event|second))."""
 
     loss: float
     first: Data

@@ -59,45 +59,38 @@ def chi_square(draws: Sequence[float], law: Mapping[float, float]) -> float:
 
 
 def check_sampler(subject: Subject, runs: int, level: float) -> Finding:
-    """Run the subject on three data sets and compare with its law; the smallest p-value counts, three times."""
+    """Run the subject on three data sets and compare with its law."""
     assert subject.law is not None
     data = [subject.scores(data) for data in subject.datasets(subject.records)]
-    smallest = 1.0
-    for scores in (data[0], data[len(data) // 2], data[-2]):
-        smallest = min(smallest, chi_square([subject.draw(scores) for _ in range(runs)], subject.law(scores)))
-    p = min(1.0, 3 * smallest)
-    return Finding(
-        subject.name, "sampler", level, p, p >= level, f"chi-square p-value of 3 x {runs} runs, least allowed"
-    )
+    chosen = (data[0], data[len(data) // 2], data[-2])
+    found = [chi_square([subject.draw(scores) for _ in range(runs)], subject.law(scores)) for scores in chosen]
+    return _finding(subject.name, found, level, f" of 3 x {runs} runs")
 
 
 def check_magnitudes(runs: int, level: float) -> list[Finding]:
     """OpenDP's two selectors and its discrete Laplace noise by themselves, across magnitudes; three findings."""
     findings = []
     for selector in SELECTORS:
-        smallest = 1.0
+        found = []
         for utilities, scale in MAGNITUDES:
             u = np.array(utilities, dtype=np.int64)
             gaps = (u.astype(object) - max(utilities)).astype(np.float64)  # exact: 64-bit differences may overflow
             law = exact_law(gaps, scale, selector)
             draws = [float(select(u, scale, selector)) for _ in range(runs)]
-            smallest = min(smallest, chi_square(draws, {float(i): float(p) for i, p in enumerate(law)}))
-        p = min(1.0, len(MAGNITUDES) * smallest)
-        detail = f"chi-square p-value, {len(MAGNITUDES)} magnitudes x {runs} runs of OpenDP's sampler, least allowed"
-        findings.append(Finding(f"opendp {selector}", "sampler", level, p, p >= level, detail))
-    return [*findings, _check_noise(4 * runs, level)]
+            found.append(chi_square(draws, {float(i): float(p) for i, p in enumerate(law)}))
+        how = f", {len(MAGNITUDES)} magnitudes x {runs} runs of OpenDP's sampler"
+        findings.append(_finding(f"opendp {selector}", found, level, how))
+    runs *= 4
+    zeros = np.zeros(runs, dtype=np.int64)
+    found = [chi_square(*_in_cells(noisy_counts(zeros, scale), scale)) for scale in NOISE_SCALES]
+    how = f", {len(NOISE_SCALES)} scales x {runs} draws of OpenDP's discrete Laplace"
+    return [*findings, _finding("opendp discrete laplace", found, level, how)]
 
 
-def _check_noise(runs: int, level: float) -> Finding:
-    smallest = 1.0
-    for scale in NOISE_SCALES:
-        draws = noisy_counts(np.zeros(runs, dtype=np.int64), scale)
-        smallest = min(smallest, chi_square(*_in_cells(draws, scale)))
-    p = min(1.0, len(NOISE_SCALES) * smallest)
-    detail = (
-        f"chi-square p-value, {len(NOISE_SCALES)} scales x {runs} draws of OpenDP's discrete Laplace, least allowed"
-    )
-    return Finding("opendp discrete laplace", "sampler", level, p, p >= level, detail)
+def _finding(name: str, found: Sequence[float], level: float, how: str) -> Finding:
+    """The smallest p-value counts, as many times as there are."""
+    p = min(1.0, len(found) * min(found))
+    return Finding(name, "sampler", level, p, p >= level, f"chi-square p-value{how}, least allowed")
 
 
 def _in_cells(draws: NDArray[np.int64], scale: float) -> tuple[list[float], dict[float, float]]:

@@ -55,17 +55,6 @@ def split_conformal(alpha: float) -> Release:
     return release
 
 
-def seen_through_sets(threshold: float, queries: Scores) -> tuple[bool, ...]:
-    """What a prediction service shows: for each chosen input, whether a label of a known score is in its set.
-
-    Examples
-    --------
-    >>> seen_through_sets(0.5, np.array([0.4, 0.6]))
-    (True, False)
-    """
-    return tuple((queries <= threshold).tolist())
-
-
 def play(
     release: Release,
     others: Scores,
@@ -102,7 +91,7 @@ def play(
 
     def see(world: int) -> object:
         threshold = release(worlds[world])
-        return threshold if queries is None else seen_through_sets(threshold, queries)
+        return threshold if queries is None else tuple((queries <= threshold).tolist())
 
     learned = [Counter(see(world) for _ in range(rounds)) for world in (0, 1)]
     right = 0
@@ -110,8 +99,7 @@ def play(
         world = int(rng.integers(2))
         shown = see(world)
         lean = learned[1][shown] - learned[0][shown]
-        guess = int(lean > 0) if lean else int(rng.integers(2))
-        right += guess == world
+        right += world == (int(lean > 0) if lean else int(rng.integers(2)))
     interval = binomtest(right, rounds).proportion_ci(0.99)
     bound = 1.0 if epsilon is None else 1 / (1 + math.exp(-epsilon))
     name = "threshold" if queries is None else "prediction sets"

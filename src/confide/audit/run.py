@@ -24,17 +24,7 @@ LEVEL = 1e-4
 
 @dataclass(frozen=True)
 class Effort:
-    """How often mechanisms are run.
-
-    Parameters
-    ----------
-    sampler
-        Runs per data set (chi-square).
-    attack
-        Runs per neighbour.
-    coverage
-        Calibrations per distribution.
-    """
+    """How often mechanisms are run: per data set (chi-square), per neighbour (attack), per distribution (coverage)."""
 
     sampler: int
     attack: int
@@ -87,7 +77,8 @@ def audit(
         if tell is not None:
             tell(subject.name)
         findings += _audit_one(subject, effort, share, rng)
-    return Report(tuple(findings), level, _versions())
+    versions = {name: version(name) for name in ("confide", "opendp", "numpy", "scipy")}
+    return Report(tuple(findings), level, versions)
 
 
 def audit_library(effort: Effort = BRIEF, *, level: float = LEVEL, tell: Callable[[str], None] | None = None) -> Report:
@@ -100,8 +91,7 @@ def audit_library(effort: Effort = BRIEF, *, level: float = LEVEL, tell: Callabl
 
 def _random_checks(subject: Subject) -> int:
     claims = subject.claims
-    private, covering = claims.epsilon is not None, claims.coverage is not None
-    return (subject.law is not None) + private + covering * len(NASTY)
+    return (subject.law is not None) + (claims.epsilon is not None) + len(NASTY) * (claims.coverage is not None)
 
 
 def _audit_one(subject: Subject, effort: Effort, share: float, rng: np.random.Generator) -> list[Finding]:
@@ -122,7 +112,3 @@ def _audit_one(subject: Subject, effort: Effort, share: float, rng: np.random.Ge
     if subject.claims.coverage is not None:
         findings += [check_coverage(subject, name, effort.coverage, share, rng) for name in NASTY]
     return findings
-
-
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("confide", "opendp", "numpy", "scipy")}

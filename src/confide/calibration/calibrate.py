@@ -87,27 +87,10 @@ def calibrate(
     >>> print(released.privacy)
     1-differential privacy for adding or removing one record
     """
+    options = {name: value for name, value in locals().items() if name not in ("scores", "candidates")}
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
     array = as_vector("scores", scores)
-    priced = price_threshold(
-        alpha,
-        epsilon,
-        len(array),
-        chosen,
-        score,
-        rho=rho,
-        neighbors=neighbors,
-        n_min=n_min,
-        n_typical=n_typical,
-        delta=delta,
-        records_per_person=records_per_person,
-        selector=selector,
-        slopes=slopes,
-        shift=shift,
-        mechanism=mechanism,
-        ledger=ledger,
-        dataset=dataset,
-    )
+    priced = price_threshold(**options, n=len(array), candidates=chosen)
     if (earlier := priced.earlier()) is not None:
         return earlier
     histogram = ScoreHistogram.from_scores(array, chosen, score)
@@ -137,6 +120,6 @@ def calibrate_histogram(
     if not isinstance(histogram, ScoreHistogram):
         raise InputTypeError(f"histogram must be a ScoreHistogram; found {type(histogram).__name__}")
     score_kind(score)
-    priced = price_threshold(alpha, epsilon, histogram.total, histogram.candidates, score, **options)
+    priced = price_threshold(alpha, epsilon, histogram.total, candidates=histogram.candidates, score=score, **options)
     earlier = priced.earlier()
     return priced.charge().draw(histogram) if earlier is None else earlier

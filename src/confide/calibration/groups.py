@@ -83,24 +83,23 @@ def calibrate_groups(
     (True, 0.5)
     """
     one_of("by", by, ("group", "class"))
-    terms = _group_terms(names, epsilon, rho, neighbors, ledger, dataset, partition)
+    payer: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
+    terms = _group_terms(names, epsilon, rho=rho, neighbors=neighbors, **payer, **options)
     known = tuple(terms)
     array = as_vector("scores", scores)
     place = as_positions("groups", groups, known, len(array))
-    kind = score_kind(score)
     # A score that cannot be counted is refused with its own position, before anything is released.
-    chosen = kind.candidates() if candidates is None else candidates
+    chosen = score_kind(score).candidates() if candidates is None else candidates
     whole = ScoreHistogram.from_scores(array, chosen, score)
-    settings = {**options, "score": score}
     parts: dict[str | int, Calibration] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageWarning)
         for i, name in enumerate(known):
-            members, paid = array[place == i], terms[name]
+            members, own = array[place == i], terms[name]
             if members.size:
-                parts[name] = calibrate(members, alpha, candidates=whole.candidates, **settings, **paid)
+                parts[name] = calibrate(members, alpha, candidates=whole.candidates, score=score, **own)
             else:
-                parts[name] = calibrate_histogram(ScoreHistogram.empty(whole.candidates), alpha, **settings, **paid)
+                parts[name] = calibrate_histogram(ScoreHistogram.empty(whole.candidates), alpha, score=score, **own)
     return _warned(GroupCalibration(by, neighbors, parts))
 
 
@@ -112,11 +111,7 @@ def price_groups(
     score: str | None,
     *,
     by: Literal["group", "class"] = "group",
-    rho: float | None = None,
     neighbors: Neighbors = "add_remove",
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
-    partition: str | None = None,
     **options: Any,
 ) -> PricedRelease:
     """The same for scores that are counted elsewhere: one histogram per group, by its name.
@@ -131,10 +126,9 @@ def price_groups(
     one_of("by", by, ("group", "class"))
     if options.get("mechanism") == "none":
         raise InputError("mechanism must be a private one: sizes of groups, which 'none' reveals, stay secret")
-    terms = _group_terms(names, epsilon, rho, neighbors, ledger, dataset, partition)
     parts = {
-        name: (name, price_threshold(alpha, own.pop("epsilon", None), None, candidates, score, **options, **own))
-        for name, own in terms.items()
+        name: (name, price_threshold(alpha, candidates=candidates, score=score, **own))
+        for name, own in _group_terms(names, epsilon, neighbors=neighbors, **options).items()
     }
     return PricedRelease(parts, lambda drawn: _warned(GroupCalibration(by, neighbors, drawn)), warns_together=True)
 
@@ -142,18 +136,30 @@ def price_groups(
 def _group_terms(
     names: Sequence[str | int],
     epsilon: float | None,
-    rho: float | None,
+    *,
     neighbors: Neighbors,
-    ledger: "Ledger | None",
-    dataset: "str | Dataset | None",
-    partition: str | None,
+    rho: float | None = None,
+    ledger: "Ledger | None" = None,
+    dataset: "str | Dataset | None" = None,
+    partition: str | None = None,
+    **options: Any,
 ) -> dict[str | int, dict[str, Any]]:
-    """What every group of a partition may spend, and who pays: arguments for `calibrate`, by the groups' names."""
+    """Arguments for `calibrate` by the groups' names: what each may spend, who pays, and all other options."""
     one_of("neighbors", neighbors, NEIGHBORS)
     known = check_names("names", names)
     budget = divide_budget(epsilon, rho, [Fraction(1)], replaced=neighbors == "replace_one")[0]
-    accounts = _accounts(ledger, dataset, partition, known)
-    return {name: {**budget, **accounts[name]} for name in known}
+    paid = {**budget, **options}
+    if ledger is None and dataset is None:
+        return dict.fromkeys(known, paid)
+    from confide.ledger import Dataset, Group
+
+    if partition is None or dataset is None or ledger is None:
+        raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
+    whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+    if whole.group is not None:
+        raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
+    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in known}
+    return {name: {**paid, "ledger": ledger, "dataset": cell} for name, cell in cells.items()}
 
 
 def _warned(released: GroupCalibration) -> GroupCalibration:
@@ -167,20 +173,3 @@ def _warned(released: GroupCalibration) -> GroupCalibration:
             stacklevel=3,
         )
     return released
-
-
-def _accounts(
-    ledger: "Ledger | None", dataset: "str | Dataset | None", partition: str | None, names: Sequence[str | int]
-) -> dict[str | int, dict[str, Any]]:
-    """Keyword arguments for `calibrate` per group: which cell of the data set's partition pays."""
-    if ledger is None and dataset is None:
-        return {name: {} for name in names}
-    from confide.ledger import Dataset, Group
-
-    if partition is None or dataset is None or ledger is None:
-        raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
-    whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
-    if whole.group is not None:
-        raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
-    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in names}
-    return {name: {"ledger": ledger, "dataset": cell} for name, cell in cells.items()}

@@ -65,9 +65,9 @@ def calibrate_levels(
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
     """
-    terms = _level_terms(alphas, epsilon, rho, shares, delta)
+    terms = _level_terms(alphas, epsilon, rho=rho, shares=shares, delta=delta, **options)
     array = as_vector("scores", scores)
-    return _nested({level: calibrate(array, level, score=score, **own, **options) for level, own in terms.items()})
+    return _nested({level: calibrate(array, level, score=score, **own) for level, own in terms.items()})
 
 
 def price_levels(
@@ -76,10 +76,6 @@ def price_levels(
     n: int | None,
     candidates: Candidates,
     score: str | None,
-    *,
-    rho: float | None = None,
-    shares: Sequence[Level] | None = None,
-    delta: Level | None = None,
     **options: Any,
 ) -> PricedRelease:
     """The same for scores that are counted elsewhere: one histogram, named None, serves all levels.
@@ -93,10 +89,9 @@ def price_levels(
     >>> list(price_levels([0.2, 0.1], 1.0, None, candidates, "lac").charge().draw(counts).parts)
     [Fraction(1, 5), Fraction(1, 10)]
     """
-    terms = _level_terms(alphas, epsilon, rho, shares, delta)
     parts = {
-        level: (None, price_threshold(level, own.pop("epsilon", None), n, candidates, score, **own, **options))
-        for level, own in terms.items()
+        level: (None, price_threshold(level, n=n, candidates=candidates, score=score, **own))
+        for level, own in _level_terms(alphas, epsilon, **options).items()
     }
     return PricedRelease(parts, _nested)
 
@@ -104,11 +99,12 @@ def price_levels(
 def _level_terms(
     alphas: Sequence[Level],
     epsilon: float | None,
-    rho: float | None,
-    shares: Sequence[Level] | None,
-    delta: Level | None,
+    rho: float | None = None,
+    shares: Sequence[Level] | None = None,
+    delta: Level | None = None,
+    **options: Any,
 ) -> dict[Fraction, dict[str, Any]]:
-    """What each level may spend, and its part of delta: arguments for `calibrate`."""
+    """What each level may spend, its part of delta, and all other options: arguments for `calibrate`."""
     levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
     if not levels or len(set(levels)) != len(levels):
         raise InputError(
@@ -116,7 +112,7 @@ def _level_terms(
         )
     budgets = divide_budget(epsilon, rho, exact_shares(shares, len(levels)))
     part = part_of_failure(delta, len(levels))
-    return {level: {"delta": part, **budget} for level, budget in zip(levels, budgets, strict=True)}
+    return {level: {"delta": part, **budget, **options} for level, budget in zip(levels, budgets, strict=True)}
 
 
 def _nested(found: Mapping[Fraction, Calibration]) -> LevelCalibration:

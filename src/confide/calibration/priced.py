@@ -21,49 +21,33 @@ Assemble = Callable[[Mapping[Any, Calibration]], Any]
 
 @dataclass(frozen=True)
 class ChargedRelease:
-    """Thresholds that are paid for, or were released before; made by `PricedRelease.charge`.
+    """Thresholds that are paid for and wait for their counts, or were released before; see `PricedRelease.charge`."""
 
-    Parameters
-    ----------
-    parts
-        Name of each threshold to the name of its histogram, and what waits for that histogram or was drawn before.
-    assemble
-        Makes the release of them.
-    warns_together
-        Whether `assemble` says which thresholds are +inf, instead of each on its own.
-    """
-
-    parts: Mapping[Any, tuple[Any, ChargedThreshold | Calibration]]
-    assemble: Assemble
-    warns_together: bool = False
+    priced: "PricedRelease"
+    parts: Mapping[Any, ChargedThreshold | Calibration]
 
     @property
     def waits(self) -> bool:
         """Whether any threshold waits for its counts."""
-        return any(isinstance(part, ChargedThreshold) for _, part in self.parts.values())
+        return any(isinstance(part, ChargedThreshold) for part in self.parts.values())
 
     def draw(self, histograms: Mapping[Any, ScoreHistogram]) -> Any:
         """Draw every threshold that waits for its counts, once."""
         with warnings.catch_warnings():
-            if self.warns_together:
+            if self.priced.warns_together:
                 warnings.simplefilter("ignore", CoverageWarning)
             drawn = {
-                name: part.draw(histograms[counted]) if isinstance(part, ChargedThreshold) else part
-                for name, (counted, part) in self.parts.items()
+                name: part.draw(histograms[self.priced.parts[name][0]]) if isinstance(part, ChargedThreshold) else part
+                for name, part in self.parts.items()
             }
-        return self.assemble(drawn)
+        return self.priced.assemble(drawn)
 
 
 @dataclass(frozen=True)
 class PricedRelease:
-    """Thresholds that were asked for, checked and priced together; made by `price_levels` and its kin.
+    """Thresholds that were asked for, checked and priced together: name to the name of its histogram, and its price.
 
-    Parameters
-    ----------
-    parts
-        Name of each threshold to the name of its histogram and its price.
-    assemble, warns_together
-        As in `ChargedRelease`.
+    `assemble` makes the release of them, and says which thresholds are +inf where `warns_together`, instead of each.
     """
 
     parts: Mapping[Any, tuple[Any, PricedThreshold]]
@@ -82,9 +66,7 @@ class PricedRelease:
 
     def charge(self) -> ChargedRelease:
         """All thresholds paid for, or found."""
-        found = {name: (counted, part, part.earlier()) for name, (counted, part) in self.parts.items()}
+        found = {name: (part, part.earlier()) for name, (_, part) in self.parts.items()}
         return ChargedRelease(
-            {name: (counted, part.charge() if kept is None else kept) for name, (counted, part, kept) in found.items()},
-            self.assemble,
-            self.warns_together,
+            self, {name: part.charge() if kept is None else kept for name, (part, kept) in found.items()}
         )

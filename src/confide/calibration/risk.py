@@ -21,7 +21,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.releases import FALSE_NEGATIVES, RiskCalibration, critical_score
 from confide.scores import Uniforms
-from confide.support import Level, exact_level, positive_number
+from confide.support import Level, exact_level, positive_number, refuse_marked
 
 
 def calibrate_false_negatives(
@@ -101,8 +101,7 @@ def calibrate_losses(
     >>> 0.5 < released.threshold < 0.65
     True
     """
-    bound = positive_number("bound", bound)
-    level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
+    bound, level = _share(risk, bound)
     scores = critical_thresholds(losses, candidates, u=u, bound=bound)
     released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)
     return RiskCalibration(loss, bound, released)
@@ -128,9 +127,8 @@ def price_risk(
     >>> price_risk(0.1, 1.0, None, candidates).charge().draw(counts).loss
     'false_negative_rate'
     """
-    bound = positive_number("bound", bound)
-    level = exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))
-    priced = price_threshold(level, epsilon, n, candidates, critical_score(loss), **options)
+    bound, level = _share(risk, bound)
+    priced = price_threshold(level, epsilon, n, candidates=candidates, score=critical_score(loss), **options)
     return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
 
 
@@ -168,17 +166,16 @@ def critical_thresholds(
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1 or not len(array):
         raise InputError(f"losses must have shape (n, {candidates.size - 1}); found shape {array.shape}")
-    wrong = np.flatnonzero(~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1))
-    if wrong.size:
-        raise InputError(
-            f"losses must lie in [0, {bound:g}] and not increase along rows; found {wrong.size} rows that do not, the "
-            f"first at row {wrong[0]}"
-        )
+    wrong = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
+    must = f"losses must lie in [0, {bound:g}] and not increase along rows"
+    refuse_marked(wrong, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
     return candidates.values[first]
 
 
-def _score(loss: str) -> str:
-    return f"critical threshold of {loss}"
+def _share(risk: Level, bound: float) -> tuple[float, Fraction]:
+    """The bound of a loss, and the level that the risk is of it."""
+    bound = positive_number("bound", bound)
+    return bound, exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))

@@ -56,10 +56,8 @@ def calibrate_sides(
     >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
     True
     """
-    terms = _side_terms(alpha, epsilon, rho, share_low, delta)
-    low, high = (
-        calibrate(interval_score(quantiles, targets, name), score=name, **own, **options) for name, own in terms.items()
-    )
+    terms = _side_terms(alpha, epsilon, rho=rho, share_low=share_low, delta=delta, **options)
+    low, high = (calibrate(interval_score(quantiles, targets, name), score=name, **own) for name, own in terms.items())
     return SidesCalibration(low, high)
 
 
@@ -68,10 +66,6 @@ def price_sides(
     epsilon: float | None,
     n: int | None,
     candidates: Candidates,
-    *,
-    rho: float | None = None,
-    share_low: Level = "0.5",
-    delta: Level | None = None,
     **options: Any,
 ) -> PricedRelease:
     """The same for scores that are counted elsewhere: histograms of the scores `cqr_low` and `cqr_high`, so named.
@@ -85,10 +79,9 @@ def price_sides(
     >>> price_sides(0.2, 8.0, None, candidates).charge().draw(counts).alpha
     Fraction(1, 5)
     """
-    terms = _side_terms(alpha, epsilon, rho, share_low, delta)
     parts = {
-        name: (name, price_threshold(own.pop("alpha"), own.pop("epsilon", None), n, candidates, name, **own, **options))
-        for name, own in terms.items()
+        name: (name, price_threshold(**own, n=n, candidates=candidates, score=name))
+        for name, own in _side_terms(alpha, epsilon, **options).items()
     }
     return PricedRelease(parts, lambda drawn: SidesCalibration(*drawn.values()))
 
@@ -96,11 +89,12 @@ def price_sides(
 def _side_terms(
     alpha: Level | tuple[Level, Level],
     epsilon: float | None,
-    rho: float | None,
-    share_low: Level,
-    delta: Level | None,
+    rho: float | None = None,
+    share_low: Level = "0.5",
+    delta: Level | None = None,
+    **options: Any,
 ) -> dict[str, dict[str, Any]]:
-    """The level, the budget and the part of delta of each side: arguments for `calibrate`."""
+    """The level, the budget and the part of delta of each side, and all other options: arguments for `calibrate`."""
     if isinstance(alpha, tuple):
         low, high = (exact_level("alpha", side) for side in alpha)
     else:
@@ -110,7 +104,5 @@ def _side_terms(
     share = exact_level("share_low", share_low)
     budgets = divide_budget(epsilon, rho, [share, 1 - share])
     part = part_of_failure(delta, 2)
-    return {
-        name: {"alpha": level, "delta": part, **budget}
-        for name, level, budget in zip(SIDES, (low, high), budgets, strict=True)
-    }
+    sides = zip(SIDES, (low, high), budgets, strict=True)
+    return {name: {"alpha": level, "delta": part, **budget, **options} for name, level, budget in sides}

@@ -12,26 +12,13 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import Mechanism, certify, nothing_spent, privacy_statement, split_conformal_for
-from confide.planning import Request, check_request, make_plan, mechanism_for
+from confide.mechanisms import Mechanism, certify, privacy_statement, split_conformal_for
+from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration
 from confide.support import Level
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
-
-_DEFAULTS: dict[str, Any] = {
-    "rho": None,
-    "neighbors": "add_remove",
-    "n_min": 1,
-    "n_typical": None,
-    "delta": None,
-    "records_per_person": 1,
-    "selector": None,
-    "slopes": None,
-    "shift": None,
-    "mechanism": "slopes",
-}
 
 
 @dataclass(frozen=True)
@@ -80,11 +67,11 @@ class ChargedThreshold:
 
 def price_threshold(
     alpha: Level,
-    epsilon: float | None,
-    n: int | None,
+    epsilon: float | None = None,
+    n: int | None = None,
+    *,
     candidates: Candidates,
     score: str | None,
-    *,
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
     **options: Any,
@@ -96,16 +83,14 @@ def price_threshold(
     Examples
     --------
     >>> candidates = Candidates.unit(100)
-    >>> charged = price_threshold(0.1, 1.0, None, candidates, "lac").charge()
+    >>> charged = price_threshold(0.1, 1.0, candidates=candidates, score="lac").charge()
     >>> charged.draw(ScoreHistogram.from_scores([0.5] * 1000, candidates)).privacy.epsilon
     1.0
     """
-    unknown = sorted(set(options) - set(_DEFAULTS))
-    if unknown:
+    if unknown := sorted(set(options) - OPTIONS):
         raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
-    request = check_request(
-        alpha=alpha, epsilon=epsilon, n=1 if n is None else n, candidates=candidates.size, **_DEFAULTS | options
-    )
+    records = 1 if n is None else n
+    request = check_request(alpha=alpha, epsilon=epsilon, n=records, candidates=candidates.size, **options)
     payment = None
     if ledger is not None or dataset is not None:
         from confide.ledger import make_payment
@@ -132,10 +117,6 @@ def _stated(
     depth: int = 4,
 ) -> Calibration:
     """A threshold with everything that is said about it, all from public numbers."""
-    if mechanism is None:
-        privacy = nothing_spent(request.neighbors, request.records_per_person, request.selector)
-    else:
-        privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person)
     secret_from = request.n_min if request.n is None else None
     guarantee = certify(mechanism, request.alpha, m, request.n, secret_from, request.delta)
     if math.isinf(threshold):
@@ -144,7 +125,7 @@ def _stated(
         threshold=threshold,
         alpha=request.alpha,
         guarantee=guarantee,
-        privacy=privacy,
+        privacy=privacy_statement(mechanism, request.neighbors, request.records_per_person, request.selector),
         mechanism=mechanism,
         candidates=m,
         recipe=recipe,

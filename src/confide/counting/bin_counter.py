@@ -17,15 +17,9 @@ _INFINITE = np.float64(np.inf).view(np.uint64)
 class BinCounter:
     """Counts per bin (e_(j-1), e_j] of scores that come in pieces. One counter per thread; counts add.
 
-    Parameters
-    ----------
-    edges
-        The finite candidates: float64, shape (m-1,), strictly increasing.
-    low, high
-        The range of valid scores; others, and NaN, are counted apart.
-    expected
-        How many scores will come, if that is known. Where it is half a million or more, or not known, scores are
-        counted by cells, which take 2 MB; otherwise every block is sorted.
+    The edges are the finite candidates: float64, shape (m-1,), increasing. Scores outside [low, high], and NaN, are
+    counted apart. Where half a million scores or more are expected, or nobody knows how many, they are counted by
+    cells, which take 2 MB; otherwise every block is sorted.
 
     Examples
     --------

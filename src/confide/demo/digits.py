@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.evaluation import CoverageEstimate, coverage
-from confide.scores import lac_mask
+from confide.scores import set_mask
 from confide.sets import PredictionSets
 
 TRAINING, CALIBRATION = 60, 700
@@ -56,5 +56,5 @@ def train() -> Digits:
 
 def outcome(digits: Digits, threshold: float) -> Outcome:
     """The sets that a threshold gives for the unseen images."""
-    sets = PredictionSets(lac_mask(digits.unseen, threshold))
+    sets = PredictionSets(set_mask(digits.unseen, "lac", threshold))
     return Outcome(threshold, sets, sets.contains(digits.unseen_digits))

@@ -9,9 +9,7 @@ from confide.calibration import calibrate
 from confide.demo.digits import CALIBRATION, Digits, outcome, train
 from confide.demo.story import tell
 from confide.errors import InputError
-from confide.evaluation import Evaluation
 from confide.planning import plan
-from confide.releases import Calibration
 from confide.reports import report
 from confide.scores import lac_score
 from confide.support import new_file, refuse_existing
@@ -50,7 +48,8 @@ def run(folder: Path, *, force: bool = False) -> str:
     _write_images(images, digits, force=force)
     released.save(calibration, overwrite=force)
     predict_table(images, Classified("p_*"), released, sets, overwrite=force)
-    report(released, title=TITLE, evaluation=_evaluate(images, released)).save(page, overwrite=force)
+    evaluation = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
+    report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
     private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
     return tell(digits, released, costs, private, nonprivate, calibration, sets, images, page)
 
@@ -63,9 +62,3 @@ def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
     columns |= {f"p_{k}": digits.unseen[:, k] for k in range(10)}
     with new_file(path, overwrite=force) as part:
         pq.write_table(pa.table(columns), part)
-
-
-def _evaluate(images: Path, released: Calibration) -> Evaluation:
-    found = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
-    assert isinstance(found, Evaluation)
-    return found

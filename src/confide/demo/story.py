@@ -10,6 +10,11 @@ from confide.demo.digits import CALIBRATION, TRAINING, Digits, Outcome
 from confide.planning import Plan
 from confide.releases import Calibration
 
+NOT_PRIVATE = f"""\
+5. What is not private here
+   The numbers of parts 3 and 4 come straight from the labels of the unseen images. And the model
+   learned from its {TRAINING} images without privacy: confide protects the calibration images only."""
+
 
 def tell(
     digits: Digits,
@@ -24,21 +29,17 @@ def tell(
 ) -> str:
     """The whole story, in lines of at most 96 characters if the paths are short."""
     parts = (
-        _model(digits),
+        f"""\
+1. A model
+   A logistic regression learns from {TRAINING} images only, so that it is often unsure: its first guess
+   is right for {100 * digits.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead.""",
         _release(released),
         _result(private, ordinary, costs),
         "4. Some of the sets\n" + _examples(digits, private),
-        _not_private(),
+        NOT_PRIVATE,
         _next_steps(released, *(shlex.quote(str(path)) for path in (calibration, sets, images, report))),
     )
     return "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)\n\n" + "\n\n".join(parts)
-
-
-def _model(digits: Digits) -> str:
-    return f"""\
-1. A model
-   A logistic regression learns from {TRAINING} images only, so that it is often unsure: its first guess
-   is right for {100 * digits.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead."""
 
 
 def _release(released: Calibration) -> str:
@@ -77,19 +78,15 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
 
 
 def _comparison(private: Outcome, ordinary: Outcome) -> str:
+    coverages = private.coverage, ordinary.coverage
     rows = [
         ("", "private", "not private (split conformal)"),
         ("threshold", f"{private.threshold:.4f}", f"{ordinary.threshold:.4f}"),
-        ("coverage (95 % interval)", _coverage(private), _coverage(ordinary)),
+        ("coverage (95 % interval)", *(f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in coverages)),
         ("digits per set", f"{private.sets.sizes.mean():.2f}", f"{ordinary.sets.sizes.mean():.2f}"),
         ("sets of one digit", _share(private, 1), _share(ordinary, 1)),
     ]
     return "\n".join(f"   {name:<26}{one:<26}{other}".rstrip() for name, one, other in rows)
-
-
-def _coverage(outcome: Outcome) -> str:
-    found = outcome.coverage
-    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 def _share(outcome: Outcome, size: int) -> str:
@@ -106,13 +103,6 @@ def _examples(digits: Digits, private: Outcome) -> str:
         missed = "" if private.covered[i] else "   missed: up to one in ten may be"
         lines.append(f"   image {i:>4}   true digit {digits.unseen_digits[i]}   set {{{members}}}{missed}")
     return "\n".join(lines)
-
-
-def _not_private() -> str:
-    return f"""\
-5. What is not private here
-   The numbers of parts 3 and 4 come straight from the labels of the unseen images. And the model
-   learned from its {TRAINING} images without privacy: confide protects the calibration images only."""
 
 
 def _next_steps(released: Calibration, calibration: str, sets: str, images: str, report: str) -> str:

@@ -23,6 +23,13 @@ class SecondReleaseWarning(UserWarning):
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share: splitting, fitting, and counting releases."""
 
+    _default: type
+    """The estimator that is trained if none is given."""
+
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Every parameter of the constructor untouched, under its own name."""
+        self.__dict__.update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
+
     def fit(self: Self, X: Any, y: ArrayLike) -> Self:
         """Train on one part of the records and calibrate on the other; with `prefit`, calibrate on all of them.
 
@@ -37,7 +44,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.prefit:
             if self.estimator is None:
                 raise InputError("estimator must be a fitted estimator with prefit=True; found None")
-            self._adopt(target)
+            self._adopt()
             return self._release(X, target)
         rows = np.arange(len(target))
         train, held = train_test_split(rows, test_size=self.calibration_size, random_state=self.random_state)
@@ -60,15 +67,14 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The point predictions of the trained estimator, shape (n,)."""
         self._check_new(X)
-        point: NDArray[Any] = self._point(X)
-        return point
+        return self._point(X)
+
+    def _point(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.estimator_.predict(X))
 
     def _trained(self, X: Any, y: ArrayLike) -> Any:
         """A copy of the estimator, or of the default one, trained on some records."""
         return clone(self._default() if self.estimator is None else self.estimator).fit(X, y)
-
-    def _score_name(self) -> str:
-        return str(self.conformity_score)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
@@ -92,7 +98,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self._scores(X, y),
             self.alpha,
             self.epsilon,
-            score=self._score_name(),
+            score=self.conformity_score,
             candidates=self.candidates,
             neighbors=self.neighbors,
             delta=self.delta,
@@ -106,14 +112,15 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("X must be two-dimensional; found one dimension. Reshape your data with X.reshape(1, -1)")
         validate_data(self, X, reset=False, skip_check_array=True)
 
-    def _check_pair(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
+    def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
         validate_data(self, X, reset=reset, skip_check_array=True)
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
-        return target
+        usable: NDArray[Any] = self._usable(target)
+        return usable
 
 
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:

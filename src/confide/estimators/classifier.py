@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
@@ -60,6 +60,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     (True, True)
     """
 
+    _default = LogisticRegression
+
     def __init__(
         self,
         estimator: Any = None,
@@ -75,17 +77,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         candidates: Candidates | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.conformity_score = conformity_score
-        self.calibration_size = calibration_size
-        self.prefit = prefit
-        self.classes = classes
-        self.neighbors = neighbors
-        self.delta = delta
-        self.candidates = candidates
-        self.random_state = random_state
+        self._store(locals())
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the trained estimator, shape (n, K), in the order of `classes_`."""
@@ -98,13 +90,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             self.predict_proba(X), self.calibration_, classes=self.classes_.tolist(), u=self._uniforms(u)
         )
 
-    def _default(self) -> Any:
-        return LogisticRegression()
-
-    def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        target = self._check_pair(X, y, reset=reset)
-        check_classification_targets(target)
-        return target
+    def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
+        check_classification_targets(y)
+        return y
 
     def _train(self, X: Any, y: NDArray[Any], all_y: NDArray[Any]) -> None:
         found = np.unique(all_y if self.classes is None else np.asarray(self.classes))
@@ -117,7 +105,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.estimator_ = self._trained(X, y)
         self.classes_ = found
 
-    def _adopt(self, y: NDArray[Any]) -> None:
+    def _adopt(self) -> None:
         check_is_fitted(self.estimator)
         self.estimator_, self.classes_ = self.estimator, np.asarray(self.estimator.classes_)
 
@@ -130,13 +118,10 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = p
         return full
 
-    def _point(self, X: Any) -> Any:
-        return self.estimator_.predict(X)
-
     def _uniforms(self, u: Uniforms) -> Uniforms:
         # Without numbers of their own, randomised scores draw fresh ones, which nobody else knows.
-        return np.random.default_rng() if u is None and score_kind(self._score_name()).randomised else u
+        return np.random.default_rng() if u is None and score_kind(self.conformity_score).randomised else u
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         p = self._probabilities(X)
-        return class_score(p, y, self._score_name(), u=self._uniforms(None), classes=self.classes_.tolist())
+        return class_score(p, y, self.conformity_score, u=self._uniforms(None), classes=self.classes_.tolist())

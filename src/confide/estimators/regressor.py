@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
@@ -16,10 +16,6 @@ from confide.mechanisms import Neighbors
 from confide.scores import interval_score
 from confide.sets import predict_interval
 from confide.support import Level
-
-
-def _has_difficulty(self: Any) -> bool:
-    return self.difficulty_estimator is not None
 
 
 class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: ignore[misc]
@@ -55,6 +51,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     True
     """
 
+    _default = Ridge
+
     def __init__(
         self,
         estimator: Any = None,
@@ -70,17 +68,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         candidates: Candidates | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.conformity_score = conformity_score
-        self.difficulty_estimator = difficulty_estimator
-        self.calibration_size = calibration_size
-        self.prefit = prefit
-        self.neighbors = neighbors
-        self.delta = delta
-        self.candidates = candidates
-        self.random_state = random_state
+        self._store(locals())
 
     def predict_interval(self, X: Any) -> tuple[Any, Any]:
         """Lower and upper ends, shape (n,) each: numpy arrays, or pandas Series with the index of a data frame X."""
@@ -93,31 +81,22 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         lower, upper = (pd.Series(end, X.index, name=name) for end, name in zip(ends, ("lower", "upper"), strict=True))
         return lower, upper
 
-    @available_if(_has_difficulty)  # type: ignore[untyped-decorator, unused-ignore]
+    @available_if(lambda self: self.difficulty_estimator is not None)  # type: ignore[untyped-decorator, unused-ignore]
     def predict_difficulty(self, X: Any) -> NDArray[np.float64]:
         """The estimated difficulty of each record, shape (n,)."""
         self._check_new(X)
         return np.asarray(self.difficulty_estimator_.predict(X), dtype=np.float64)
 
-    def _default(self) -> Any:
-        return Ridge()
-
-    def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        target = self._check_pair(X, y, reset=reset)
-        if target.dtype.kind not in "fiu":
-            target = target.astype(np.float64)
-        return target
+    def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
+        return y if y.dtype.kind in "fiu" else y.astype(np.float64)
 
     def _train(self, X: Any, y: NDArray[Any], all_y: NDArray[Any]) -> None:
-        if isinstance(self.estimator, tuple):
-            self.estimator_: Any = tuple(clone(one).fit(X, y) for one in self.estimator)
-        else:
-            self.estimator_ = self._trained(X, y)
+        pair = isinstance(self.estimator, tuple)
+        self.estimator_ = tuple(clone(one).fit(X, y) for one in self.estimator) if pair else self._trained(X, y)
         if self.difficulty_estimator is not None:
-            residuals = np.abs(y - self._point(X))
-            self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, residuals)
+            self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 
-    def _adopt(self, y: NDArray[Any]) -> None:
+    def _adopt(self) -> None:
         for one in self.estimator if isinstance(self.estimator, tuple) else (self.estimator,):
             check_is_fitted(one)
         self.estimator_ = self.estimator
@@ -125,23 +104,23 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             self.difficulty_estimator_ = self.difficulty_estimator
 
     def _centers(self, X: Any) -> NDArray[np.float64]:
-        if self._score_name() != "cqr":
+        if self.conformity_score != "cqr":
             return np.asarray(self._point(X), dtype=np.float64)
         if not isinstance(self.estimator_, tuple) or len(self.estimator_) != 2:
             raise InputError("estimator must be a pair of regressors (lower, upper) for the score 'cqr'")
         return np.column_stack([one.predict(X) for one in self.estimator_])
 
-    def _point(self, X: Any) -> Any:
-        if isinstance(self.estimator_, tuple):
-            return np.mean([one.predict(X) for one in self.estimator_], axis=0)
-        return self.estimator_.predict(X)
+    def _point(self, X: Any) -> NDArray[Any]:
+        if not isinstance(self.estimator_, tuple):
+            return super()._point(X)
+        return np.asarray(np.mean([one.predict(X) for one in self.estimator_], axis=0))
 
     def _difficulty(self, X: Any) -> NDArray[np.float64] | None:
-        if self._score_name() != "normalised_residual":
+        if self.conformity_score != "normalised_residual":
             return None
         if self.difficulty_estimator is None:
             raise InputError("difficulty_estimator must be given for the score 'normalised_residual'")
         return np.asarray(self.difficulty_estimator_.predict(X), dtype=np.float64)
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
-        return interval_score(self._centers(X), y, self._score_name(), difficulty=self._difficulty(X))
+        return interval_score(self._centers(X), y, self.conformity_score, difficulty=self._difficulty(X))

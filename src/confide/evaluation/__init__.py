@@ -4,13 +4,12 @@ metrics.py         coverage with its exact interval, as a whole, by class, by gr
 result.py          Evaluation, LevelEvaluation: what is counted, as a value and as JSON
 reading.py         evaluations read from JSON, every number computed again
 release_parts.py   what an evaluation states of its release, which it names by its SHA-256
-set_counts.py      counts of sets; covered_counts.py: counts of intervals and of scores
 tally.py           counting batch by batch, level by level
-set_tally.py       evaluate_sets; interval_tally.py: evaluate_intervals; score_tally.py: evaluate_scores
+set_tally.py       evaluate_sets; covered_tally.py: evaluate_intervals and evaluate_scores
 plots.py           plots in one call
 """
 
-from confide.evaluation.interval_tally import IntervalTally, evaluate_intervals
+from confide.evaluation.covered_tally import IntervalTally, ScoreTally, evaluate_intervals, evaluate_scores
 from confide.evaluation.metrics import (
     CoverageEstimate,
     CoverageTable,
@@ -24,9 +23,7 @@ from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
 from confide.evaluation.reading import load_evaluation, read_evaluation
 from confide.evaluation.release_parts import division_of, fingerprint, promised_coverage
 from confide.evaluation.result import CONFIDENCE, MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup
-from confide.evaluation.score_tally import ScoreTally, evaluate_scores
-from confide.evaluation.set_counts import evaluation_from_counts
-from confide.evaluation.set_tally import SetTally, evaluate_sets
+from confide.evaluation.set_tally import SetTally, evaluate_sets, evaluation_from_counts
 
 __all__ = [
     "CONFIDENCE",

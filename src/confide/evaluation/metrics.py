@@ -140,7 +140,7 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
     """
     k = sets.mask.shape[1]
     y = as_labels("labels", labels, len(sets), k, sets.classes)
-    return _table(tuple(sets.classes or range(k)), y, sets, y, confidence)
+    return _table(tuple(sets.classes or range(k)), y, sets, sets.contains(labels), confidence)
 
 
 def group_coverage(
@@ -154,12 +154,12 @@ def group_coverage(
     >>> table.names, table.worst
     (('a', 'b'), 0.0)
     """
-    y = as_labels("labels", labels, len(sets), sets.mask.shape[1], sets.classes)
+    inside = sets.contains(labels)
     array = np.asarray(groups)
     if array.shape != (len(sets),):
         raise InputError(f"groups must have shape ({len(sets)},); found shape {array.shape}")
     names, parts = np.unique(array, return_inverse=True)
-    return _table(tuple(names.tolist()), parts, sets, y, confidence)
+    return _table(tuple(names.tolist()), parts, sets, inside, confidence)
 
 
 def size_coverage(
@@ -179,20 +179,15 @@ def size_coverage(
     (('0', '1', '2+'), array([nan,  0.,  1.]))
     """
     edges = np.asarray(bins)
-    if (
-        edges.ndim != 1
-        or not edges.size
-        or edges.dtype.kind not in "iu"
-        or (np.diff(edges) <= 0).any()
-        or edges[0] != 0
-    ):
+    increasing = edges.ndim == 1 and edges.size and edges.dtype.kind in "iu" and (np.diff(edges) > 0).all()
+    if not increasing or edges[0] != 0:
         raise InputError("bins must be increasing integers that begin with 0")
-    y = as_labels("labels", labels, len(sets), sets.mask.shape[1], sets.classes)
+    inside = sets.contains(labels)
     ends = [*(edges[1:] - 1).tolist(), None]
     names = tuple(
         f"{a}+" if b is None else f"{a}" if a == b else f"{a}-{b}" for a, b in zip(edges.tolist(), ends, strict=True)
     )
-    return _table(names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets, y, confidence)
+    return _table(names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets, inside, confidence)
 
 
 def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
@@ -209,10 +204,13 @@ def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.fl
 
 
 def _table(
-    names: tuple[object, ...], parts: NDArray[np.int64], sets: PredictionSets, y: NDArray[np.int64], confidence: Level
+    names: tuple[object, ...],
+    parts: NDArray[np.int64],
+    sets: PredictionSets,
+    inside: NDArray[np.bool_],
+    confidence: Level,
 ) -> CoverageTable:
     level = float(exact_level("confidence", confidence))
-    inside = sets.mask[np.arange(len(y)), y]
     n = np.bincount(parts, minlength=len(names)).astype(np.int64)
     hits = np.bincount(parts[inside], minlength=len(names)).astype(np.int64)
     sizes = np.bincount(parts, weights=sets.sizes, minlength=len(names))

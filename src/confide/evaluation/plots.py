@@ -29,12 +29,10 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     share = np.bincount(sizes // width, minlength=len(starts)) / max(len(sizes), 1)
     axes.bar(starts + (width - 1) / 2, share, width=0.9 * width, color=_FILL, edgecolor=_INK, linewidth=0.6)
     axes.axvline(sizes.mean(), color=_INK, linestyle="--", linewidth=1.2, label=f"mean {sizes.mean():.2f}")
-    axes.set_xlabel("set size (number of classes)")
-    axes.set_ylabel("share of records")
-    axes.set_title(f"Prediction-set sizes, {len(sizes):,} records")
     axes.legend(frameon=False)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    return _clean(axes)
+    title = f"Prediction-set sizes, {len(sizes):,} records"
+    return _labelled(axes, "set size (number of classes)", "share of records", title)
 
 
 def plot_coverage(
@@ -64,11 +62,8 @@ def plot_coverage(
         axes.legend(loc="best", framealpha=0.85, edgecolor="none")
     axes.set_xticks(place, [str(table.names[i]) for i in shown], rotation=90 if len(shown) > 10 else 0)
     axes.set_ylim(top=1.01)
-    axes.set_xlabel("class")
-    axes.set_ylabel("coverage")
     some = "" if len(shown) == len(chosen) else f", the {len(shown)} least covered of {len(chosen)}"
-    axes.set_title(f"Coverage by class{some}, {100 * table.confidence:g} % intervals")
-    return _clean(axes)
+    return _labelled(axes, "class", "coverage", f"Coverage by class{some}, {100 * table.confidence:g} % intervals")
 
 
 def plot_intervals(
@@ -103,11 +98,8 @@ def plot_intervals(
         axes.plot(x[inside], y[inside], ".", markersize=3, color=_INK, label="target inside")
         axes.plot(x[~inside], y[~inside], ".", markersize=4, color=_BAD, label="target outside")
         title += f", {inside.mean():.1%} inside"
-    axes.set_xlabel("feature")
-    axes.set_ylabel("target")
-    axes.set_title(title)
     axes.legend(frameon=False)
-    return _clean(axes)
+    return _labelled(axes, "feature", "target", title)
 
 
 def _axes(ax: Any) -> Any:
@@ -118,7 +110,8 @@ def _axes(ax: Any) -> Any:
     return plt.subplots(figsize=(7, 4), layout="constrained")[1]
 
 
-def _clean(axes: Any) -> Any:
+def _labelled(axes: Any, x: str, y: str, title: str) -> Any:
+    axes.set(xlabel=x, ylabel=y, title=title)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return axes

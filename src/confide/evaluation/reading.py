@@ -73,7 +73,7 @@ def _levels(fields: Fields) -> LevelEvaluation:
         one.finish()
     if len(levels) != len(rows):
         raise FormatError("the evaluation has the same level twice")
-    return LevelEvaluation(_text(fields, "calibration"), levels)
+    return LevelEvaluation(fields.take("calibration", str), levels)
 
 
 def _one(fields: Fields) -> Evaluation:
@@ -100,8 +100,7 @@ def _one(fields: Fields) -> Evaluation:
         _check_sides(groups, n, covered)
     if has_sets:
         _check_sizes(sizes, classes)
-    for name in ("mean_size", "singletons", "empty"):
-        if has_sets:
+        for name in ("mean_size", "singletons", "empty"):
             fields.take(name, (float, int))
     width = _width(fields) if "mean_width" in fields else None
     if has_sets and width is not None:
@@ -110,7 +109,7 @@ def _one(fields: Fields) -> Evaluation:
     if len(stated) > min(MOST_EXAMPLES, n):
         raise FormatError(f"the evaluation has more than {MOST_EXAMPLES} examples, or more than it has records")
     return Evaluation(
-        calibration=_text(fields, "calibration"),
+        calibration=fields.take("calibration", str),
         promised=_level(fields),
         coverage=coverage_from_counts(covered, n, CONFIDENCE),
         mean_width=width,
@@ -203,15 +202,12 @@ def _width(fields: Fields) -> float:
     return float(value)
 
 
-def _text(fields: Fields, name: str) -> str:
-    return str(fields.take(name, str))
-
-
 def _example(one: Any) -> Example:
     fields = Fields("evaluation", one if isinstance(one, dict) else {}, "examples")
     members = fields.take("set", list)
     if not all(isinstance(name, str) for name in members):
         raise FormatError("the evaluation has an example whose set is not made of names")
-    example = Example(tuple(members), _text(fields, "truth"), _text(fields, "group") if "group" in fields else None)
+    group = fields.take("group", str) if "group" in fields else None
+    example = Example(tuple(members), fields.take("truth", str), group)
     fields.finish()
     return example

@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 from confide.errors import InputError
-from confide.evaluation.result import Division
+from confide.evaluation.metrics import coverage_from_counts
+from confide.evaluation.result import CONFIDENCE, Division, Evaluation
 from confide.releases import GroupCalibration, Release, SidesCalibration, parts_of
 
 
@@ -48,3 +50,9 @@ def class_keys(release: GroupCalibration, names: Sequence[object]) -> list[str |
         f"classes must be the {len(release.parts)} that were calibrated ({some}); found {len(texts)} columns or other "
         "names; give the names in the order of the columns"
     )
+
+
+def evaluation_of(release: Release, hits: int, n: int, **counted: Any) -> Evaluation:
+    """The evaluation of a release on n records of which `hits` are covered, with whatever else was counted."""
+    covered = coverage_from_counts(hits, n, CONFIDENCE)
+    return Evaluation(fingerprint(release), promised_coverage(release), covered, by=division_of(release), **counted)

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -118,19 +118,8 @@ class Evaluation:
 
     def counted_fields(self) -> dict[str, Any]:
         """The same without what every evaluation begins with."""
-        c = self.coverage
-        found: dict[str, Any] = {
-            "calibration": self.calibration,
-            "promised": self.promised,
-            "coverage": {
-                "value": c.value,
-                "low": c.low,
-                "high": c.high,
-                "confidence": c.confidence,
-                "n": c.n,
-                "covered": round(c.value * c.n),
-            },
-        }
+        counted = {**asdict(self.coverage), "covered": round(self.coverage.value * self.coverage.n)}
+        found: dict[str, Any] = {"calibration": self.calibration, "promised": self.promised, "coverage": counted}
         for name in ("mean_size", "singletons", "empty", "mean_width"):
             value = getattr(self, name)
             if value is not None:

@@ -1,4 +1,4 @@
-"""Prediction sets of labelled records evaluated, at every level of a release."""
+"""Prediction sets of labelled records evaluated, at every level of a release: by true class, by size and by group."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels, as_probabilities, as_uniforms, class_names
+from confide.arrays import as_labels, as_positions, as_probabilities, as_uniforms, class_names
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.result import MOST_EXAMPLES, Evaluation, LevelEvaluation
-from confide.evaluation.set_counts import SetCounts
+from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
+from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup, shares
 from confide.evaluation.tally import Tally
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
 from confide.scores import Uniforms, score_kind
+from confide.sets import predict_set
 
 
 def evaluate_sets(
@@ -30,7 +31,8 @@ def evaluate_sets(
     Parameters
     ----------
     release
-        One calibration, or one with several levels, or with a threshold per group or class, of a classification score.
+        One calibration, or one with several levels, each of which is evaluated, or with a threshold per group or class,
+        of a classification score.
     probabilities, classes, u
         As in `predict_set`; shape (n, K).
     labels
@@ -39,11 +41,6 @@ def evaluate_sets(
         For thresholds per group: the group of each record, shape (n,).
     examples
         How many records to keep as they are, at most 1000; the first ones.
-
-    Returns
-    -------
-    Evaluation or LevelEvaluation
-        The latter for several levels.
 
     Raises
     ------
@@ -74,7 +71,7 @@ def evaluate_sets(
     return tally.result()
 
 
-class SetTally(Tally[SetCounts]):
+class SetTally(Tally):
     """Counts of sets.
 
     Parameters
@@ -105,3 +102,98 @@ class SetTally(Tally[SetCounts]):
         more = self._examples - len(self.levels[0].examples)
         for counts in self.levels:
             counts.add(probabilities, y, groups, uniforms, more)
+
+
+class SetCounts:
+    """Counts of the sets of one calibration, or of one with a threshold per group or class."""
+
+    def __init__(self, release: Calibration | GroupCalibration, names: tuple[object, ...]) -> None:
+        k = len(names)
+        self.release, self.names, self.examples = release, tuple(map(str, names)), list[Example]()
+        self.groups: dict[str | int, float] = {}
+        self.classes: list[str | int] | None = None
+        if isinstance(release, GroupCalibration) and release.by == "group":
+            self.groups = {name: part.coverage for name, part in release.parts.items()}
+        elif isinstance(release, GroupCalibration):
+            self.classes = class_keys(release, names)
+        self.class_counts, self.size_counts = np.zeros((k, 3), np.int64), np.zeros((k + 1, 2), np.int64)
+        self.group_counts = np.zeros((len(self.groups), 3), np.int64)
+
+    def add(
+        self,
+        probabilities: NDArray[Any],
+        y: NDArray[np.int64],
+        groups: ArrayLike | None,
+        u: NDArray[np.float64] | None,
+        more: int,
+    ) -> None:
+        """Count records, and keep the first `more` of them as examples."""
+        mask = predict_set(probabilities, self.release, self.classes, u=u, groups=groups).mask
+        sizes, inside = mask.sum(axis=1), mask[np.arange(len(y)), y]
+        place, group_names = np.zeros(0, np.int64), tuple(self.groups)
+        if self.groups and groups is not None:
+            place = as_positions("groups", groups, group_names, len(y))
+            _count(self.group_counts, place, inside, sizes)
+        _count(self.class_counts, y, inside, sizes)
+        _count(self.size_counts, sizes, inside)
+        for i in range(min(more, len(y))):
+            group = str(group_names[place[i]]) if self.groups else None
+            members = tuple(self.names[k] for k in np.flatnonzero(mask[i]))
+            self.examples.append(Example(members, self.names[y[i]], group))
+
+    def result(self) -> Evaluation:
+        """The evaluation of all records so far."""
+        rows = zip(self.groups.items(), self.group_counts.tolist(), strict=True)
+        groups = [Subgroup(str(name), n, hits, members, own) for (name, own), (n, hits, members) in rows if n]
+        return evaluation_from_counts(
+            self.release, self.names, self.class_counts, self.size_counts, self.examples, groups
+        )
+
+
+def evaluation_from_counts(
+    release: Release,
+    names: Sequence[object],
+    by_class: NDArray[np.int64],
+    by_size: NDArray[np.int64],
+    examples: Sequence[Example] = (),
+    groups: Sequence[Subgroup] = (),
+) -> Evaluation:
+    """An evaluation of sets from counts.
+
+    Parameters
+    ----------
+    release
+        What the sets were made with: one calibration, or one with a threshold per group or class.
+    names
+        The K class names.
+    by_class
+        int64, shape (K, 3): records, covered records and labels in sets, by true class.
+    by_size
+        int64, shape (K + 1, 2): records and covered records, by set size.
+    groups
+        The groups that occur, for thresholds per group.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> by_class, by_size = np.array([[8, 7, 9], [2, 2, 3]]), np.array([[0, 0], [8, 7], [2, 2]])
+    >>> found = evaluation_from_counts(released, ["cat", "dog"], by_class, by_size)
+    >>> found.coverage.value, found.mean_size, found.sizes[1].name
+    (0.9, 1.2, '2')
+    """
+    n, hits, _ = by_class.sum(axis=0).tolist()
+    own: list[float | None] = [None] * len(names)
+    if isinstance(release, GroupCalibration) and division_of(release) == "class":
+        own = [release.parts[key].coverage for key in class_keys(release, names)]
+    rows = zip(names, by_class.tolist(), own, strict=True)
+    classes = tuple(Subgroup(str(name), a, b, members, one) for name, (a, b, members), one in rows if a)
+    sizes = tuple(Subgroup(str(k), a, b, k * a) for k, (a, b) in enumerate(by_size.tolist()) if a)
+    counted = {"classes": classes, "sizes": sizes, "groups": tuple(groups), "examples": tuple(examples)}
+    return evaluation_of(release, hits, n, **counted, **shares(classes, sizes, n))
+
+
+def _count(table: NDArray[np.int64], places: NDArray[np.int64], *weights: NDArray[Any]) -> None:
+    """Add to every column of a table: how many fell into each row, then the sums of the weights."""
+    for column, weight in enumerate((None, *weights)):
+        table[:, column] += np.bincount(places, weight, minlength=len(table)).astype(np.int64)

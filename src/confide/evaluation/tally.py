@@ -1,34 +1,25 @@
 """Counting while labelled records pass, batch by batch: counts for each level of a release."""
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from confide.evaluation.release_parts import fingerprint
 from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.releases import LevelCalibration, Release
 
 
-class Counts(Protocol):
-    """What is counted for one level."""
-
-    def result(self) -> Evaluation:
-        """The evaluation of all records so far."""
-
-
-Kind = TypeVar("Kind", bound=Counts)
-
-
-class Tally(Generic[Kind]):
+class Tally:
     """The counts of every level of a release, which has one level if it is not a release of several."""
 
-    def __init__(self, release: Release, counts: Callable[[Any], Kind]) -> None:
+    def __init__(self, release: Release, counts: Callable[[Any], Any]) -> None:
         self.release = release
-        levels: list[Any] = list(release.parts.values()) if isinstance(release, LevelCalibration) else [release]
-        self.levels = [counts(level) for level in levels]
+        levels: Any = release.parts.values() if isinstance(release, LevelCalibration) else [release]
+        self.levels = [counts(one) for one in levels]
 
     def result(self) -> Evaluation | LevelEvaluation:
         """The evaluation of all records so far."""
         found = [counts.result() for counts in self.levels]
         if not isinstance(self.release, LevelCalibration):
-            return found[0]
+            one: Evaluation = found[0]
+            return one
         return LevelEvaluation(fingerprint(self.release), dict(zip(self.release.parts, found, strict=True)))

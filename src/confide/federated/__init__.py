@@ -27,18 +27,22 @@ Three hospitals and a coordinator, here in one process:
 
 from confide.federated.aggregate import aggregate, read_answer
 from confide.federated.answer import answer
-from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import FederatedCalibration
-from confide.federated.clock import read_time
+from confide.federated.envelope import read_time
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.order_statistics import RandomRankReply, conditional_coverage_failure, order_statistic_coverage
 from confide.federated.plan import FederatedPlan
 from confide.federated.planning import plan
 from confide.federated.policy import Policy
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.protocols import METHODS, Promise, SecureSum
-from confide.federated.published_bounds import ehm_bound, published_deviation, unequal_loss
-from confide.federated.published_private import best_published
+from confide.federated.protocols import METHODS, Promise, SecureSum, best_published
+from confide.federated.published import (
+    average_threshold,
+    centralised_threshold,
+    ehm_bound,
+    published_deviation,
+    unequal_loss,
+)
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.shuffling import clones_delta, clones_epsilon

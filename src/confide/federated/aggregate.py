@@ -1,41 +1,20 @@
 """What runs at the coordinator: a plan and the messages in, a calibration certified for those who answered out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from confide.calibration import library_versions
 from confide.federated.calibration import FederatedCalibration
-from confide.federated.clock import read_time
-from confide.federated.envelope import fields_of, unseal
+from confide.federated.envelope import fields_of, read_time, unseal
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 
-REFUSED_NAME = "message {}"
 
-
-@dataclass(frozen=True)
-class Answer:
-    """A message that was accepted.
-
-    Parameters
-    ----------
-    silo
-        Place of the silo in the plan.
-    reply
-        What it sent, in the form of the plan's protocol: the index of a candidate, or a masked vector.
-    """
+class Answer(NamedTuple):
+    """A message that was accepted: the silo's place in the plan, and a candidate's index or a masked vector."""
 
     silo: int
     reply: Any
-
-
-class AnswerRefusal(Refusal):
-    """A refusal of a message whose signature was good, so that its silo is known."""
-
-    def __init__(self, silo: str, code: str) -> None:
-        self.silo = silo
-        super().__init__(code, f"the answer of {silo!r} cannot be used ({code}); ask that silo")
 
 
 def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) -> FederatedCalibration:
@@ -66,17 +45,27 @@ def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) 
     refused: dict[str, str] = {}
     for number, text in enumerate(answers, start=1):
         try:
-            one = read_answer(read, text)
-            if one.silo in accepted or read.silos[one.silo].name in refused:
-                accepted.pop(one.silo, None)
-                raise AnswerRefusal(read.silos[one.silo].name, "duplicate")
-            accepted[one.silo] = one.reply
+            i, reply = read_answer(read, text)
+            if i in accepted or read.silos[i].name in refused:
+                accepted.pop(i, None)
+                raise _of_silo(read.silos[i].name, "duplicate")
+            accepted[i] = reply
         except Refusal as refusal:
             if not drop_refused:
                 raise
-            name = refusal.silo if isinstance(refusal, AnswerRefusal) else REFUSED_NAME.format(number)
-            refused[name] = refusal.code
-    return _conclude(plan, read, accepted, refused)
+            refused[refusal.silo or f"message {number}"] = refusal.code
+    who = sorted(accepted)
+    k, guarantee = read.certify(who)
+    return FederatedCalibration.build(
+        threshold=read.protocol.threshold(read, accepted, k),
+        guarantee=guarantee,
+        plan_text=plan,
+        plan=read,
+        k=k,
+        answered=tuple(read.silos[i].name for i in who),
+        refused=tuple(sorted(refused.items())),
+        versions=library_versions(),
+    )
 
 
 def read_answer(plan: FederatedPlan, text: str) -> Answer:
@@ -101,20 +90,9 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
                 raise Refusal("late")
             reply = plan.protocol.read_message(plan, i, fields)
     except Refusal as refusal:
-        raise (AnswerRefusal(signed, refusal.code) if signed else refusal) from None
+        raise (_of_silo(signed, refusal.code) if signed else refusal) from None
     return Answer(i, reply)
 
 
-def _conclude(text: str, plan: FederatedPlan, replies: dict[int, Any], refused: dict[str, str]) -> FederatedCalibration:
-    who = sorted(replies)
-    k, guarantee = plan.certify(who)
-    return FederatedCalibration.build(
-        threshold=plan.protocol.threshold(plan, replies, k),
-        guarantee=guarantee,
-        plan_text=text,
-        plan=plan,
-        k=k,
-        answered=tuple(plan.silos[i].name for i in who),
-        refused=tuple(sorted(refused.items())),
-        versions=library_versions(),
-    )
+def _of_silo(silo: str, code: str) -> Refusal:
+    return Refusal(code, f"the answer of {silo!r} cannot be used ({code}); ask that silo", silo)

@@ -6,8 +6,7 @@ from numpy.typing import ArrayLike
 
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
-from confide.federated.clock import write_time
-from confide.federated.envelope import seal
+from confide.federated.envelope import seal, write_time
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy

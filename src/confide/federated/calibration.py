@@ -11,7 +11,6 @@ from typing import Any
 
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document, write_document
-from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import CODES, Refusal
 from confide.guarantee import Guarantee
@@ -74,11 +73,6 @@ class FederatedCalibration(Calibration):
             refused=refused,
         )
 
-    @property
-    def silos(self) -> tuple[Silo, ...]:
-        """The silos whose answers count."""
-        return tuple(silo for silo in self.plan.silos if silo.name in self.answered)
-
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.
 
@@ -99,11 +93,7 @@ class FederatedCalibration(Calibration):
 
     def to_json(self) -> str:
         """The calibration as a JSON document, its signed plan inside."""
-        return write_document(KIND, self.fields())
-
-    def fields(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
+        content = {
             "threshold": "+inf" if math.isinf(self.threshold) else self.threshold,
             "k": self.k,
             "guarantee": asdict(self.guarantee),
@@ -113,6 +103,7 @@ class FederatedCalibration(Calibration):
             "plan": json.loads(self.plan_text),
             "versions": dict(self.versions),
         }
+        return write_document(KIND, content)
 
     @classmethod
     def from_json(cls, text: str) -> "FederatedCalibration":

@@ -1,4 +1,4 @@
-"""The smallest k whose certificate reaches what is wanted."""
+"""The smallest k, or target, whose certificate reaches what is wanted."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -15,16 +15,8 @@ def certified_k(
 ) -> tuple[int, float] | None:
     """The smallest k whose certificate reaches the level, and what it certifies; None if no k up to `honest` does.
 
-    Parameters
-    ----------
-    replies
-        One law per silo that answers.
-    level
-        Wanted coverage.
-    delta
-        None for marginal coverage; else the allowed probability of coverage below the level given the data.
-    honest
-        How many of the silos are honest; by default all.
+    `delta` is None for marginal coverage, else the allowed probability of coverage below the level given the data;
+    `honest` is how many of the silos are, by default all.
     """
     m = len(replies) if honest is None else honest
     if m < 1:
@@ -33,6 +25,15 @@ def certified_k(
         return smallest_k(lambda k: order_statistic_coverage(replies, k, honest), float(level), m, guess)
     sure = smallest_k(lambda k: 1 - conditional_coverage_failure(replies, k, float(level), honest), 1 - delta, m, guess)
     return None if sure is None else (sure[0], float(level))
+
+
+def certifies(
+    replies: Sequence[ReplyLaw], k: int, level: Fraction, delta: float | None, honest: int | None = None
+) -> bool:
+    """Whether the k-th smallest honest reply reaches the level, as in `certified_k`."""
+    if delta is None:
+        return order_statistic_coverage(replies, k, honest) >= level
+    return conditional_coverage_failure(replies, k, float(level), honest) <= delta
 
 
 def smallest_k(
@@ -64,7 +65,13 @@ def smallest_k(
             if high == m:
                 return None
             low, high, step = high, min(high + step, m), 2 * step
+    k = bisect(enough, low, high)
+    return k, known[k]
+
+
+def bisect(enough: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest number beyond `low` that is enough, if `high` is and every number above one that is."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return high, known[high]
+    return high

@@ -1,16 +1,17 @@
 """Signed JSON messages: small, readable, versioned, bounded in size before they are parsed.
 
 A message is {"kind", "schema", "content", "signer", "signature"}; Ed25519 signs the canonical JSON of the first three.
+Times in messages are UTC, to the second, as 2030-01-31T12:00:00Z.
 """
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-from confide.errors import ConfideError
+from confide.errors import ConfideError, InputTypeError
 from confide.federated.refusals import Refusal
 from confide.support import Fields, parse_object
 
@@ -19,44 +20,21 @@ MOST_CHARACTERS = 4_000_000
 PREFIX = "confide.federated."
 
 
-@dataclass(frozen=True)
-class Envelope:
-    """A message whose signature has been checked against the key that it names.
-
-    Parameters
-    ----------
-    content
-        The message itself.
-    signer
-        The Ed25519 public key, hexadecimal. Whether that key may speak is for the reader to decide.
-    """
+class Envelope(NamedTuple):
+    """A message signed by the key that it names, in hexadecimal; whether that key may speak, the reader decides."""
 
     content: Mapping[str, Any]
     signer: str
 
 
 def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
-    """The content as signed JSON text.
-
-    Parameters
-    ----------
-    kind
-        `"plan"`, `"answer"`, ...
-    content
-        Plain JSON values without NaN or infinities.
-    signing_key
-        Ed25519 private key, 32 bytes.
-    """
+    """The content, plain JSON values, as JSON text signed with an Ed25519 private key; `kind` as "plan" or "answer"."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.from_private_bytes(signing_key)
     head = {"kind": PREFIX + kind, "schema": SCHEMA, "content": content}
-    sealed = {
-        **head,
-        "signer": key.public_key().public_bytes_raw().hex(),
-        "signature": key.sign(canonical(head)).hex(),
-    }
-    return json.dumps(sealed, indent=1, allow_nan=False) + "\n"
+    signed = {"signer": key.public_key().public_bytes_raw().hex(), "signature": key.sign(canonical(head)).hex()}
+    return json.dumps({**head, **signed}, indent=1, allow_nan=False) + "\n"
 
 
 def unseal(kind: str, text: str) -> Envelope:
@@ -106,6 +84,14 @@ def parse(text: str, name: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
         raise Refusal("malformed", f"the {name} is not a valid JSON object; ask for the original") from None
 
 
+def read_file(kind: str, text: str, name: str, hint: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
+    """The fields of a file that is neither signed nor checked by a sum: its owner's, of one kind."""
+    content = parse(text, name, most)
+    if content.pop("kind", None) != PREFIX + kind:
+        raise Refusal("malformed", hint)
+    return content
+
+
 def write_document(kind: str, content: Mapping[str, Any]) -> str:
     """Content that is not signed, with its kind, the schema and a checksum, as JSON text."""
     document = {"kind": kind, "schema": SCHEMA, **content}
@@ -146,3 +132,18 @@ def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
         raise
     except (ConfideError, ValueError, ZeroDivisionError, OverflowError) as error:
         raise Refusal("malformed", f"the {name} cannot be used: {error}") from None
+
+
+def write_time(time: datetime) -> str:
+    """UTC in ISO format, to the second."""
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        raise InputTypeError("closes must be a datetime with a time zone")
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_time(text: str) -> datetime:
+    """The inverse of `write_time`."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        raise Refusal("malformed", "a time must have the form 2030-01-31T12:00:00Z") from None

@@ -122,16 +122,12 @@ def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, 
     from flwr.app import ConfigRecord, Message, RecordDict
 
     order = list(nodes)
-    messages = [
-        Message(
-            RecordDict({"request": ConfigRecord({"plan": plan})}),
-            dst_node_id=node,
-            message_type=f"query.{ACTION}",
-            ttl=timeout,
-        )
-        for node in order
-    ]
-    sent = dict(zip(grid.push_messages(messages), order, strict=True))
+
+    def request(node: int) -> Message:
+        content = RecordDict({"request": ConfigRecord({"plan": plan})})
+        return Message(content, dst_node_id=node, message_type=f"query.{ACTION}", ttl=timeout)
+
+    sent = dict(zip(grid.push_messages([request(node) for node in order]), order, strict=True))
     waiting, found, end = set(sent), Round(), time.monotonic() + timeout
     while waiting and time.monotonic() < end:
         for reply in grid.pull_messages(waiting):

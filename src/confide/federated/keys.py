@@ -4,17 +4,18 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.federated.envelope import fields_of, parse
+from confide.federated.envelope import fields_of, read_file
 from confide.federated.refusals import Refusal
 from confide.support import MOST_RECORDS, positive_integer, read_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]{64}")
+_MOST = 10_000
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Silo:
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
-        return {"name": self.name, "signing": self.signing, "agreement": self.agreement, "size": self.size}
+        return asdict(self)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Silo":
@@ -71,10 +72,8 @@ class Silo:
     @classmethod
     def from_json(cls, text: str) -> "Silo":
         """Read the public file of a silo."""
-        content = parse(text, "silo file", 10_000)
-        if content.pop("kind", None) != "confide.federated.silo":
-            raise Refusal("malformed", "the file is not a public silo file; keygen writes one")
-        return cls.of(content)
+        hint = "the file is not a public silo file; keygen writes one"
+        return cls.of(read_file("silo", text, "silo file", hint, _MOST))
 
 
 @dataclass(frozen=True)
@@ -132,9 +131,8 @@ class SiloKeys:
     @classmethod
     def load(cls, path: str | Path) -> "SiloKeys":
         """Read a file written by `save`."""
-        content = parse(read_text(Path(path)), "key file", 10_000)
-        if content.get("kind") != "confide.federated.private-keys":
-            raise Refusal("malformed", "the file does not hold private keys; keygen writes one")
+        hint = "the file does not hold private keys; keygen writes one"
+        content = read_file("private-keys", read_text(Path(path)), "key file", hint, _MOST)
         name, signing, agreement = (str(content.get(part)) for part in ("name", "signing", "agreement"))
         if not (_HEX.fullmatch(signing) and _HEX.fullmatch(agreement)):
             raise Refusal("malformed", "the key file is damaged; restore it or make new keys")

@@ -19,27 +19,10 @@ _INFO = b"confide/federated/secure-sum/1|"
 def mask(
     values: NDArray[np.int64], agreement: bytes, own: str, roster: Sequence[str], context: bytes, bits: int
 ) -> NDArray[Any]:
-    """The values plus all of the silo's masks, modulo 2**bits.
+    """The values, int64 of shape (size,), plus all of the silo's masks modulo 2**bits: uint32 or uint64 of that shape.
 
-    Parameters
-    ----------
-    values
-        int64, shape (size,): counts plus noise share.
-    agreement
-        The silo's X25519 private key, 32 bytes.
-    own
-        Its public key, hexadecimal.
-    roster
-        Public keys of all silos, hexadecimal, its own among them.
-    context
-        Never used twice with this roster: session and plan digest.
-    bits
-        32 or 64.
-
-    Returns
-    -------
-    numpy.ndarray
-        uint32 or uint64, shape (size,).
+    `agreement` is the silo's X25519 private key and `own` its public one, in hexadecimal; `roster` holds the public
+    keys of all silos; `context`, session and plan digest, is never used twice with this roster; `bits` is 32 or 64.
     """
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
@@ -48,7 +31,7 @@ def mask(
 
     if own not in roster or len(set(roster)) != len(roster):
         raise InputError("roster must name every silo once, this one among them")
-    word = _word(bits)
+    word = word_of(bits)
     result = values.astype(np.int64).view(np.uint64).astype(word)  # two's complement: reduction modulo 2**bits
     key = X25519PrivateKey.from_private_bytes(agreement)
     for other in roster:
@@ -71,15 +54,15 @@ def open_sum(masked: Sequence[NDArray[Any]], bits: int) -> NDArray[np.int64]:
     >>> open_sum([np.array([2**32 - 3], dtype="<u4"), np.array([1], dtype="<u4")], 32)
     array([-2])
     """
-    word = _word(bits)
+    word = word_of(bits)
     total = np.zeros(len(masked[0]), dtype=word)
     for vector in masked:
         total += vector.astype(word)
-    signed = np.dtype(f"<i{bits // 8}")
-    return total.view(signed).astype(np.int64)
+    return total.view(f"<i{bits // 8}").astype(np.int64)
 
 
-def _word(bits: int) -> np.dtype[Any]:
+def word_of(bits: int) -> np.dtype[Any]:
+    """Unsigned words of 32 or 64 bits."""
     if bits not in (32, 64):
         raise InputError(f"bits must be 32 or 64; found {bits}")
     return np.dtype(f"<u{bits // 8}")

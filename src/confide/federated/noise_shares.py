@@ -20,36 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection import scale_for
+from confide.selection import with_contrib
 from confide.support import positive_integer, positive_number
-
-
-def noise_scale(epsilon: float, sensitivity: int) -> float:
-    """The smallest scale at which discrete Laplace noise on a vector of this L1 sensitivity costs at most epsilon.
-
-    Replacing a record changes two counts by one, so sensitivity is 2; adding or removing one changes one count.
-
-    Examples
-    --------
-    >>> noise_scale(1.0, 2)
-    2.0
-    """
-    return scale_for(sensitivity, epsilon)
 
 
 def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:
     """One silo's share: int64, shape (size,), independent differences of two negative binomials of parameter 1/honest.
 
-    Cannot be seeded.
-
-    Parameters
-    ----------
-    size
-        Number of counts.
-    scale
-        Scale of the discrete Laplace noise that `honest` shares add up to.
-    honest
-        m', the number of honest silos that the privacy guarantee relies on.
+    `scale` is that of the discrete Laplace noise to which the shares of m' = `honest` silos add up. Cannot be seeded.
 
     Examples
     --------
@@ -81,8 +59,6 @@ def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64
 def _discrete_laplace(scale: float) -> Any:
     import opendp.prelude as dp
 
-    from confide.selection import with_contrib
-
     domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return with_contrib(lambda: dp.m.make_laplace(domain, metric, scale=scale))
 
@@ -99,6 +75,7 @@ def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
     >>> bool(np.isclose(law[len(law) // 2], (1 - p) / (1 + p)))
     True
     """
+    from scipy.signal import fftconvolve
     from scipy.special import gammaln
 
     p = math.exp(-1 / scale)
@@ -106,7 +83,5 @@ def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
     k = np.arange(half + 1)
     log_mass = gammaln(k + parameter) - gammaln(parameter) - gammaln(k + 1.0) + k * -1 / scale
     one = np.exp(log_mass + parameter * math.log(-math.expm1(-1 / scale))) if p < 1 else np.ones(1)
-    from scipy.signal import fftconvolve
-
     law: NDArray[np.float64] = np.maximum(fftconvolve(one, one[::-1]), 0.0)
     return law

@@ -44,7 +44,7 @@ class RandomRankReply:
     n
         Number of scores in the silo.
     ranks, probabilities
-        The law of R on 1..n; what is missing to 1 beyond `bottom` stands for +inf.
+        The law of R on 1..n, rising; what is missing to 1 beyond `bottom` stands for +inf.
     bottom
         P(R = 0): the reply may be anything.
 
@@ -72,9 +72,11 @@ class RandomRankReply:
             return np.full(np.shape(t), self.bottom)
         n, top, total = self.n, self.ranks[-1], float(np.sum(self.probabilities))
         mixed: NDArray[np.float64] = self.bottom + total * betainc(top, n - top + 1, t)
-        if len(self.ranks) > 1:
+        if np.any(np.diff(self.ranks) != 1):
+            r = np.array(self.ranks)[:, None]
+            mixed = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
+        elif len(self.ranks) > 1:
             r = np.array(self.ranks[:-1], dtype=np.float64)  # consecutive: Bin = r counts all ranks up to r
-            assert len(self.ranks) == top - self.ranks[0] + 1
             ways = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
             with np.errstate(divide="ignore"):
                 logs = ways + np.outer(np.log(t), r) + np.outer(np.log1p(-t), n - r)

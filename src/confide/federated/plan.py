@@ -1,7 +1,8 @@
-"""The plan of a federated calibration: public, signed, computed before any data is seen.
+"""The plan of a federated calibration: public, signed, computed before any data is seen; JSON of schema 1.
 
 It fixes what every silo will run, down to the last integer, so that a silo can state its privacy loss and anybody the
-coverage for whichever silos answer. `planning.py` makes plans, `plan_json.py` writes and reads them.
+coverage for whichever silos answer. `planning.py` makes plans. What a plan says when it is read is not trusted: every
+field is checked, and so is their fit.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,13 +10,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from confide.federated.envelope import Envelope, digest, seal, unseal
-from confide.federated.keys import SiloKeys
-from confide.federated.plan_json import Unused, plan_fields, read_plan_fields
-from confide.federated.protocols import FederatedProtocol, Promise
-from confide.federated.terms import Terms
+from confide.candidates import BUILDERS, Candidates
+from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
+from confide.federated.keys import Silo, SiloKeys
+from confide.federated.protocols import METHODS, PROTOCOLS, FederatedProtocol, Promise
+from confide.federated.protocols.plan_fields import VOID, read_unused
+from confide.federated.refusals import Refusal
+from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
+from confide.scores import score_kind
+from confide.support import Fields, exact_level, one_of, privacy_loss
+
+_ORDER = (
+    *("method", "alpha", "delta", "epsilon", "score", "candidates", "silos", "targets", "rate", "left", "right"),
+    *("scale", "selector", "liars", "dropouts", "missing", "population", "colluding", "bits", "n_min", "n_typical"),
+    *("published_k", "session", "closes"),
+)
+_SAME = ("method", "delta", "epsilon", "score", "liars", "dropouts", "missing", "population", "session", "closes")
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,7 @@ class FederatedPlan(Terms):
     """
 
     protocol: FederatedProtocol
-    unused: Unused = ()
+    unused: tuple[tuple[str, Any], ...] = ()
 
     @property
     def method(self) -> str:
@@ -70,27 +82,25 @@ class FederatedPlan(Terms):
         return self.protocol.certify(self, self._who(answered))
 
     def promises(self) -> dict[int, Promise]:
-        """What is promised for every number of answers, from all silos down to one.
-
-        Returns
-        -------
-        dict
-            number of answers -> `Promise`. Methods that need all silos have that one number only.
-        """
+        """What is promised, by the number of answers, from all silos down to one; or for all silos, if all must."""
         return self.protocol.promises(self)
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values."""
-        return plan_fields(self, self.protocol, self.unused)
+        """As JSON values: one flat object, with a value for the fields that the protocol does not have."""
+        return {
+            **dict.fromkeys(_ORDER),
+            **VOID,
+            **dict(self.unused),
+            **self.protocol.fields(),
+            **{name: getattr(self, name) for name in _SAME},
+            "alpha": str(self.alpha),
+            "candidates": _candidate_fields(self.candidates),
+            "silos": [silo.fields() for silo in self.silos],
+        }
 
     def sign(self, coordinator: SiloKeys) -> str:
         """The plan as a signed JSON message."""
         return seal("plan", self.fields(), coordinator.signing)
-
-    @classmethod
-    def of(cls, terms: Terms, protocol: FederatedProtocol, unused: Unused = ()) -> "FederatedPlan":
-        """Terms and a protocol for them."""
-        return cls(**vars(terms), protocol=protocol, unused=unused)
 
     @classmethod
     def from_fields(cls, content: Mapping[str, Any]) -> "FederatedPlan":
@@ -101,7 +111,18 @@ class FederatedPlan(Terms):
         Refusal
             `malformed`.
         """
-        return cls.of(*read_plan_fields(content))
+        if not content.keys() >= set(_ORDER):
+            raise Refusal("malformed", "the plan lacks fields; ask for the original")
+        with fields_of("plan", content) as fields:
+            method = PROTOCOLS[one_of("method", fields.take("method", str), METHODS)]
+            terms = _read_terms(fields)
+            method.check(terms)
+            protocol = method.read(fields, terms)
+            made = cls(**vars(terms), protocol=protocol, unused=read_unused(fields, terms))
+            losses = [made.loss(i) for i in range(len(made.silos))] if protocol.private else []  # may overflow
+        if max(losses, default=0.0) > (made.epsilon or 0.0):
+            raise Refusal("malformed", "the plan claims a smaller privacy loss than its mechanisms have")
+        return made
 
     @classmethod
     def read(cls, text: str) -> tuple["FederatedPlan", Envelope]:
@@ -117,3 +138,38 @@ class FederatedPlan(Terms):
 
     def _who(self, answered: Collection[int] | None) -> list[int]:
         return sorted(range(len(self.silos)) if answered is None else set(answered))
+
+
+def _read_terms(fields: Fields) -> Terms:
+    silos = fields.take("silos", list)
+    return Terms(
+        alpha=exact_level("alpha", fields.take("alpha", str)),
+        delta=fields.optional("delta", (float,), lambda value: float(exact_level("delta", value))),
+        epsilon=fields.optional("epsilon", (float, int), lambda value: privacy_loss("epsilon", value)),
+        score=fields.optional("score", (str,), lambda name: score_kind(name).name),
+        candidates=_read_candidates(fields.take("candidates", dict)),
+        silos=tuple(Silo.of(silo if isinstance(silo, dict) else {}) for silo in silos),
+        liars=fields.take("liars", int),
+        dropouts=fields.take("dropouts", int),
+        missing=one_of("missing", fields.take("missing", str), MISSING),
+        population=one_of("population", fields.take("population", str), POPULATIONS),
+        session=fields.take("session", str),
+        closes=fields.optional("closes", (str,), lambda text: write_time(read_time(text))),
+    )
+
+
+def _candidate_fields(candidates: Candidates) -> dict[str, Any]:
+    """How the candidates were made; their values where a recipe does not tell them."""
+    recipe = dict(candidates.recipe)
+    return recipe if recipe["kind"] in BUILDERS else {"kind": "of", "values": candidates.edges.tolist()}
+
+
+def _read_candidates(fields: Mapping[str, Any]) -> Candidates:
+    options, kind = {name: value for name, value in fields.items() if name != "kind"}, fields.get("kind")
+    if kind not in (*BUILDERS, "of"):
+        raise Refusal("malformed", "the plan names candidates of an unknown kind")
+    try:
+        made: Candidates = getattr(Candidates, kind)(**options)
+    except TypeError:
+        raise Refusal("malformed", "the plan describes its candidates wrongly") from None
+    return made

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.clock import write_time
+from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, Options
@@ -106,4 +106,4 @@ def plan(
     protocol.check(terms)
     if colluding is not None and not protocol.relies_on_silos:
         raise InputError("colluding belongs to the method 'secure-sum': replies of the other methods are private alone")
-    return FederatedPlan.of(terms, protocol.planned(terms, options))
+    return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confide.errors import InputError
-from confide.federated.envelope import fields_of, parse
+from confide.federated.envelope import fields_of, read_file
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
@@ -57,16 +57,7 @@ class Policy:
             raise InputError(f"methods must be among {', '.join(METHODS)}")
 
     def check(self, plan: FederatedPlan, signer: str, own: int) -> None:
-        """Refuse a plan that the rules do not allow.
-
-        Parameters
-        ----------
-        plan
-            The plan, its signature checked.
-        signer
-            Who signed it.
-        own
-            The silo's place in the plan.
+        """Refuse a plan, signed by `signer`, that the rules do not allow; the silo's place in it is `own`.
 
         Raises
         ------
@@ -88,24 +79,14 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""
-        content = {
-            "kind": KIND,
-            "coordinator": self.coordinator,
-            "budget": self.budget,
-            "per_plan": self.per_plan,
-            "methods": list(self.methods),
-            "peers": dict(self.peers),
-            "least_honest": self.least_honest,
-        }
+        content = {"kind": KIND, **vars(self), "peers": dict(self.peers)}
         Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
         """Read a policy written by `save` or by hand."""
-        content = parse(read_text(Path(path)), "policy")
+        content = read_file("policy", read_text(Path(path)), "policy", f"the file must have kind {KIND!r}")
         with fields_of("policy", content) as fields:
-            if fields.take("kind", str) != KIND:
-                raise Refusal("malformed", f"the file must have kind {KIND!r}")
             return cls(
                 fields.take("coordinator", str),
                 float(fields.take("budget", (int, float))),

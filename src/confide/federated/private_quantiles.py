@@ -8,18 +8,20 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
-from confide.federated.certified_k import certified_k
-from confide.federated.order_statistics import ReplyLaw, conditional_coverage_failure, order_statistic_coverage
-from confide.federated.private_replies import slopes_reply
-from confide.federated.typical_reply import expected_coverage
+from confide.federated.certified_k import bisect, certified_k, certifies
+from confide.federated.order_statistics import ReplyLaw
+from confide.federated.reply_laws import expected_coverage, slopes_reply
 from confide.guarantee import private_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS
 from confide.selection import Selector
+
+Enough: TypeAlias = Callable[[Sequence[Slopes], int], bool]
+"""Whether the k-th smallest honest reply of these mechanisms is certified."""
 
 _SPLITS = (12, 13, 14, 15, 16, 17)
 _MANY = 2000
@@ -108,17 +110,23 @@ def best_private_qq(
     m = len(sizes) if honest is None else honest
     top = min(m, most_k or m)
     public = tuple(n for n in sizes if n is not None)
-    wanted = _Wanted(level, delta, honest)
+
+    def replies(mechanisms: Sequence[Slopes]) -> list[ReplyLaw]:
+        return [slopes_reply(n, one, candidates, n_min) for n, one in zip(sizes, mechanisms, strict=True)]
+
+    def enough(mechanisms: Sequence[Slopes], k: int) -> bool:
+        return certifies(replies(mechanisms), k, level, delta, honest)
+
     options: Iterator[tuple[tuple[Slopes, ...], int | None]]
     if public:
-        options = _targets(public, wanted, epsilon, candidates, _some(top), selector)
+        options = _targets(public, enough, epsilon, _some(top), selector)
     else:
         options = _lines(len(sizes), level, epsilon, candidates, n_min, n_typical, selector)
     typical = [n_typical if n is None else n for n in sizes]
     present = sorted(range(len(sizes)), key=lambda i: typical[i])[: len(sizes) - absent]
     best: MechanismChoice | None = None
     for mechanisms, guess in options:
-        found = certified_k(_replies(sizes, mechanisms, candidates, n_min), level, delta, honest, guess)
+        found = certified_k(replies(mechanisms), level, delta, honest, guess)
         if found is None or found[0] > top:
             continue
         k = found[0] + max(len(present) - m, 0)
@@ -129,47 +137,30 @@ def best_private_qq(
     return best
 
 
-class _Wanted(NamedTuple):
-    level: Fraction
-    delta: float | None
-    honest: int | None
-
-    def reached(self, replies: Sequence[ReplyLaw], k: int) -> bool:
-        """Whether the k-th smallest honest reply is certified."""
-        if self.delta is not None:
-            return conditional_coverage_failure(replies, k, float(self.level), self.honest) <= self.delta
-        return order_statistic_coverage(replies, k, self.honest) >= self.level
-
-
 def _targets(
-    sizes: tuple[int, ...], wanted: _Wanted, epsilon: float, candidates: int, ks: Sequence[int], selector: Selector
+    sizes: tuple[int, ...], enough: Enough, epsilon: float, ks: Sequence[int], selector: Selector
 ) -> Iterator[tuple[tuple[Slopes, ...], int]]:
     """For every split of the loss and every k the smallest certified targets, with k as a first guess.
 
     Target ranks are whole: with few records per silo a smaller k may serve at the same targets.
     """
-    largest = max(sizes)
     alike, many = len(set(sizes)) == 1, len(set(sizes)) * len(sizes) > _MANY
     splits: Sequence[int] = _SPLITS if alike else _SPLITS[3:4] if many else _SPLITS[1::2]
     for left in splits:
         trial = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", epsilon, selector)
-
-        def aimed(step: int, trial: Slopes = trial) -> tuple[Slopes, ...]:
-            aims = [min(n, math.ceil(Fraction(step * (n + 1), largest + 1))) for n in sizes]
-            return tuple(replace(trial, offset=Fraction(T)) for T in aims)
-
         for k in ks:
+            if (found := _smallest_targets(sizes, trial, k, enough)) is not None:
+                yield found, k
 
-            def enough(step: int, k: int = k, aimed: Callable[[int], tuple[Slopes, ...]] = aimed) -> bool:
-                return wanted.reached(_replies(sizes, aimed(step), candidates, 1), k)
 
-            low, high = 0, largest
-            if not enough(high):
-                continue
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if enough(middle) else (middle, high)
-            yield aimed(high), k
+def _smallest_targets(sizes: tuple[int, ...], trial: Slopes, k: int, enough: Enough) -> tuple[Slopes, ...] | None:
+    largest = max(sizes)
+
+    def aimed(step: int) -> tuple[Slopes, ...]:
+        aims = [min(n, math.ceil(Fraction(step * (n + 1), largest + 1))) for n in sizes]
+        return tuple(replace(trial, offset=Fraction(T)) for T in aims)
+
+    return aimed(bisect(lambda step: enough(aimed(step), k), 0, largest)) if enough(aimed(largest), k) else None
 
 
 def _lines(
@@ -182,10 +173,6 @@ def _lines(
         slope = slopes_for(rate, Fraction(1, unit), left, PARTS - left, "add_remove", epsilon, selector).slope_left
         offset = private_offset(rate, level, failure, n_min, n_typical, slope, candidates, selector, unit)
         yield (slopes_for(rate, offset, left, PARTS - left, "add_remove", epsilon, selector),) * silos, None
-
-
-def _replies(sizes: Sequence[int | None], mechanisms: Sequence[Slopes], candidates: int, n_min: int) -> list[ReplyLaw]:
-    return [slopes_reply(n, one, candidates, n_min) for n, one in zip(sizes, mechanisms, strict=True)]
 
 
 def _some(top: int) -> Sequence[int]:

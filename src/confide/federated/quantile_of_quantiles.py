@@ -80,19 +80,6 @@ def qq_coverage(l: ArrayLike, k: ArrayLike, m: int, n: int) -> NDArray[np.float6
     return result
 
 
-def qq_coverage_largest(k: int, m: int, n: int) -> float:
-    """M(n, k) in closed form: every silo sends its largest score.
-
-    Gamma(k + 1/n) / Gamma(k) * Gamma(m + 1) / Gamma(m + 1 + 1/n), which is the product of i/(i + 1/n) over i = k..m.
-
-    Examples
-    --------
-    >>> round(qq_coverage_largest(2, m=4, n=10), 6)
-    0.899179
-    """
-    return math.exp(-math.fsum(math.log1p(1 / (n * i)) for i in range(k, m + 1)))
-
-
 def best_qq(
     m: int, n: int, level: Level, *, delta: float | None = None, most_k: int | None = None
 ) -> RankChoice | None:

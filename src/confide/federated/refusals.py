@@ -31,6 +31,8 @@ class Refusal(InputError):  # noqa: N818 - a refusal is what the protocol calls 
         One of `CODES`.
     detail
         What was found and what to do, for the side that refuses; never a private value.
+    silo
+        Whose message it was, if its signature was good.
 
     Examples
     --------
@@ -38,7 +40,7 @@ class Refusal(InputError):  # noqa: N818 - a refusal is what the protocol calls 
     "late: answer of 'north' came after the plan was closed; make a new plan"
     """
 
-    def __init__(self, code: str, detail: str = "") -> None:
+    def __init__(self, code: str, detail: str = "", silo: str | None = None) -> None:
         assert code in CODES
-        self.code = code
+        self.code, self.silo = code, silo
         super().__init__(f"{code}: {detail or CODES[code]}")

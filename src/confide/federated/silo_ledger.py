@@ -39,12 +39,11 @@ class SiloLedger:
     0.0
     """
 
-    path: Path
-    dataset: str
+    path: str | Path
+    dataset: str = RECORDS
 
-    def __init__(self, path: str | Path, dataset: str = RECORDS) -> None:
-        object.__setattr__(self, "path", Path(path))
-        object.__setattr__(self, "dataset", dataset)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
         self._ledger()
 
     @property

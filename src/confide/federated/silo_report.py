@@ -5,7 +5,7 @@ calibration of the silo's own.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
 from confide.evaluation import CoverageEstimate
 from confide.federated.envelope import fields_of, read_document, write_document
-from confide.federated.noise_shares import noise_law, noise_scale, noise_share
+from confide.federated.noise_shares import noise_law, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_ledger import SiloLedger
 from confide.ledger import Cost, Ledger
 from confide.releases import Calibration
+from confide.selection import scale_for
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, read_as, write_text
 
 KIND = "confide.federated.silo-report"
@@ -50,9 +51,8 @@ class SiloReport:
 
     def to_json(self) -> str:
         """The report as a JSON document with a schema version and a checksum."""
-        e = self.estimate
-        coverage = {"value": e.value, "low": e.low, "high": e.high, "confidence": e.confidence, "n": e.n}
-        return write_document(KIND, {"silo": self.silo, "epsilon": self.epsilon, "coverage": coverage})
+        content = {"silo": self.silo, "epsilon": self.epsilon, "coverage": asdict(self.estimate)}
+        return write_document(KIND, content)
 
     @classmethod
     def from_json(cls, text: str) -> "SiloReport":
@@ -64,7 +64,16 @@ class SiloReport:
             If the text is no report of a silo, or was altered.
         """
         try:
-            return _read(text)
+            with fields_of("report", read_document(KIND, text)) as fields:
+                silo, epsilon = fields.take("silo", str), privacy_loss("epsilon", fields.take("epsilon", (float, int)))
+                found = fields.group("coverage")
+                names = ("value", "low", "high", "confidence")
+                value, low, high, confidence = (float(found.take(name, (float, int))) for name in names)
+                n = positive_integer("n", found.take("n", int), most=MOST_RECORDS)
+                found.finish()
+                if not 0 <= low <= high <= 1 or not 0 <= value <= 1 or not 0 < confidence < 1:
+                    raise Refusal("malformed", "the coverage and its interval must lie in [0, 1]")
+                return cls(silo, CoverageEstimate(value, low, high, confidence, n), epsilon)
         except Refusal as refusal:
             raise FormatError(f"the silo's report cannot be used: {refusal}") from None
 
@@ -133,7 +142,7 @@ def coverage_in_silo(
     n, covered = _counted(scores, threshold)
 
     def count() -> str:
-        return str(covered + int(noise_share(1, noise_scale(loss, 1), 1)[0]))
+        return str(covered + int(noise_share(1, scale_for(1, loss), 1)[0]))
 
     if ledger is None:
         noisy = int(count())
@@ -145,7 +154,7 @@ def coverage_in_silo(
             )
         request = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
         noisy = int(ledger.release(Cost(loss, "replace_one", "coverage report"), request, count, budget))
-    return SiloReport(name, _interval(noisy, n, noise_scale(loss, 1), error), loss)
+    return SiloReport(name, _interval(noisy, n, scale_for(1, loss), error), loss)
 
 
 def _counted(scores: ArrayLike | ScoreHistogram, threshold: float) -> tuple[int, int]:
@@ -209,17 +218,3 @@ def shrunk_threshold(pooled: Calibration, own: Calibration) -> float:
     True
     """
     return math.inf if math.isinf(pooled.threshold) else max(pooled.threshold, own.threshold)
-
-
-def _read(text: str) -> SiloReport:
-    with fields_of("report", read_document(KIND, text)) as fields:
-        silo, epsilon = fields.take("silo", str), privacy_loss("epsilon", fields.take("epsilon", (float, int)))
-        found = fields.group("coverage")
-        value, low, high, confidence = (
-            float(found.take(name, (float, int))) for name in ("value", "low", "high", "confidence")
-        )
-        n = positive_integer("n", found.take("n", int), most=MOST_RECORDS)
-        found.finish()
-        if not 0 <= low <= high <= 1 or not 0 <= value <= 1 or not 0 < confidence < 1:
-            raise Refusal("malformed", "the coverage and its interval must lie in [0, 1]")
-    return SiloReport(silo, CoverageEstimate(value, low, high, confidence, n), epsilon)

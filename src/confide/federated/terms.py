@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
-from confide.federated.clock import read_time
+from confide.federated.envelope import read_time
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 from confide.mechanisms import Neighbors

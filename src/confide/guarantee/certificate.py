@@ -26,18 +26,9 @@ _BRACKETS = 64
 def public_coverage(
     n: int, target: Fraction, slope_left: float, slope_right: float, m: int, selector: Selector
 ) -> Fraction:
-    """Guaranteed marginal coverage for a public n and a target rank of at most n (Theorem 3a).
+    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem 3a).
 
-    Parameters
-    ----------
-    n
-        Number of calibration scores, public.
-    target
-        Target rank T, 0 < T <= n.
-    slope_left, slope_right
-        Log-odds per rank short of, and beyond, the target.
-    m
-        Number of candidates, the infinite one included.
+    Slopes are log-odds per rank short of, and beyond, the target; m counts the candidates, the infinite one included.
 
     Examples
     --------
@@ -64,12 +55,8 @@ def private_shortfall(
 
     With x = offset + 2 - (1-rate)(n+1), a secret n below the target (x > 1) is served if
     L(x + head_start) + x <= offset + 2, and a larger n if L(f) + f <= offset + 2 for its fractional part f of T(n).
-    Both left sides grow from x to x + 1, so one unit interval of each has to be searched.
-
-    Parameters
-    ----------
-    head_start
-        Head start of +inf, in ranks of the left slope.
+    Both left sides grow from x to x + 1, so one unit interval of each has to be searched. The head start of +inf is in
+    ranks of the left slope.
 
     Examples
     --------
@@ -108,19 +95,9 @@ def _brackets(top: Fraction, bottom: Fraction, unit: int, slope: float) -> Itera
 def sharp_loss(x: float, slope: float, m: int, selector: Selector, *, competitor: float = 1.0) -> float:
     """L(x): an upper bound on the expected number of missed points at or below rank ceil(T)+1.
 
-    Candidate index d falls short of the target by (d + x - 1)_+ ranks. The point of index 0 meets a competitor of
-    weight `competitor`, all others one of weight 1.
-
-    Parameters
-    ----------
-    x
-        Deficit of index 1, in ranks: the fractional part of T in (0, 1], or more when T(n) exceeds n.
-    slope
-        Log-odds per rank short of the target, positive.
-    m
-        Number of candidates.
-    competitor
-        Weight in (0, 1] of the candidate that covers the point of index 0.
+    Candidate index d falls short of the target by (d + x - 1)_+ ranks: x is the fractional part of T in (0, 1], or more
+    when T(n) exceeds n. The point of index 0 meets a competitor of weight `competitor` in (0, 1], all others one of
+    weight 1.
 
     Examples
     --------

@@ -21,14 +21,8 @@ _DIRECT = 64
 class Maximum:
     """The law of M = max(0, S_1, ..., S_k), S a walk with discrete Laplace steps.
 
-    Parameters
-    ----------
-    law
-        float64, shape (K+1,): P(M = 0), ..., P(M = K), up to mass that passed K on the way and is left out.
-    leaked
-        The mass left out; it is to be read as M beyond everything.
-    tail_mean
-        An upper bound on the integral of P(M > t) over t >= K.
+    It is float64 of shape (K+1,): P(M = 0), ..., P(M = K), up to mass that leaked beyond K on the way, to be read as M
+    beyond everything. `tail_mean` is an upper bound on the integral of P(M > t) over t >= K.
 
     Examples
     --------
@@ -103,17 +97,8 @@ def maximum(scale: float, steps: int) -> Maximum:
 def walk_maximum(noise: Law, steps: int) -> Law:
     """The law of the maximum for any symmetric law of the steps, by one convolution each.
 
-    Parameters
-    ----------
-    noise
-        P(X = -half), ..., P(X = half): float64 of odd length, symmetric; missing mass is counted as X = +inf.
-    steps
-        Number of steps, at least 0.
-
-    Returns
-    -------
-    numpy.ndarray
-        P(M = 0), P(M = 1), ...; what is missing to 1, about 1e-15 or less, has to be read as M = +inf.
+    The noise is P(X = -half), ..., P(X = half), float64 of odd length; missing mass is counted as X = +inf.
+    Returned are P(M = 0), P(M = 1), ...; what is missing to 1, about 1e-15 or less, has to be read as M = +inf.
 
     Examples
     --------
@@ -147,12 +132,6 @@ def _tail_mean(a: float, scale: float, steps: int, top: float) -> float:
     return math.exp(best)
 
 
-@lru_cache(maxsize=64)
-def total_above(scale: float, steps: int, weight: float) -> "TotalAbove":
-    """E[(weight S_steps - x)_+] as a function of x."""
-    return TotalAbove(scale, steps, weight)
-
-
 class TotalAbove:
     """E[(weight S - x)_+] for the end S of the walk, by the discrete Fourier transform of its law.
 
@@ -180,3 +159,7 @@ class TotalAbove:
     def __call__(self, x: float) -> float:
         """E[(weight S - x)_+], never below the exact value but for rounding."""
         return float(self.law @ np.maximum(self.values - x, 0)) + self.beyond
+
+
+total_above = lru_cache(maxsize=64)(TotalAbove)
+"""E[(weight S_steps - x)_+] as a function of x."""

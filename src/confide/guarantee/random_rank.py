@@ -23,16 +23,8 @@ def tail(deficit: NDArray[Any], slope: float, m: int, selector: Selector) -> NDA
     """An upper bound on the probability that the selected candidate misses the target by `deficit` ranks or more.
 
     With p = exp(-slope * deficit): at most m-1 candidates have weight p or less and one has weight 1.
-    Exponential mechanism: (m-1)p / (1 + (m-1)p). Permute-and-flip: 1 - (1 - (1-p)^m) / (mp).
-
-    Parameters
-    ----------
-    deficit
-        Non-negative ranks, any shape.
-    slope
-        Log-odds per rank, positive.
-    m
-        Number of candidates, at least 1.
+    Exponential mechanism: (m-1)p / (1 + (m-1)p). Permute-and-flip: 1 - (1 - (1-p)^m) / (mp). Deficits may have any
+    shape; the slope is in log-odds per rank.
 
     Examples
     --------
@@ -68,11 +60,7 @@ def mean_overshoot(slope: float, m: int, selector: Selector) -> float:
 def rank_law(target: float, slope: float, m: int, selector: Selector) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
-    Returns
-    -------
-    ranks, probabilities, bottom
-        The ranks r >= 1 that matter, their probabilities, and the remaining mass, to be read as R = 0 (no coverage).
-        For slopes below 1/100, ranks are grouped, each group counted at its lowest: a smaller R is the safe side.
+    For slopes below 1/100, ranks are grouped, each group counted at its lowest: a smaller R is the safe side.
 
     Examples
     --------

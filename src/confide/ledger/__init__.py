@@ -1,11 +1,10 @@
 """What has been spent on which data. In come costs, requests and releases; out go charges, accounts and kept releases.
 
-cost.py         what one release costs
-loss.py         figures for what many releases cost together, with their derivations
+cost.py         what one release costs, and figures for what many cost together, with their derivations
 composition.py  from the costs of many releases to these figures
 accountants.py  the figures that dp-accounting gives
 events.py       the append-only records of a ledger, each sealed with the one before
-state.py        records to what has been spent (a pure function)
+account.py      records to what has been spent (a pure function)
 store.py        records in SQLite: durable, atomic across processes, suspicious of what it reads
 book.py         `Ledger`, which joins them
 identity.py     which requests are identical; keyed fingerprints
@@ -15,9 +14,8 @@ payment.py      who pays what for which request: the earlier release, or a charg
 from confide.ledger.account import Account, Entry, Limit
 from confide.ledger.book import Ledger, plain
 from confide.ledger.composition import compose
-from confide.ledger.cost import Cost, Group
+from confide.ledger.cost import Bound, Cost, Group, Loss
 from confide.ledger.identity import Dataset, fingerprint, request_digest
-from confide.ledger.loss import Bound, Loss
 from confide.ledger.payment import Payment, make_payment
 
 __all__ = [

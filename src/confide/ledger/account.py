@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from confide.errors import FormatError
 from confide.ledger.composition import compose, worst
-from confide.ledger.cost import Cost, Group, decimal
+from confide.ledger.cost import Cost, Group, Loss, decimal
 from confide.ledger.events import Charged, Event, Limited, Opened, Released
-from confide.ledger.loss import Loss
 from confide.mechanisms import Neighbors
 
 

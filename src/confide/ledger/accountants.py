@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.ledger.cost import Cost, Group
-from confide.ledger.loss import Bound
+from confide.ledger.cost import Bound, Cost, Group
 
 MOST_VIEWS = 64
 """Combinations of cells, of one or more partitions, that are gone through."""
@@ -47,25 +46,18 @@ def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
     by_loss = max(_pld_epsilon(view, dp_delta) for view in views)
     by_order = max(_rdp_epsilon(view, dp_delta) for view in views)
     exponential = sum(cost.rho is not None for cost in costs)
-    return [
-        Bound(
-            by_loss,
-            dp_delta,
-            "PLD",
+    how = {
+        ("PLD", by_loss): (
             f"privacy-loss distribution of {len(costs)} randomized responses of the same epsilons, composed by "
-            f"dp-accounting at delta = {dp_delta:g}; holds if the epsilons were fixed in advance",
-            adaptive=False,
+            f"dp-accounting at delta = {dp_delta:g}; holds if the epsilons were fixed in advance"
         ),
-        Bound(
-            by_order,
-            dp_delta,
-            "RDP",
+        ("RDP", by_order): (
             f"Renyi divergences of {exponential} releases by the exponential mechanism (through zCDP) and "
             f"{len(costs) - exponential} others (as randomized response), added by dp-accounting at delta = "
-            f"{dp_delta:g}; holds if the parameters were fixed in advance",
-            adaptive=False,
+            f"{dp_delta:g}; holds if the parameters were fixed in advance"
         ),
-    ]
+    }
+    return [Bound(epsilon, dp_delta, rule, words, adaptive=False) for (rule, epsilon), words in how.items()]
 
 
 def _views(costs: Sequence[Cost]) -> Iterator[list[Cost]]:
@@ -102,9 +94,9 @@ def _rdp_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
     accountant = dp_accounting.rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     for cost in costs:
         accountant.compose(_event(cost))
-    quiet, absl = logging.CRITICAL, logging.getLogger("absl")
+    absl = logging.getLogger("absl")
     before = absl.level
-    absl.setLevel(quiet)  # it comments on the best order being the largest one, which is no fault
+    absl.setLevel(logging.CRITICAL)  # it comments on the best order being the largest one, which is no fault
     try:
         return float(accountant.get_epsilon(dp_delta))
     finally:

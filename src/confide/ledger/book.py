@@ -11,6 +11,7 @@ without a charge, and no charge is ever taken back.
 
 import json
 import math
+import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from confide.ledger.account import Account, Limit, replay
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, check_name
 from confide.ledger.events import Charged, Limited, Opened, Released, check_release
-from confide.ledger.identity import Dataset, check_token, new_token
+from confide.ledger.identity import Dataset, is_hexadecimal
 from confide.ledger.store import Store
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import one_of, positive_number
@@ -203,9 +204,11 @@ class Ledger:
         data = as_dataset(dataset)
         if cost.group != data.group:
             raise InputError("cost must be stated for the group of the data set; found another")
-        if not isinstance(request, str) or len(request) != 64 or set(request) - set("0123456789abcdef"):
+        if not is_hexadecimal(request, least=64):
             raise InputError("request must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
-        token = new_token() if token is None else check_token(token)
+        token = secrets.token_hex(16) if token is None else token
+        if not is_hexadecimal(token):
+            raise InputError("token must have 32 to 64 hexadecimal digits")
         with self._store().writing() as writer:
             accounts = replay(writer.records)
             if any(entry.token == token for account in accounts.values() for entry in account.entries):

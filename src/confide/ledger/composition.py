@@ -11,8 +11,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.ledger.accountants import accounted
-from confide.ledger.cost import Cost
-from confide.ledger.loss import Bound, Loss
+from confide.ledger.cost import Bound, Cost, Loss
 from confide.selection import with_contrib
 from confide.support import float_above
 
@@ -74,7 +73,7 @@ def worst(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction
 
     Examples
     --------
-    >>> from confide.ledger.cost import Group
+    >>> from confide.ledger.cost import Bound, Group, Loss
     >>> both = [Cost(1.0, "add_remove", "m", None, Group("sex", cell)) for cell in ("f", "m")]
     >>> worst([Cost(0.5, "add_remove", "m"), *both], lambda cost: cost.exact)
     Fraction(3, 2)
@@ -119,13 +118,8 @@ def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
     >>> round(epsilon_of_zcdp(0.5, 1e-6), 2)
     5.22
     """
-    if rho < _LARGE_RHO:
-        return _opendp_epsilon(rho, dp_delta)
-    return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
-
-
-def _opendp_epsilon(rho: float, dp_delta: float) -> float:
-    """Epsilon at dp_delta of rho-zCDP, by OpenDP's conversion (Canonne, Kamath and Steinke 2020)."""
+    if rho >= _LARGE_RHO:
+        return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
     import opendp.prelude as dp
 
     def build() -> Any:

@@ -1,4 +1,4 @@
-"""What one release costs, in the units that compose."""
+"""What one release costs, in the units that compose, and figures for what many cost together."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -112,6 +112,63 @@ class Cost:
                 "removing one; this data set is accounted under add_remove: use neighbors='add_remove'"
             )
         return cls(epsilon, relation, mechanism, None if privacy.rho is None else epsilon**2 / 8, group)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One valid figure for what releases cost together.
+
+    Parameters
+    ----------
+    epsilon, dp_delta
+        The releases together are (epsilon, dp_delta)-differentially private.
+    rule
+        Short name of the rule that gives it.
+    derivation
+        How the figure comes about, in words and numbers.
+    adaptive
+        Whether it also holds if later privacy parameters were chosen after seeing earlier releases.
+    """
+
+    epsilon: float
+    dp_delta: float
+    rule: str
+    derivation: str
+    adaptive: bool
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What releases cost together: the tightest bound, and all others for comparison.
+
+    Parameters
+    ----------
+    bounds
+        All valid bounds, tightest first.
+
+    Examples
+    --------
+    >>> from confide.ledger import Cost, compose
+    >>> print(compose([Cost(0.5, "add_remove", "slopes"), Cost(0.25, "add_remove", "slopes")]))
+    0.75-differential privacy: 2 releases, the epsilons add up
+    """
+
+    bounds: tuple[Bound, ...]
+
+    @property
+    def best(self) -> Bound:
+        """The tightest valid bound."""
+        return self.bounds[0]
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the tightest bound."""
+        return self.best.epsilon
+
+    def __str__(self) -> str:
+        best = self.best
+        loss = f"{best.epsilon:.6g}" if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
+        return f"{loss}-differential privacy: {best.derivation}"
 
 
 def decimal(value: float) -> Fraction:

@@ -8,12 +8,13 @@ the whole file was put back.
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from confide.errors import FormatError
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, Group, check_name
+from confide.ledger.identity import is_hexadecimal
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import one_of, parse_object
 
@@ -69,26 +70,8 @@ def seal(previous: str, made: str, body: str) -> str:
 
 def write_event(event: Event) -> str:
     """An event as one line of JSON."""
-    content: dict[str, Any]
-    match event:
-        case Opened(dataset, neighbors, fingerprint):
-            content = {"kind": "opened", "dataset": dataset, "neighbors": neighbors, "fingerprint": fingerprint}
-        case Limited(dataset, epsilon, dp_delta):
-            content = {"kind": "limited", "dataset": dataset, "epsilon": epsilon, "dp_delta": dp_delta}
-        case Charged(dataset, token, request, cost):
-            content = {
-                "kind": "charged",
-                "dataset": dataset,
-                "token": token,
-                "request": request,
-                "epsilon": cost.epsilon,
-                "neighbors": cost.neighbors,
-                "mechanism": cost.mechanism,
-                "rho": cost.rho,
-                "group": None if cost.group is None else list(cost.group),
-            }
-        case Released(token, text):
-            content = {"kind": "released", "token": token, "text": text}
+    content = {"kind": type(event).__name__.lower(), **asdict(event)}
+    content |= content.pop("cost", {})
     return json.dumps(content, allow_nan=False)
 
 
@@ -107,43 +90,39 @@ def read_event(body: str) -> Event:
     """
     try:
         content = parse_object(body)
-        kind = content.pop("kind")
-        return _READERS[kind](content)
+        return _READERS[content.pop("kind")](**content)
     except (ValueError, TypeError, KeyError):
         raise FormatError("the ledger holds a record that cannot be read; restore it from a backup") from None
 
 
-def _opened(content: dict[str, Any]) -> Opened:
-    name, neighbors, fingerprint = _values(content, "dataset", "neighbors", "fingerprint")
+def _opened(dataset: Any, neighbors: Any, fingerprint: Any) -> Opened:
     mark = None if fingerprint is None else _hexadecimal(fingerprint)
-    return Opened(check_name("dataset", name), one_of("neighbors", neighbors, NEIGHBORS), mark)
+    return Opened(check_name("dataset", dataset), one_of("neighbors", neighbors, NEIGHBORS), mark)
 
 
-def _limited(content: dict[str, Any]) -> Limited:
-    name, epsilon, dp_delta = _values(content, "dataset", "epsilon", "dp_delta")
+def _limited(dataset: Any, epsilon: Any, dp_delta: Any) -> Limited:
     limit = None if epsilon is None else Cost(epsilon, "add_remove", "limit").epsilon
-    return Limited(check_name("dataset", name), limit, check_delta(dp_delta))
+    return Limited(check_name("dataset", dataset), limit, check_delta(dp_delta))
 
 
-def _charged(content: dict[str, Any]) -> Charged:
-    keys = ("dataset", "token", "request", "epsilon", "neighbors", "mechanism", "rho", "group")
-    name, token, request, epsilon, neighbors, mechanism, rho, group = _values(content, *keys)
-    where = None if group is None else Group(*group)
-    cost = Cost(epsilon, neighbors, mechanism, rho, where)
-    return Charged(check_name("dataset", name), _hexadecimal(token), _hexadecimal(request), cost)
+def _charged(
+    dataset: Any, token: Any, request: Any, epsilon: Any, neighbors: Any, mechanism: Any, rho: Any, group: Any
+) -> Charged:
+    cost = Cost(epsilon, neighbors, mechanism, rho, None if group is None else Group(*group))
+    return Charged(check_name("dataset", dataset), _hexadecimal(token), _hexadecimal(request), cost)
 
 
-def _released(content: dict[str, Any]) -> Released:
-    token, text = _values(content, "token", "text")
+def _released(token: Any, text: Any) -> Released:
     return Released(_hexadecimal(token), check_release(text))
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Event]] = {
+_READERS: dict[str, Callable[..., Event]] = {
     "opened": _opened,
     "limited": _limited,
     "charged": _charged,
     "released": _released,
 }
+"""By keyword: a field that is lacking, or one too many, is a TypeError."""
 
 
 def check_release(text: Any) -> str:
@@ -157,13 +136,7 @@ def check_release(text: Any) -> str:
     return text
 
 
-def _values(content: dict[str, Any], *keys: str) -> tuple[Any, ...]:
-    if content.keys() != set(keys):
-        raise ValueError
-    return tuple(content[key] for key in keys)
-
-
 def _hexadecimal(text: Any) -> str:
-    if not isinstance(text, str) or not 32 <= len(text) <= 64 or set(text) - set("0123456789abcdef"):
+    if not is_hexadecimal(text):
         raise ValueError
-    return text
+    return str(text)

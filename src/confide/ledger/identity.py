@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +46,7 @@ class Dataset:
         check_name("dataset", self.name)
         if self.group is not None:
             object.__setattr__(self, "group", check_group(self.group))
-        if self.fingerprint is not None and not (
-            isinstance(self.fingerprint, str)
-            and len(self.fingerprint) == 64
-            and not set(self.fingerprint) - set("0123456789abcdef")
-        ):
+        if self.fingerprint is not None and not is_hexadecimal(self.fingerprint, least=64):
             raise InputError("fingerprint must be 64 hexadecimal digits, as `confide.ledger.fingerprint` makes them")
 
 
@@ -107,13 +102,6 @@ def request_digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def new_token() -> str:
-    """A token that no other charge has: 128 random bits."""
-    return secrets.token_hex(16)
-
-
-def check_token(token: str) -> str:
-    """A token of the caller's: 32 to 64 hexadecimal digits."""
-    if not isinstance(token, str) or not 32 <= len(token) <= 64 or set(token) - set("0123456789abcdef"):
-        raise InputError("token must have 32 to 64 hexadecimal digits")
-    return token
+def is_hexadecimal(text: object, *, least: int = 32) -> bool:
+    """Whether it is a text of `least` to 64 hexadecimal digits: a token, or a digest if all 64 are asked for."""
+    return isinstance(text, str) and least <= len(text) <= 64 and not set(text) - set("0123456789abcdef")

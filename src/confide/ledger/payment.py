@@ -4,7 +4,6 @@ Two requests are identical if everything public about them is: data set, group a
 relation and all other choices; the mechanism that follows from them; the candidates; and the score's name.
 """
 
-import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,26 +12,14 @@ from confide.errors import BudgetError, InputError, InputTypeError
 from confide.ledger.book import Ledger, as_dataset, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
-from confide.mechanisms import nothing_spent, privacy_statement
+from confide.mechanisms import privacy_statement
 from confide.planning import Request, mechanism_for
 from confide.releases import Calibration
 
 
 @dataclass(frozen=True)
 class Payment:
-    """Who pays what for which request.
-
-    Parameters
-    ----------
-    ledger
-        Where it is charged.
-    dataset
-        Whose budget it is.
-    cost
-        The price, under the data set's relation.
-    request
-        Digest of everything public about the request.
-    """
+    """Who pays what for which request: the price under the data set's relation, and the request's digest."""
 
     ledger: Ledger
     dataset: Dataset
@@ -86,16 +73,13 @@ def make_payment(
     if request.mechanism == "none":
         raise InputError("ledger cannot charge mechanism='none': without privacy the loss is infinite")
     mechanism = mechanism_for(request)
-    if mechanism is None:
-        privacy = nothing_spent(request.neighbors, request.records_per_person, request.selector)
-    else:
-        privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person)
+    privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person, request.selector)
     cost = Cost.of(privacy, request.mechanism, ledger.relation(data.name), data.group)
     content: dict[str, Any] = {
         "dataset": [data.name, data.group, data.fingerprint],
         "request": {key: _plain(value) for key, value in asdict(request).items()},
         "mechanism": None if mechanism is None else repr(mechanism),
-        "candidates": hashlib.sha256(candidates.edges.tobytes()).hexdigest(),
+        "candidates": candidates.digest,
         "score": score,
     }
     return Payment(ledger, data, cost, request_digest(content))

@@ -33,17 +33,7 @@ _SCHEMA = {"record": _TABLE, "no_update": _NO_UPDATE, "no_delete": _NO_DELETE}
 
 
 class Store:
-    """The records of one ledger file.
-
-    Parameters
-    ----------
-    path
-        The file; made if it does not exist and `create` is true.
-    create
-        Whether a missing file is made.
-    timeout
-        Seconds to wait for other processes.
-    """
+    """The records of one ledger file, made if it is missing and `create` is true; `timeout` is in seconds."""
 
     def __init__(self, path: Path, *, create: bool, timeout: float) -> None:
         self.path, self.timeout = path, timeout

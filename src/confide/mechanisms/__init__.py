@@ -23,9 +23,9 @@ from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_f
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
 from confide.mechanisms.pps import PrivatePredictionSets, pps_for
 from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors, PrivacyStatement, nothing_spent, privacy_statement
+from confide.mechanisms.privacy import NEIGHBORS, Neighbors, PrivacyStatement, privacy_statement
 from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
-from confide.mechanisms.split_conformal import split_conformal_for
+from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 
 __all__ = [
     "MECHANISMS",
@@ -39,11 +39,11 @@ __all__ = [
     "PrivacyStatement",
     "PrivatePredictionSets",
     "Slopes",
+    "SplitConformal",
     "certify",
     "in_sequence",
     "mechanism_fields",
     "noisy_histogram_for",
-    "nothing_spent",
     "opendp_quantile_for",
     "pps_for",
     "pps_laplace_for",

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from confide.errors import InputError
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
+from confide.support import float_above, float_below
 
 
 def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
@@ -34,13 +35,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
 
     Adding or removing a record touches one group: the largest loss counts. Replacing a record can take it out of one
     group and put it into another: the two largest add up, or the record stays and the group's own `replace_one` counts.
-
-    Parameters
-    ----------
-    parts
-        One statement per group, each under `add_remove`.
-    neighbors
-        The relation to state the total under.
+    Statements are under `add_remove`, one per group; `neighbors` is the relation to state the total under.
 
     Examples
     --------
@@ -71,12 +66,7 @@ def shares_of(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
     >>> shares_of(1.0, [Fraction(1, 4), Fraction(3, 4)])
     [0.25, 0.75]
     """
-    found = []
-    for share in shares:
-        exact = Fraction(epsilon) * share
-        value = float(exact)
-        found.append(value if Fraction(value) <= exact else math.nextafter(value, 0.0))
-    return found
+    return [float_below(Fraction(epsilon) * share) for share in shares]
 
 
 def sum_up(values: Sequence[float]) -> float:
@@ -89,9 +79,7 @@ def sum_up(values: Sequence[float]) -> float:
     """
     if any(math.isinf(value) for value in values):
         return math.inf
-    exact = sum(map(Fraction, values), Fraction(0))
-    value = float(exact)
-    return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
+    return float_above(sum(map(Fraction, values), Fraction(0)))
 
 
 def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:

@@ -41,51 +41,36 @@ def read_mechanism(content: Fields) -> Mechanism:
     return statement
 
 
-def _rate(content: Fields) -> Fraction:
-    rate = content.fraction("rate")
-    if not 0 <= rate < 1:
-        raise FormatError(f"the {content.document}'s mechanism has a rate outside [0, 1)")
-    return rate
+def _within(read: Callable[[Fields], Any], holds: Callable[[Any], bool], otherwise: str) -> Callable[[Fields], Any]:
+    """A reader of a field that is refused where it does not hold."""
 
+    def reader(content: Fields) -> Any:
+        value = read(content)
+        if not holds(value):
+            raise FormatError(f"the {content.document}'s mechanism{otherwise}")
+        return value
 
-def _level(content: Fields) -> Fraction:
-    level = content.fraction("level")
-    if not 0 < level <= 1:
-        raise FormatError(f"the {content.document}'s mechanism has a level outside (0, 1]")
-    return level
-
-
-def _gamma(content: Fields) -> float:
-    gamma = positive_number("mechanism.gamma", content.take("gamma", float))
-    if gamma >= 1:
-        raise FormatError(f"the {content.document}'s mechanism has a gamma outside (0, 1)")
-    return gamma
-
-
-def _scale(content: Fields) -> float:
-    scale = float(content.take("scale", (float, int)))
-    if not 1e-9 <= scale <= 1e30:
-        raise FormatError(f"the {content.document}'s mechanism.scale is out of range")
-    return scale
-
-
-def _head_start(content: Fields) -> int:
-    head_start: int = content.take("head_start", int)
-    if not 0 <= head_start < 2**62:
-        raise FormatError(f"the {content.document}'s mechanism.head_start is out of range")
-    return head_start
+    return reader
 
 
 _READERS: dict[str, Callable[[Fields], Any]] = {
-    "rate": _rate,
+    "rate": _within(lambda c: c.fraction("rate"), lambda rate: 0 <= rate < 1, " has a rate outside [0, 1)"),
     "offset": lambda content: content.fraction("offset"),
     "left": lambda content: positive_integer("mechanism.left", content.take("left", int), most=1000),
     "right": lambda content: positive_integer("mechanism.right", content.take("right", int), most=1000),
-    "scale": _scale,
+    "scale": _within(
+        lambda c: float(c.take("scale", (float, int))), lambda scale: 1e-9 <= scale <= 1e30, ".scale is out of range"
+    ),
     "selector": lambda content: one_of("mechanism.selector", content.take("selector", str), SELECTORS),
-    "head_start": _head_start,
-    "level": _level,
-    "gamma": _gamma,
+    "head_start": _within(
+        lambda c: c.take("head_start", int), lambda start: 0 <= start < 2**62, ".head_start is out of range"
+    ),
+    "level": _within(lambda c: c.fraction("level"), lambda level: 0 < level <= 1, " has a level outside (0, 1]"),
+    "gamma": _within(
+        lambda c: positive_number("mechanism.gamma", c.take("gamma", float)),
+        lambda gamma: gamma < 1,
+        " has a gamma outside (0, 1)",
+    ),
     "size": lambda content: content.optional(
         "size", (int,), lambda size: positive_integer("mechanism.size", size, most=MOST_RECORDS)
     ),

@@ -14,10 +14,11 @@ MECHANISMS: tuple[MechanismName, ...] = ("slopes", "pps", "pps-laplace", "noisy-
 
 
 class Mechanism(Protocol):
-    """A frozen dataclass that states a mechanism completely, in public numbers."""
+    """A frozen dataclass that states a mechanism completely, in public numbers. What it does not say, none claims."""
 
     def __hash__(self) -> int:
         """Equal statements are one mechanism."""
+        return object.__hash__(self)
 
     @property
     def name(self) -> MechanismName:
@@ -26,6 +27,7 @@ class Mechanism(Protocol):
     @property
     def add_remove(self) -> float | None:
         """Proven loss when one record is added or removed; None if the number of records is public."""
+        return None
 
     @property
     def replace_one(self) -> float:
@@ -34,19 +36,24 @@ class Mechanism(Protocol):
     @property
     def claimed(self) -> float | None:
         """The loss that the published analysis states, where it differs from the proven one; else None."""
+        return None
 
     @property
     def bounded_range(self) -> bool:
         """Whether the loss is bounded-range, so that epsilon**2/8-zCDP holds besides."""
+        return False
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that sees private counts."""
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
         """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none is."""
+        return None
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """A law, independent of the data, of a rank R with threshold >= R-th smallest score; None if unknown."""
+        return None
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin."""
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin; 1 if none is claimed."""
+        return 1.0

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, maximum, total_above
+from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts, scale_for
 from confide.support import float_above
 
@@ -31,7 +32,7 @@ _ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
-class NoisyHistogram:
+class NoisyHistogram(Mechanism):
     """Discrete Laplace noise on the counts, and the first candidate that reaches a target rank.
 
     Parameters
@@ -51,8 +52,6 @@ class NoisyHistogram:
     """
 
     name: ClassVar[Literal["noisy-histogram"]] = "noisy-histogram"
-    bounded_range: ClassVar[bool] = False
-    claimed: ClassVar[None] = None
 
     rate: Fraction
     offset: Fraction
@@ -112,10 +111,7 @@ class NoisyHistogram:
 def noisy_histogram_for(level: Fraction, epsilon: float, m: int, n: int | None, n_min: int) -> NoisyHistogram | None:
     """The smallest target rank that guarantees `level`; None if a public n has no such rank.
 
-    Parameters
-    ----------
-    epsilon
-        Loss per record, under replace-one if n is given (public) and under add/remove if it is None (secret).
+    epsilon is the loss per record, under replace-one if n is given (public), under add/remove if it is None (secret).
 
     Examples
     --------

@@ -19,13 +19,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import RankLaw
-from confide.selection import with_contrib
+from confide.mechanisms.interface import Mechanism
+from confide.selection import scale_for, with_contrib
 from confide.support import float_above
 
 
 @dataclass(frozen=True)
-class OpenDPQuantile:
+class OpenDPQuantile(Mechanism):
     """OpenDP's quantile mechanism, stated completely.
 
     Parameters
@@ -44,8 +44,6 @@ class OpenDPQuantile:
     """
 
     name: ClassVar[Literal["opendp-quantile"]] = "opendp-quantile"
-    bounded_range: ClassVar[bool] = False
-    claimed: ClassVar[None] = None
 
     level: Fraction
     size: int | None
@@ -80,18 +78,6 @@ class OpenDPQuantile:
             )
         )
 
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> None:
-        """None: no coverage is guaranteed."""
-        return
-
-    def rank_law(self, n: int, m: int) -> RankLaw | None:
-        """None: nothing is guaranteed about the rank."""
-        return None
-
-    def coverage_at_most(self, n: int, m: int) -> float:
-        """1: no upper bound is claimed either."""
-        return 1.0
-
 
 def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> OpenDPQuantile:
     """The mechanism with the smallest noise whose loss per record is at most epsilon.
@@ -99,10 +85,7 @@ def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> Op
     Under replace-one if `size` is given, under add/remove if it is None.
     """
     distance = _unsized_range(level) if size is None else Fraction(2)
-    scale = float(distance) / epsilon
-    while distance > Fraction(scale) * Fraction(epsilon):
-        scale = float(np.nextafter(scale, np.inf))
-    return OpenDPQuantile(level, size, scale)
+    return OpenDPQuantile(level, size, scale_for(distance, epsilon))
 
 
 def quantile_scores(counts: NDArray[np.int64], level: float, size: int | None = None) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
+from confide.mechanisms.interface import Mechanism
 from confide.selection import scale_for, select
 from confide.support import ceil_to, float_above
 
@@ -42,7 +43,7 @@ _INT64_ROOM = 2**62
 
 
 @dataclass(frozen=True)
-class PrivatePredictionSets:
+class PrivatePredictionSets(Mechanism):
     """The published exponential mechanism, stated completely.
 
     Parameters
@@ -63,7 +64,6 @@ class PrivatePredictionSets:
 
     name: ClassVar[Literal["pps"]] = "pps"
     bounded_range: ClassVar[bool] = True
-    add_remove: ClassVar[None] = None
 
     level: Fraction
     gamma: float
@@ -148,13 +148,6 @@ def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None
 def adjusted_level(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float) -> float:
     """The adjusted level, equation (3), before it is capped at 1.
 
-    Parameters
-    ----------
-    n, m
-        Number of calibration scores and of candidates.
-    gamma
-        In (0, 1).
-
     Examples
     --------
     >>> round(adjusted_level(1000, Fraction(1, 10), 1.0, 1000, optimal_gamma(1000, Fraction(1, 10), 1.0, 1000)), 4)
@@ -185,14 +178,8 @@ def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Generator", options: int = 50) -> int:
     """The number of bins that minimises the mean threshold on simulated uniform scores, Algorithm 5.
 
-    The mean is taken exactly over the mechanism's law, and the scores are public simulations: no private data.
-
-    Parameters
-    ----------
-    rng
-        Draws the simulated scores.
-    options
-        How many numbers of bins are tried, evenly spaced in the logarithm between 1e2 and 1e6.
+    The mean is taken exactly over the mechanism's law, and the scores are public simulations by rng: no private data.
+    `options` numbers of bins are tried, evenly spaced in the logarithm between 1e2 and 1e6.
 
     Examples
     --------

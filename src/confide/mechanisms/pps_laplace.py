@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw
+from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts, scale_for
 from confide.support import ceil_to, float_above
 
@@ -45,7 +46,7 @@ _INT64_ROOM = 2**62
 
 
 @dataclass(frozen=True)
-class LaplaceHistogram:
+class LaplaceHistogram(Mechanism):
     """The published noisy histogram, stated completely.
 
     Parameters
@@ -65,9 +66,6 @@ class LaplaceHistogram:
     """
 
     name: ClassVar[Literal["pps-laplace"]] = "pps-laplace"
-    bounded_range: ClassVar[bool] = False
-    add_remove: ClassVar[None] = None
-    claimed: ClassVar[None] = None
 
     level: Fraction
     gamma: float
@@ -145,16 +143,7 @@ def published_level(n: int, alpha: Fraction, m: int, gamma: float, scale: float)
 
 
 def noise_bound(m: int, fails: float, scale: float) -> float:
-    """N zeta: max_k |sum_(j<=k) noise_j| stays below it but for a probability of `fails`.
-
-    Parameters
-    ----------
-    m
-        Number of bins.
-    fails
-        gamma alpha, in (0, 1).
-    scale
-        Scale of the Laplace noise, 2/epsilon.
+    """N zeta: max_k |sum_(j<=k) noise_j| over m bins stays below it but for a probability of `fails` = gamma alpha.
 
     Examples
     --------

@@ -70,8 +70,13 @@ class PrivacyStatement:
         return f"{self.epsilon:.4g}-differential privacy{zcdp} for {verb} {unit}{paper}"
 
 
-def privacy_statement(mechanism: Mechanism, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
-    """The statement for one run of a mechanism, from its own privacy map."""
+def privacy_statement(
+    mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int, selector: Selector = "permute_and_flip"
+) -> PrivacyStatement:
+    """The statement for one run of a mechanism, from its own privacy map; without one nothing is spent."""
+    if mechanism is None:
+        rho = 0.0 if selector == "exponential" else None
+        return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, rho)
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
     if per_record is None:
         raise InputError(
@@ -89,9 +94,3 @@ def privacy_statement(mechanism: Mechanism, neighbors: Neighbors, records_per_pe
         rho=float_above(Fraction(epsilon) ** 2 / 8) if mechanism.bounded_range else None,
         claimed=None if mechanism.claimed is None else records_per_person * mechanism.claimed,
     )
-
-
-def nothing_spent(neighbors: Neighbors, records_per_person: int, selector: Selector) -> PrivacyStatement:
-    """The statement of a release that did not touch the data."""
-    rho = 0.0 if selector == "exponential" else None
-    return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, rho)

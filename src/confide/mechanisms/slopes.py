@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, mean_overshoot, private_shortfall, public_coverage, rank_law
+from confide.mechanisms.interface import Mechanism
 from confide.selection import Selector, scale_for, select
 from confide.support import float_above
 
@@ -30,7 +31,7 @@ _INT64_ROOM = 2**62
 
 
 @dataclass(frozen=True)
-class Slopes:
+class Slopes(Mechanism):
     """A complete, public statement of the mechanism: nothing else is needed to account for it or to run it.
 
     Parameters
@@ -56,7 +57,6 @@ class Slopes:
     """
 
     name: ClassVar[Literal["slopes"]] = "slopes"
-    claimed: ClassVar[None] = None
 
     rate: Fraction
     offset: Fraction

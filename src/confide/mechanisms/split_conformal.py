@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import RankLaw
+from confide.mechanisms.interface import Mechanism
 
 
 @dataclass(frozen=True)
-class SplitConformal:
+class SplitConformal(Mechanism):
     """The k-th smallest score, without any privacy.
 
     Parameters
@@ -34,8 +35,6 @@ class SplitConformal:
     """
 
     name: ClassVar[Literal["none"]] = "none"
-    bounded_range: ClassVar[bool] = False
-    claimed: ClassVar[None] = None
     add_remove: ClassVar[float] = math.inf
     replace_one: ClassVar[float] = math.inf
 

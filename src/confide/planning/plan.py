@@ -23,13 +23,18 @@ from confide.guarantee import (
 )
 from confide.mechanisms import (
     UNIT,
+    Mechanism,
     Neighbors,
     PrivacyStatement,
     Slopes,
     certify,
-    nothing_spent,
+    noisy_histogram_for,
+    opendp_quantile_for,
+    pps_for,
+    pps_laplace_for,
     privacy_statement,
     slopes_for,
+    split_conformal_for,
 )
 from confide.planning.request import Request, check_request
 from confide.planning.slope_choice import best_slopes, expected_drift
@@ -71,9 +76,7 @@ class Plan:
     def privacy(self) -> PrivacyStatement:
         """What it will cost."""
         r = self.request
-        if self.mechanism is None:
-            return nothing_spent(r.neighbors, r.records_per_person, r.selector)
-        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person)
+        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector)
 
     @property
     def target_rank(self) -> float:
@@ -88,17 +91,11 @@ class Plan:
     @property
     def expected_excess(self) -> float:
         """Expected ranks above (n+1)(1-alpha) on evenly spread scores: what privacy costs, in records."""
-        if self.mechanism is None:
-            return float(self.request.alpha * (self.n + 1))
+        slopes, m, most = self.mechanism, self.request.candidates, float(self.request.alpha * (self.n + 1))
+        if slopes is None:
+            return most
         ranks = self.target_rank - float(self.request.level * (self.n + 1))
-        added = expected_drift(
-            self.mechanism.slope_left,
-            self.mechanism.slope_right,
-            self.request.candidates,
-            self.n / self.request.candidates,
-            self.mechanism.selector,
-        )
-        return min(ranks + added, float(self.request.alpha * (self.n + 1)))
+        return min(ranks + expected_drift(slopes.slope_left, slopes.slope_right, m, self.n / m, slopes.selector), most)
 
     @property
     def expected_coverage(self) -> float:
@@ -191,24 +188,7 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (908.0625, 901)
     """
-    return make_plan(
-        check_request(
-            alpha=alpha,
-            epsilon=epsilon,
-            n=n,
-            rho=rho,
-            neighbors=neighbors,
-            candidates=candidates,
-            n_min=n_min,
-            n_typical=n_typical,
-            delta=delta,
-            records_per_person=records_per_person,
-            selector=selector,
-            slopes=slopes,
-            shift=shift,
-        ),
-        n,
-    )
+    return make_plan(check_request(**locals()), n)  # nothing but the arguments is local
 
 
 def make_plan(request: Request, n: int) -> Plan:
@@ -230,8 +210,9 @@ def slopes_for_request(request: Request) -> Slopes | None:
 @np.errstate(under="ignore")
 def slopes_without_head_start(request: Request) -> Slopes | None:
     """The mechanism before +inf gets its head start, which takes as long again and which no cost depends on."""
+    epsilon = max(request.per_record, 0.5)  # the problem only depends on n * epsilon: small losses are scaled
     left, right = request.slopes or best_slopes(
-        request.level, request.per_record, request.neighbors, request.candidates, request.selector
+        request.level, epsilon, request.neighbors, request.candidates, request.selector
     )
 
     def build(rate: Fraction, offset: Fraction) -> Slopes:
@@ -241,6 +222,36 @@ def slopes_without_head_start(request: Request) -> Slopes | None:
         target = _public_target(request, build)
         return None if target is None else build(Fraction(0), target)
     return build(*_private_line(request, build))
+
+
+def mechanism_for(request: Request) -> Mechanism | None:
+    """The mechanism for a checked request; None if +inf has to be answered without touching the data.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> request = Request(
+    ...     Fraction(1, 10), 1.0, "replace_one", 1000, 1, 1000, None, 1000, 1, "permute_and_flip", None, None, "pps"
+    ... )
+    >>> round(float(mechanism_for(request).level), 4)
+    0.9289
+    """
+    n, m, level, epsilon = request.n, request.candidates, request.level, request.per_record
+    match request.mechanism:
+        case "slopes":
+            return slopes_for_request(request)
+        case "noisy-histogram":
+            return noisy_histogram_for(level, epsilon, m, n, request.n_min)
+        case "opendp-quantile":
+            return opendp_quantile_for(level, epsilon, n)
+    assert n is not None  # the request was checked
+    match request.mechanism:
+        case "pps":
+            return pps_for(n, request.alpha, epsilon, m)
+        case "pps-laplace":
+            return pps_laplace_for(n, request.alpha, epsilon, m)
+        case "none":
+            return split_conformal_for(level, n)
 
 
 def _public_target(request: Request, build: Callable[[Fraction, Fraction], Slopes]) -> Fraction | None:
@@ -273,13 +284,7 @@ def _private_line(request: Request, build: Callable[[Fraction, Fraction], Slopes
 
 
 def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
-    ahead = private_head_start(
-        request.level,
-        mechanism.offset,
-        request.n_min,
-        mechanism.slope_left,
-        mechanism.slope_right,
-        request.candidates,
-        request.selector,
-    )
+    left, right = mechanism.slope_left, mechanism.slope_right
+    choices = request.candidates, request.selector
+    ahead = private_head_start(request.level, mechanism.offset, request.n_min, left, right, *choices)
     return replace(mechanism, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))

@@ -61,18 +61,18 @@ class Request:
 def check_request(
     *,
     alpha: Level,
-    epsilon: float | None,
-    n: int | None,
-    rho: float | None,
-    neighbors: Neighbors,
     candidates: int,
-    n_min: int,
-    n_typical: int | None,
-    delta: Level | None,
-    records_per_person: int,
-    selector: Selector | None,
-    slopes: tuple[int, int] | None,
-    shift: float | None,
+    epsilon: float | None = None,
+    n: int | None = 1,
+    rho: float | None = None,
+    neighbors: Neighbors = "add_remove",
+    n_min: int = 1,
+    n_typical: int | None = None,
+    delta: Level | None = None,
+    records_per_person: int = 1,
+    selector: Selector | None = None,
+    slopes: tuple[int, int] | None = None,
+    shift: float | None = None,
     mechanism: str = "slopes",
 ) -> Request:
     """Check every argument of `plan` and `calibrate` and fill in the defaults."""
@@ -126,6 +126,10 @@ def check_request(
         shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),
         mechanism=method,
     )
+
+
+OPTIONS = frozenset(check_request.__kwdefaults__ or ())
+"""The arguments of `calibrate` that are public choices."""
 
 
 def _epsilon_for(rho: float) -> float:

@@ -26,10 +26,7 @@ def evenly_spread_law(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rank of the selected candidate minus the target, and its law, for candidates `spacing` ranks apart.
 
-    Returns
-    -------
-    ranks, probabilities
-        float64, shape (k,) each, for the k candidates near enough to matter.
+    Both are float64 of shape (k,), for the k candidates near enough to matter.
     """
     left = np.arange(1, min(m // 2, math.ceil(_REACH / (slope_left * spacing))) + 1)
     right = np.arange(0, min(m - m // 2, math.ceil(_REACH / (slope_right * spacing)) + 1))
@@ -50,16 +47,9 @@ def expected_drift(slope_left: float, slope_right: float, m: int, spacing: float
     return float(probabilities @ ranks)
 
 
-def best_slopes(level: Fraction, epsilon: float, neighbors: Neighbors, m: int, selector: Selector) -> tuple[int, int]:
-    """Integer slopes (left, right) that minimise shift plus drift at a reference size of 1000/epsilon records.
-
-    Small losses are scaled to epsilon = 1/2 first: the problem only depends on n * epsilon.
-    """
-    return _best_slopes(level, max(epsilon, 0.5), neighbors, m, selector)
-
-
 @lru_cache(maxsize=256)
-def _best_slopes(level: Fraction, epsilon: float, neighbors: Neighbors, m: int, selector: Selector) -> tuple[int, int]:
+def best_slopes(level: Fraction, epsilon: float, neighbors: Neighbors, m: int, selector: Selector) -> tuple[int, int]:
+    """Integer slopes (left, right) that minimise shift plus drift at a reference size of 1000/epsilon records."""
     size = max(100, round(1000 / epsilon))
 
     @lru_cache

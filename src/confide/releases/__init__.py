@@ -4,10 +4,9 @@ release.py           what every release can do: JSON, files, pickles; one reader
 kinds.py             the kinds of release by the names in their files, the form of a file, its checksum
 calibration.py       `Calibration`: one threshold, what is promised with it, and what it cost
 calibration_json.py  its fields, and its claims computed again
-several.py           thresholds for several levels, for groups or classes, for two sides
+several.py           thresholds for several levels, for groups or classes, for two sides; the parts of any release
 risk.py              a threshold that bounds a loss
 several_json.py      their fields
-parts.py             the calibrations that a release consists of
 
 Nothing here knows what people do with releases.
 """
@@ -15,10 +14,9 @@ Nothing here knows what people do with releases.
 from confide.releases import calibration_json, several_json
 from confide.releases.calibration import Calibration
 from confide.releases.kinds import register_kind
-from confide.releases.parts import parts_of
 from confide.releases.release import Release, load_release
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
 
 __all__ = [
     "FALSE_NEGATIVES",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
@@ -13,7 +14,6 @@ from confide.mechanisms import (
     Slopes,
     certify,
     mechanism_fields,
-    nothing_spent,
     privacy_statement,
     read_mechanism,
 )
@@ -42,22 +42,8 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
         "threshold": as_number(c.threshold),
         "score": c.score,
         "alpha": str(c.alpha),
-        "guarantee": {
-            "kind": c.guarantee.kind,
-            "coverage": c.guarantee.coverage,
-            "delta": c.guarantee.delta,
-            "n": c.guarantee.n,
-            "n_min": c.guarantee.n_min,
-        },
-        "privacy": {
-            "neighbors": c.privacy.neighbors,
-            "epsilon": as_number(c.privacy.epsilon),
-            "records_per_person": c.privacy.records_per_person,
-            "add_remove": as_number(c.privacy.add_remove),
-            "replace_one": as_number(c.privacy.replace_one),
-            "rho": c.privacy.rho,
-            **({} if c.privacy.claimed is None else {"claimed": c.privacy.claimed}),
-        },
+        "guarantee": asdict(c.guarantee),
+        "privacy": {k: as_number(v) for k, v in asdict(c.privacy).items() if k != "claimed" or v is not None},
         "mechanism": None if c.mechanism is None else mechanism_fields(c.mechanism),
         "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
         "versions": dict(c.versions),
@@ -77,16 +63,15 @@ def _check_claims(c: Calibration) -> None:
     if (c.guarantee.n is None) == (c.guarantee.n_min is None) or (c.privacy.neighbors == "replace_one") == (n is None):
         raise FormatError("the calibration must state n exactly under replace_one, and else n_min; do not use it")
     if c.mechanism is None:
-        selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
-        privacy = nothing_spent(c.privacy.neighbors, records, selector)
         if not math.isinf(c.threshold):
             raise FormatError("the calibration has a finite threshold but no mechanism; do not use it")
-    else:
-        if isinstance(c.mechanism, Slopes):
-            _check_target(c, c.mechanism)
-        privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records)
-        if not (LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS or c.mechanism.name == "none"):
-            raise FormatError("the calibration has a privacy loss that no release has; do not use it")
+    elif isinstance(c.mechanism, Slopes):
+        _check_target(c, c.mechanism)
+    selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
+    privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector)
+    private = c.mechanism is not None and c.mechanism.name != "none"
+    if private and not LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS:
+        raise FormatError("the calibration has a privacy loss that no release has; do not use it")
     if c.privacy != privacy:
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
     guarantee = certify(c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta)
@@ -190,10 +175,10 @@ def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     if kind not in BUILDERS:
         raise FormatError("the calibration names candidates of an unknown kind")
     try:
-        candidates: Candidates = getattr(Candidates, kind)(**options)
+        candidates: Candidates | None = getattr(Candidates, kind)(**options)
     except TypeError:
-        raise FormatError("the calibration describes its candidates wrongly") from None
-    if candidates.size != size or candidates.recipe != recipe:
+        candidates = None
+    if candidates is None or candidates.size != size or candidates.recipe != recipe:
         raise FormatError("the calibration describes its candidates wrongly")
     return candidates
 
@@ -209,8 +194,8 @@ def _threshold(value: float | str, candidates: Candidates | None) -> float:
     return float(value)
 
 
-def as_number(value: float | None) -> float | str | None:
-    """A number as JSON has them: infinity is the text "+inf"."""
+def as_number(value: float | str | None) -> float | str | None:
+    """A value as JSON has them: infinity is the text "+inf"."""
     return "+inf" if value == math.inf else value
 
 

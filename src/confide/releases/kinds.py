@@ -24,20 +24,10 @@ _READERS: dict[str, Callable[[str], Any]] = {}
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of release with files of the common form.
+    """A kind of release with files of the common form: its `name` in them, and what messages call it.
 
-    Parameters
-    ----------
-    name
-        The kind in its files.
-    document
-        What messages call it.
-    fields
-        From a release to its own fields, as JSON values.
-    read
-        From these fields to the release; refuses what cannot be used, and claims that do not follow.
-    most_characters, integer_bits
-        Longer texts, and integers of this many bits or more, are refused.
+    `fields` makes JSON values of a release, and `read` makes a release of these, or refuses what cannot be used and
+    claims that do not follow. Longer texts, and integers of more bits, are refused.
     """
 
     name: str

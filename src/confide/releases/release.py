@@ -36,6 +36,13 @@ class Release:
         ------
         FormatError
             If the text is no such release, is damaged, altered or of a newer schema, or claims what does not follow.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> released = confide.calibrate_levels(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
+        >>> type(Release.from_json(released.to_json())).__name__
+        'LevelCalibration'
         """
         release = kinds.read(text)
         if not isinstance(release, cls):
@@ -53,25 +60,6 @@ class Release:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_json, (self.to_json(),)
-
-
-def read_release(text: str) -> Release:
-    """Read a release of any kind, checking every field and computing its claims again.
-
-    Raises
-    ------
-    FormatError
-        If the text is no release, is damaged, altered or of a newer schema, or claims what does not follow.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> scores = np.random.default_rng(0).random(4000)
-    >>> released = confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0)
-    >>> type(read_release(released.to_json())).__name__
-    'LevelCalibration'
-    """
-    return Release.from_json(text)
 
 
 def load_release(path: str | Path) -> Release:

@@ -1,7 +1,7 @@
 """Releases of several thresholds as JSON: an envelope around the documents of their parts."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -18,18 +18,10 @@ from confide.support import Fields, Name, exact_level, one_of
 Kin = TypeVar("Kin", bound=Release)
 
 
-def _level_fields(release: LevelCalibration) -> dict[str, Any]:
-    return _fields(release, ((str(alpha), part) for alpha, part in release.parts.items()))
-
-
 def _read_levels(fields: Fields) -> LevelCalibration:
     parts = _take_parts(fields)
     levels: dict[Fraction, Calibration] = {exact_level("alpha", str(name)): part for name, part in parts.items()}
     return _checked(fields, LevelCalibration(levels))
-
-
-def _group_fields(release: GroupCalibration) -> dict[str, Any]:
-    return {"by": release.by, "neighbors": release.neighbors, **_fields(release, release.parts.items())}
 
 
 def _read_groups(fields: Fields) -> GroupCalibration:
@@ -38,16 +30,8 @@ def _read_groups(fields: Fields) -> GroupCalibration:
     return _checked(fields, GroupCalibration(by, neighbors, _take_parts(fields)))
 
 
-def _sides_fields(release: SidesCalibration) -> dict[str, Any]:
-    return _fields(release, [("low", release.low), ("high", release.high)])
-
-
 def _read_sides(fields: Fields) -> SidesCalibration:
     return _checked(fields, SidesCalibration(**_take_parts(fields, "low", "high")))
-
-
-def _risk_fields(release: RiskCalibration) -> dict[str, Any]:
-    return {"loss": release.loss, "bound": release.bound, **_fields(release, [("critical", release.calibration)])}
 
 
 def _read_risk(fields: Fields) -> RiskCalibration:
@@ -55,10 +39,11 @@ def _read_risk(fields: Fields) -> RiskCalibration:
     return _checked(fields, RiskCalibration(loss, bound, _take_parts(fields, "critical")["critical"]))
 
 
-def _fields(release: Release, parts: Iterable[tuple[Name, Calibration]]) -> dict[str, Any]:
+def _fields(release: Release, parts: Mapping[Name, Calibration], **others: Any) -> dict[str, Any]:
     return {
+        **others,
         "privacy": {"epsilon": as_number(release.privacy.epsilon)},
-        "parts": [{"name": name, "calibration": json.loads(part.to_json())} for name, part in parts],
+        "parts": [{"name": name, "calibration": json.loads(part.to_json())} for name, part in parts.items()],
     }
 
 
@@ -87,7 +72,16 @@ def _checked(fields: Fields, release: Kin) -> Kin:
     return release
 
 
-register(LevelCalibration, Kind("confide.levels", "release", _level_fields, _read_levels))
-register(GroupCalibration, Kind("confide.groups", "release", _group_fields, _read_groups))
-register(SidesCalibration, Kind("confide.sides", "release", _sides_fields, _read_sides))
-register(RiskCalibration, Kind("confide.risk", "release", _risk_fields, _read_risk))
+_KINDS: tuple[tuple[type, str, Callable[[Any], dict[str, Any]], Callable[[Fields], Release]], ...] = (
+    (LevelCalibration, "confide.levels", lambda r: _fields(r, {str(a): p for a, p in r.parts.items()}), _read_levels),
+    (GroupCalibration, "confide.groups", lambda r: _fields(r, r.parts, by=r.by, neighbors=r.neighbors), _read_groups),
+    (SidesCalibration, "confide.sides", lambda r: _fields(r, {"low": r.low, "high": r.high}), _read_sides),
+    (
+        RiskCalibration,
+        "confide.risk",
+        lambda r: _fields(r, {"critical": r.calibration}, loss=r.loss, bound=r.bound),
+        _read_risk,
+    ),
+)
+for made, name, fields, read in _KINDS:
+    register(made, Kind(name, "release", fields, read))

@@ -1,7 +1,7 @@
 """A release or a plan comes in, with an evaluation if there is one; one self-contained HTML page leaves.
 
 report.py              report(release or plan) -> Page
-page.py                Page: saves itself, and shows itself in a notebook
+page.py                Page: a template filled in, which saves itself and shows itself in a notebook
 release_page.py        what the page of a release says; plan_page.py: that of a plan
 promise.py             the coverage promise in sentences; protection.py: the privacy statement
 thresholds.py          what a threshold does, in words and on invented numbers
@@ -9,7 +9,7 @@ coverage_laws.py       how coverage varies from calibration to calibration
 grid.py                what privacy costs, around the chosen point
 evaluation_section.py  what was measured on labelled records; silos.py: who took part in a federation
 provenance.py          how a release was made, for those who check it
-numbers.py             numbers for people; rendering.py: the template, its styles and its scripts
+numbers.py             numbers for people
 """
 
 from confide.reports.report import report

@@ -29,22 +29,11 @@ Failure = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Law:
-    """How coverage varies from calibration to calibration, for one number of records.
+    """How coverage varies from calibration to calibration, for one number of records (None: the federation's business).
 
-    Parameters
-    ----------
-    n
-        Number of calibration records; None if it is the federation's own business.
-    levels
-        Increasing levels of coverage, shape (POINTS,).
-    bound
-        Probability that coverage is below each level, at most, for every distribution of scores.
-    expected
-        The same on evenly spread scores, or None where that law is not known.
-    reached
-        Coverage that is reached at least with each of the probabilities SURE, by `bound`.
-    missed
-        Probability that coverage is below 1 - alpha, at most, by `bound`.
+    At each of POINTS increasing levels: the probability that coverage is below it, at most, for every distribution of
+    scores (`bound`), and on evenly spread scores (`expected`, if that is known). By `bound`: what is reached at least
+    with each of the probabilities SURE, and the probability that 1 - alpha is missed.
     """
 
     n: int | None
@@ -56,14 +45,9 @@ class Law:
 
     def fields(self) -> dict[str, Any]:
         """As JSON values, rounded to six decimals."""
-        return {
-            "n": self.n,
-            "levels": [round(level, 6) for level in self.levels],
-            "bound": [round(p, 6) for p in self.bound],
-            "expected": None if self.expected is None else [round(p, 6) for p in self.expected],
-            "reached": [round(q, 6) for q in self.reached],
-            "missed": round(self.missed, 6),
-        }
+        lists = {"levels": self.levels, "bound": self.bound, "expected": self.expected, "reached": self.reached}
+        rounded = {name: None if of is None else [round(p, 6) for p in of] for name, of in lists.items()}
+        return {"n": self.n, **rounded, "missed": round(self.missed, 6)}
 
 
 def law(bound: Failure, expected: Failure | None, level: float, n: int | None) -> Law:
@@ -96,22 +80,20 @@ def laws(calibration: Calibration) -> tuple[Law, ...]:
     if isinstance(calibration, FederatedCalibration):
         found = calibration.coverage_failure()
         return () if found(0.5) == 1.0 or found(1.0) == 0.0 else (law(found, None, level, calibration.n),)
-    mechanism = calibration.mechanism
-    if mechanism is None:
-        return ()
-    return _laws(mechanism, calibration.candidates, level, _sizes(calibration.n, calibration.guarantee.n_min))
+    sizes = _sizes(calibration.n, calibration.guarantee.n_min)
+    return _laws(calibration.mechanism, calibration.candidates, level, sizes)
 
 
 def plan_laws(plan: Plan) -> tuple[Law, ...]:
     """The same for a plan, at its own number of records besides."""
     request = plan.request
-    if plan.mechanism is None:
-        return ()
     sizes = _sizes(request.n, request.n_min, plan.n)
     return _laws(plan.mechanism, request.candidates, float(request.level), sizes)
 
 
-def _laws(mechanism: Mechanism, m: int, level: float, sizes: tuple[int, ...]) -> tuple[Law, ...]:
+def _laws(mechanism: Mechanism | None, m: int, level: float, sizes: tuple[int, ...]) -> tuple[Law, ...]:
+    if mechanism is None:
+        return ()
     found = []
     for n in sizes:
         ranks = mechanism.rank_law(n, m)

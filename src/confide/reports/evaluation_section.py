@@ -78,7 +78,8 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
         rows.append((f"Loss “{release.loss}”, estimated", f"{loss} (95 % interval {low} to {high})"))
         rows.append(("Promised", f"{release.risk:.6g} at most"))
     else:
-        rows.append(("Covered", _covered(c)))
+        value, low, high = (percent(round(share, 4)) for share in (c.value, c.low, c.high))
+        rows.append(("Covered", f"{value} (95 % interval {low} to {high})"))
         each = {"group": ", of each group", "class": ", of each class"}.get(found.by or "", "")
         rows.append(("Promised", percent(found.promised) + each))
     if found.mean_size is not None:
@@ -90,46 +91,37 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
     return rows
 
 
-def _covered(c: CoverageEstimate) -> str:
-    return f"{percent(round(c.value, 4))} (95 % interval {percent(round(c.low, 4))} to {percent(round(c.high, 4))})"
-
-
 def _level_row(name: str, found: Evaluation) -> tuple[str, ...]:
-    c = found.coverage
-    size = found.mean_size if found.mean_size is not None else found.mean_width
-    shown = "" if size is None else f"{size:.2f}" if found.mean_size is not None else number(size)
-    return (name, percent(found.promised), f"{c.value:.3f}", f"{c.low:.3f}", f"{c.high:.3f}", shown)
+    width = "" if found.mean_width is None else number(found.mean_width)
+    size = width if found.mean_size is None else f"{found.mean_size:.2f}"
+    return (name, percent(found.promised), *_interval(found.coverage).values(), size)
 
 
 def _table(what: str, parts: tuple[Subgroup, ...]) -> dict[str, Any]:
     """Heads and rows; a column that no part has is left out."""
-    rows = [_table_row(part) for part in parts[:MOST_ROWS]]
-    first = parts[:1]
-    more = [head for head, value in zip(_MORE, _more(*first), strict=True) if value is not None] if first else []
+    rows = [_cells(what, part) for part in parts[:MOST_ROWS]]
     return {
-        "heads": [what, "Records", "Coverage", "Interval from", "to", *more],
-        "rows": rows,
+        "heads": list(rows[0]) if rows else [],
+        "rows": [tuple(row.values()) for row in rows],
         "left_out": max(0, len(parts) - MOST_ROWS),
         "shown": min(MOST_SHOWN, len(parts)),
         "total": len(parts),
     }
 
 
-_MORE = ("Labels per set", "Width, on average", "Promised")
+def _cells(what: str, part: Subgroup) -> dict[str, str]:
+    cells = {what: part.name, "Records": f"{part.n:,}", **_interval(part.coverage)}
+    if part.mean_size is not None:
+        cells["Labels per set"] = f"{part.mean_size:.2f}"
+    if part.mean_width is not None:
+        cells["Width, on average"] = number(part.mean_width)
+    if part.promised is not None:
+        cells["Promised"] = percent(part.promised)
+    return cells
 
 
-def _more(part: Subgroup) -> tuple[str | None, ...]:
-    return (
-        None if part.mean_size is None else f"{part.mean_size:.2f}",
-        None if part.mean_width is None else number(part.mean_width),
-        None if part.promised is None else percent(part.promised),
-    )
-
-
-def _table_row(part: Subgroup) -> tuple[str, ...]:
-    c = part.coverage
-    more = (value for value in _more(part) if value is not None)
-    return (part.name, f"{part.n:,}", f"{c.value:.3f}", f"{c.low:.3f}", f"{c.high:.3f}", *more)
+def _interval(c: CoverageEstimate) -> dict[str, str]:
+    return {"Coverage": f"{c.value:.3f}", "Interval from": f"{c.low:.3f}", "to": f"{c.high:.3f}"}
 
 
 def _examples(named: dict[str, Evaluation]) -> list[list[dict[str, Any]]]:

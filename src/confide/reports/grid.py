@@ -20,16 +20,9 @@ SIZES, SIZE_REACH = (1, 1.5, 2, 3, 5, 7), (0.1, 100.0)
 
 @dataclass(frozen=True)
 class Grid:
-    """Plans at every combination of a few levels, losses and numbers of records.
+    """Plans at every combination of a few levels, losses and numbers of records, each increasing, in that order.
 
-    Parameters
-    ----------
-    alphas, epsilons, records
-        Increasing; the chosen values are among them.
-    chosen
-        Where the chosen values are.
-    plans
-        One plan for each combination, in the order of the three.
+    `chosen` says where the chosen values are.
     """
 
     alphas: tuple[Fraction, ...]
@@ -73,7 +66,7 @@ def grid(request: Request, n: int) -> Grid:
     True
     """
     alphas = tuple(sorted({*LEVELS, request.alpha}))
-    epsilon = _rounded(request.epsilon)
+    epsilon = float(f"{request.epsilon:.6g}")  # as it was asked for: what was spent can be smaller in the last digits
     least = LEAST_LOSS * request.records_per_person
     epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_REACH, LOSSES, least, MOST_LOSS)}))
     records = tuple(sorted({n, *map(round, _ladder(n, SIZE_REACH, SIZES, 1, MOST_RECORDS))}))
@@ -94,8 +87,3 @@ def _ladder(
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = (float(f"{step}e{decade}") for decade in decades for step in steps)
     return [value for value in found if low <= value <= high and least <= value <= most]
-
-
-def _rounded(epsilon: float) -> float:
-    """A loss as it was asked for: what was spent can be smaller in the last digits."""
-    return float(f"{epsilon:.6g}")

@@ -1,10 +1,25 @@
-"""A page as a value: it saves itself, shows itself in a notebook, and prints in one line."""
+"""One self-contained HTML page as a value: template, styles, scripts and data in one text, which may load nothing else.
 
+The Content-Security-Policy names every script and style by its hash, so nothing that a class name or a file name might
+smuggle in could run; jinja2 escapes them besides.
+"""
+
+import base64
+import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+from confide.reports.numbers import number, percent
 from confide.support import write_text
+
+SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
+STYLE = "assets/page.css"
+PLOT_STYLE = "+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM="
+"""SHA-256 of the style sheet that Observable Plot puts into every chart of class `plot`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,3 +62,40 @@ class Page:
 
     def __repr__(self) -> str:
         return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB of HTML)"
+
+
+def page_of(template: str, title: str, context: dict[str, Any], data: dict[str, Any]) -> Page:
+    """A template of `templates`, filled in with what it speaks of, escaped, and with JSON values that scripts draw."""
+    style, scripts = _text(STYLE), [_text(name) for name in SCRIPTS]
+    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}' 'sha256-{PLOT_STYLE}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    made = _environment().get_template(template)
+    html = made.render(**context, title=title, data=data, scripts=scripts, style=style, policy=policy)
+    return Page(title, html + "\n")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@lru_cache
+def _text(name: str) -> str:
+    return files("confide.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: _text(f"templates/{name}")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"percent": percent, "number": number}
+    return made

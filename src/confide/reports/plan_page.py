@@ -8,11 +8,10 @@ from confide.planning import Plan
 from confide.reports.coverage_laws import SURE, plan_laws
 from confide.reports.grid import grid
 from confide.reports.numbers import dots
-from confide.reports.page import Page
+from confide.reports.page import Page, page_of
 from confide.reports.promise import explanation, promise, short_guarantee
 from confide.reports.protection import protection
 from confide.reports.provenance import Rows, slopes_rows
-from confide.reports.rendering import render
 from confide.support import exact_level
 
 
@@ -26,11 +25,10 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
     Page('Plan of a private calibration', 0.5 MB of HTML)
     """
     r, guarantee = plan.request, plan.guarantee
-    heading = title or "Plan of a private calibration"
     drawn = [law.fields() for law in plan_laws(plan)]
     laws = [{"name": "", "level": float(r.level), "laws": drawn}] if drawn else []
+    own = r.slopes is None and r.shift is None
     context = {
-        "title": heading,
         "headline": promise(guarantee),
         "coverage": short_guarantee(guarantee),
         "explanation": explanation(guarantee),
@@ -41,15 +39,13 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
         "laws": laws,
         "sure": SURE,
         "exact": False,
-        "grid_note": ""
-        if r.slopes is None and r.shift is None
-        else "Slopes and shift are the library’s own choice here.",
+        "grid_note": "" if own else "Slopes and shift are the library’s own choice here.",
         "neighbors": r.neighbors,
         "command": calibrate_command(plan),
         "rows_made": _rows(plan),
     }
     data = {"laws": laws, "grid": grid(r, plan.n).fields(), "evaluation": None, "silos": None}
-    return Page(heading, render("plan.html", context, data))
+    return page_of("plan.html", title or "Plan of a private calibration", context, data)
 
 
 def calibrate_command(plan: Plan) -> str:
@@ -87,13 +83,10 @@ def _rows(plan: Plan) -> Rows:
     m, r = plan.mechanism, plan.request
     if m is None:
         return (("Mechanism", "none serves with so few records: +∞ is answered, without touching the data"),)
+    over = "" if plan.target_rank <= plan.n else ", above n: +∞ is the likely answer"
+    rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
         *slopes_rows(m),
         ("Candidate thresholds", f"{r.candidates:,}"),
-        ("With n records", f"{plan.n:,}: target rank {_rank(plan)}, without privacy {plan.nonprivate_rank:,}"),
+        ("With n records", f"{plan.n:,}: target rank {rank}, without privacy {plan.nonprivate_rank:,}"),
     )
-
-
-def _rank(plan: Plan) -> str:
-    over = "" if plan.target_rank <= plan.n else ", above n: +∞ is the likely answer"
-    return "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"

@@ -52,19 +52,17 @@ def explanation(guarantee: Guarantee) -> str:
 
 def headline(release: Release) -> str:
     """The promise of the whole release."""
-    parts = list(parts_of(release).values())
     match release:
         case LevelCalibration():
-            shares = ", ".join(percent(_floor(part.coverage)) for part in parts)
-            return f"Nested sets for several levels: the truth is in them for at least {shares} of new records."
-        case GroupCalibration():
-            return f"For each {release.by}: {_lower(promise(parts[0].guarantee, noun(release)))}"
+            return (
+                f"Nested sets for several levels: the truth is in them for at least {_shares(release)} of new records."
+            )
         case SidesCalibration():
-            share = percent(_floor(promised_coverage(release)))
-            return f"On average, the truth is in the interval for at least {share} of new records."
+            return f"On average, the truth is in the interval for at least {_shares(release)} of new records."
         case RiskCalibration():
             return f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
-    return promise(parts[0].guarantee, noun(release))
+    one = promise(next(iter(parts_of(release).values())).guarantee, noun(release))
+    return f"For each {release.by}: {one[0].lower()}{one[1:]}" if isinstance(release, GroupCalibration) else one
 
 
 def noun(release: Release) -> str:
@@ -75,21 +73,22 @@ def noun(release: Release) -> str:
 
 def short(release: Release) -> tuple[str, str]:
     """The promise as a figure and what it is of."""
-    parts = list(parts_of(release).values())
-    first = parts[0].guarantee
-    match release:
-        case RiskCalibration():
-            return f"{release.risk:.6g} at most", f"of the loss “{release.loss}”, on average"
-        case LevelCalibration():
-            figure = ", ".join(percent(_floor(part.coverage)) for part in parts)
-        case SidesCalibration():
-            figure = percent(_floor(promised_coverage(release)))
-        case _:
-            figure = percent(_floor(first.coverage))
+    if isinstance(release, RiskCalibration):
+        return f"{release.risk:.6g} at most", f"of the loss “{release.loss}”, on average"
+    guarantee = next(iter(parts_of(release).values())).guarantee
+    if guarantee.kind == "none" or guarantee.coverage == 0:
+        return short_guarantee(guarantee)
     each = f" of each {release.by}" if isinstance(release, GroupCalibration) else ""
-    if first.kind == "none" or first.coverage == 0:
-        return short_guarantee(first)
-    return f"{figure} at least", f"of new records{each}, {_sense(first)}"
+    return f"{_shares(release)} at least", f"of new records{each}, {_sense(guarantee)}"
+
+
+def _shares(release: Release) -> str:
+    """What is promised, in per cent; of several levels, of each."""
+    parts = parts_of(release).values()
+    if isinstance(release, LevelCalibration):
+        return ", ".join(percent(_floor(part.coverage)) for part in parts)
+    whole = isinstance(release, SidesCalibration)
+    return percent(_floor(promised_coverage(release) if whole else next(iter(parts)).coverage))
 
 
 def short_guarantee(guarantee: Guarantee) -> tuple[str, str]:
@@ -116,7 +115,3 @@ def threshold_text(calibration: Calibration) -> str:
 
 def _floor(coverage: float) -> float:
     return math.floor(coverage * 1e6 + 1e-6) / 1e6
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]

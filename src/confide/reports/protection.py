@@ -1,7 +1,7 @@
 """What is protected, in which unit and from whom, and what is not, for readers who answer for privacy."""
 
 import math
-from dataclasses import dataclass
+from typing import Any
 
 from confide.federated import FederatedCalibration
 from confide.mechanisms import Neighbors, PrivacyStatement
@@ -11,38 +11,15 @@ from confide.reports.numbers import percent
 PRIORS = (0.01, 0.1, 0.5)
 
 
-@dataclass(frozen=True)
-class Protection:
-    """Rows and sentences of the privacy section.
-
-    Parameters
-    ----------
-    statement, short
-        The loss in one line, and as a figure with its unit.
-    secret
-        What nobody can tell.
-    factor
-        By how much a release changes the odds of a statement about one person, at most; None without privacy.
-    beliefs
-        Belief before the release, and the least and the most it can be after it.
-    units
-        Unit of protection and loss in it.
-    """
-
-    statement: str
-    short: tuple[str, str]
-    secret: str
-    factor: str | None
-    beliefs: tuple[tuple[str, str, str], ...]
-    units: tuple[tuple[str, str], ...]
-
-
-def protection(privacy: PrivacyStatement) -> Protection:
+def protection(privacy: PrivacyStatement) -> dict[str, Any]:
     r"""The privacy statement of a release, unfolded.
+
+    In one line, and as a figure with its unit; what nobody can tell; by how much a release changes the odds of a
+    statement about one person, at most (None without privacy), and how far it moves beliefs; the loss by unit.
 
     Examples
     --------
-    >>> protection(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None)).beliefs[2]
+    >>> protection(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None))["beliefs"][2]
     ('50\xa0%', '26.9\xa0%', '73.1\xa0%')
     """
     epsilon, one = privacy.epsilon, privacy.records_per_person == 1
@@ -52,31 +29,27 @@ def protection(privacy: PrivacyStatement) -> Protection:
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
     private = math.isfinite(epsilon)
-    return Protection(
-        statement=str(privacy),
-        short=_short(privacy),
-        secret=secret,
-        factor=_factor(epsilon) if private else None,
-        beliefs=tuple(_belief(prior, epsilon) for prior in PRIORS) if private else (),
-        units=_units(privacy),
-    )
+    factor = f"{math.exp(epsilon):.3g}" if epsilon <= 20 else f"e^{epsilon:g}, which is no protection to speak of"
+    return {
+        "statement": str(privacy),
+        "short": _short(privacy),
+        "secret": secret,
+        "factor": factor if private else None,
+        "beliefs": tuple(_belief(prior, epsilon) for prior in PRIORS) if private else (),
+        "units": _units(privacy),
+    }
 
 
 def limits(release: Release) -> tuple[tuple[str, str], ...]:
     """What the release does not do: a heading and a sentence each."""
-    groups = isinstance(release, GroupCalibration)
     uneven = (
         "The promise holds for each group on average; within a group, some records can be covered less."
-        if groups
+        if isinstance(release, GroupCalibration)
         else "The promise is an average over everybody. A subgroup can be covered less, another more."
     )
-    several = (
-        (("Several silos", "A person with records in several silos has the sum of their losses."),)
-        if isinstance(release, FederatedCalibration)
-        else ()
-    )
+    several = ("Several silos", "A person with records in several silos has the sum of their losses.")
     return (
-        *several,
+        *((several,) if isinstance(release, FederatedCalibration) else ()),
         ("The model", "The records that trained the model are not protected by this release."),
         (
             "Further releases",
@@ -111,12 +84,6 @@ def _short(privacy: PrivacyStatement) -> tuple[str, str]:
     )
     verb = "adding or removing" if privacy.neighbors == "add_remove" else "replacing"
     return f"ε = {privacy.epsilon:.4g}", f"differential privacy for {verb} {unit}"
-
-
-def _factor(epsilon: float) -> str:
-    if epsilon > 20:
-        return f"e^{epsilon:g}, which is no protection to speak of"
-    return f"{math.exp(epsilon):.3g}"
 
 
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:

@@ -17,10 +17,10 @@ def mechanism_rows(calibration: Calibration) -> Rows:
     mechanism = calibration.mechanism
     if mechanism is None:
         return (("Mechanism", "none: +∞ was answered without touching the data"),)
-    if not isinstance(mechanism, Slopes):
-        stated = mechanism_fields(mechanism)
-        return (("Mechanism", stated.pop("name")), *((name, str(value)) for name, value in stated.items()))
-    return slopes_rows(mechanism)
+    if isinstance(mechanism, Slopes):
+        return slopes_rows(mechanism)
+    stated = mechanism_fields(mechanism)
+    return (("Mechanism", stated.pop("name")), *((name, str(value)) for name, value in stated.items()))
 
 
 def slopes_rows(mechanism: Slopes) -> Rows:
@@ -39,12 +39,12 @@ def common_rows(calibration: Calibration) -> Rows:
     """What every calibration states besides."""
     recipe = ", ".join(f"{key} {value}" for key, value in calibration.recipe.items() if key not in ("kind", "size"))
     kind = str(calibration.recipe.get("kind", "unknown"))
-    guarantee = calibration.guarantee
+    guarantee, n = calibration.guarantee, calibration.guarantee.n
     return (
         ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
         ("Miscoverage level α", str(calibration.alpha)),
         ("Candidate thresholds", f"{calibration.candidates:,} ({kind}{', ' if recipe else ''}{recipe})"),
-        ("Records", _records(calibration)),
+        ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
         ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
         *((("Failure probability δ", f"{guarantee.delta:.6g}"),) if guarantee.delta is not None else ()),
         ("Certified by", _theorems(calibration)),
@@ -74,13 +74,6 @@ def check_command(file_name: str) -> str:
 
 def _joined(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
-
-
-def _records(calibration: Calibration) -> str:
-    guarantee = calibration.guarantee
-    if guarantee.n is not None:
-        return f"{guarantee.n:,}, public"
-    return f"secret; the promise holds from {guarantee.n_min:,} on"
 
 
 def _theorems(calibration: Calibration) -> str:

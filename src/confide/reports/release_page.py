@@ -13,12 +13,11 @@ from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
 from confide.reports.grid import grid
 from confide.reports.numbers import dots, number
-from confide.reports.page import Page
+from confide.reports.page import Page, page_of
 from confide.reports.promise import explanation, headline, noun, promise, short, threshold_text
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
-from confide.reports.rendering import render
-from confide.reports.silos import report_row, silo_reports_data, silos
+from confide.reports.silos import report_row, silo_charts, silos
 from confide.reports.thresholds import rule, worked_example
 
 MOST_LAWS = 6
@@ -26,50 +25,48 @@ MOST_LAWS = 6
 
 def release_page(
     release: Release,
-    *,
-    title: str | None = None,
-    file_name: str = "calibration.json",
-    evaluation: Evaluation | LevelEvaluation | None = None,
-    answers: Sequence[str] = (),
-    silo_reports: Sequence[SiloReport] = (),
+    title: str | None,
+    file_name: str,
+    evaluation: Evaluation | LevelEvaluation | None,
+    answers: Sequence[str],
+    silo_reports: Sequence[SiloReport],
 ) -> Page:
-    """The page of a release; arguments as in `confide.report`.
-
-    Raises
-    ------
-    InputError
-        If the evaluation, the answers or the reports belong to something else.
-    """
+    """The page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
     first = next(iter(parts.values()))
     if evaluation is not None:
         check_evaluation(evaluation, release)
     federation = silos(release, answers, silo_reports)
-    drawn = _drawn(parts)
-    chosen = _request(first)
+    drawn, chosen = _drawn(parts), _request(first)
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
-    heading = title or f"{kind} report"
-    planned = grid(chosen, chosen.n or first.n or chosen.n_typical)
+    # Whether the bound on the law of coverage is the law itself, for continuous scores.
+    exact = first.mechanism is not None and first.mechanism.name == "none"
+    average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
     context = {
-        "title": heading,
         "score": first.score,
         "headline": headline(release),
         "coverage": short(release),
         "explanation": explanation(first.guarantee),
-        "parts": [_part(name, part) for name, part in parts.items()],
+        "parts": [
+            {
+                "name": name,
+                "threshold": threshold_text(part),
+                "promise": promise(part.guarantee),
+                "epsilon": number(part.epsilon),
+            }
+            for name, part in parts.items()
+        ],
         "several": len(parts) > 1,
         "privacy": protection(release.privacy),
         "infinite": all(math.isinf(part.threshold) for part in parts.values()),
         "rule": rule(release),
         "noun": noun(release),
-        "dots": dots(first.coverage)
-        if isinstance(release, Calibration) and first.guarantee.kind == "marginal"
-        else None,
+        "dots": dots(first.coverage) if average else None,
         "example": worked_example(release),
         "limits": limits(release),
         "laws": drawn,
         "sure": SURE,
-        "exact": _exact(first),
+        "exact": first.plan.method == "fedcp-qq" if isinstance(first, FederatedCalibration) else exact,
         "grid_note": _grid_note(release, first),
         "neighbors": chosen.neighbors,
         "making": provenance_rows(release),
@@ -79,48 +76,29 @@ def release_page(
         "file_name": file_name,
         "evaluation": None if evaluation is None else evaluation_section(evaluation, release),
         "federation": federation,
-        "silo_rows": () if federation is None else [report_row(report) for report in federation.reports],
+        "silo_rows": [report_row(report) for report in silo_reports],
     }
     data = {
         "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
-        "grid": planned.fields(),
+        "grid": grid(chosen, chosen.n or first.n or chosen.n_typical).fields(),
         "evaluation": None if evaluation is None else evaluation_charts(evaluation),
-        "silos": None if federation is None else silo_reports_data(federation, first),
+        "silos": None if federation is None else silo_charts(first, federation["replies"], silo_reports),
     }
-    return Page(heading, render("release.html", context, data))
-
-
-def _part(name: str, part: Calibration) -> dict[str, Any]:
-    return {
-        "name": name,
-        "threshold": threshold_text(part),
-        "promise": promise(part.guarantee),
-        "epsilon": number(part.epsilon),
-    }
+    return page_of("release.html", title or f"{kind} report", context, data)
 
 
 def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
     """The laws of coverage, one for each distinct way in which the parts were made; at most MOST_LAWS."""
-    found: dict[Any, list[str]] = {}
-    made: dict[Any, Calibration] = {}
+    alike: dict[Any, list[str]] = {}
     for name, part in parts.items():
-        key = (part.mechanism, part.guarantee, part.candidates)
-        found.setdefault(key, []).append(name)
-        made[key] = part
+        alike.setdefault((part.mechanism, part.guarantee, part.candidates), []).append(name)
     drawn = []
-    for key in list(found)[:MOST_LAWS]:
-        one = [law.fields() for law in laws(made[key])]
-        if one:
-            names = ", ".join(found[key][:MOST_LAWS]) + ("" if len(found[key]) <= MOST_LAWS else ", …")
-            drawn.append({"name": names, "level": float(1 - made[key].alpha), "laws": one})
+    for names in list(alike.values())[:MOST_LAWS]:
+        part = parts[names[0]]
+        if one := [law.fields() for law in laws(part)]:
+            some = ", ".join(names[:MOST_LAWS]) + ("" if len(names) <= MOST_LAWS else ", …")
+            drawn.append({"name": some, "level": float(1 - part.alpha), "laws": one})
     return drawn
-
-
-def _exact(calibration: Calibration) -> bool:
-    """Whether the bound on the law of coverage is the law itself, for continuous scores."""
-    if isinstance(calibration, FederatedCalibration):
-        return calibration.plan.method == "fedcp-qq"
-    return calibration.mechanism is not None and calibration.mechanism.name == "none"
 
 
 def _request(c: Calibration) -> Request:

@@ -73,11 +73,4 @@ def report(
         evaluation = load_evaluation(evaluation)
     if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation):
         raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
-    return release_page(
-        release,
-        title=title,
-        evaluation=evaluation,
-        answers=answers,
-        silo_reports=silo_reports,
-        file_name=file_name,
-    )
+    return release_page(release, title, file_name, evaluation, answers, silo_reports)

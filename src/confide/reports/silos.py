@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InputError
@@ -18,30 +17,8 @@ _NOT_PRIVATE = "The answers of this method are order statistics of the silos’ 
 _IN_SUM = "Only the sum of all answers was opened; no single answer can be read."
 
 
-@dataclass(frozen=True)
-class Silos:
-    """Who took part.
-
-    Parameters
-    ----------
-    summary
-        How many answered, and how private an answer is.
-    rows
-        Name, records, target rank, privacy loss, what became of it, and its reply if that is known.
-    replies
-        Name and candidate, in order of the candidates; empty if the answers are not at hand.
-    reports
-        Private estimates of coverage.
-    """
-
-    summary: str
-    rows: tuple[tuple[str, str, str, str, str, str], ...]
-    replies: tuple[tuple[str, float], ...]
-    reports: tuple[SiloReport, ...]
-
-
-def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport]) -> Silos | None:
-    """What a page says about the silos; None for a calibration that is not federated.
+def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport]) -> dict[str, Any] | None:
+    """What a page says about the silos: in a sentence, as rows, and their replies and reports; None without silos.
 
     Raises
     ------
@@ -76,23 +53,25 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     unknown = [code for name, code in release.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
     sent = _IN_SUM if plan.protocol.relies_on_silos else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
-    return Silos(
-        summary=f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
-        rows=tuple(rows),
-        replies=tuple(sorted(replies.items(), key=lambda pair: pair[1])),
-        reports=tuple(reports),
-    )
+    return {
+        "summary": f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
+        "rows": rows,
+        "replies": sorted(replies.items(), key=lambda pair: pair[1]),
+        "reports": reports,
+    }
 
 
-def silo_reports_data(federation: Silos, calibration: Calibration) -> dict[str, Any]:
+def silo_charts(
+    calibration: Calibration, replies: Sequence[tuple[str, float]], reports: Sequence[SiloReport]
+) -> dict[str, Any]:
     """What the charts of the silos draw."""
     return {
         "threshold": None if math.isinf(calibration.threshold) else calibration.threshold,
         "promised": calibration.coverage,
-        "replies": [{"name": n, "value": v} for n, v in federation.replies if math.isfinite(v)][:MOST_DRAWN],
+        "replies": [{"name": n, "value": v} for n, v in replies if math.isfinite(v)][:MOST_DRAWN],
         "reports": [
             {"name": r.silo, "value": r.estimate.value, "low": r.estimate.low, "high": r.estimate.high}
-            for r in federation.reports[:MOST_DRAWN]
+            for r in reports[:MOST_DRAWN]
         ],
     }
 

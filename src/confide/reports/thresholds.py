@@ -26,17 +26,7 @@ PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
 
 @dataclass(frozen=True)
 class WorkedExample:
-    """A prediction set or an interval made with the released threshold from invented model output.
-
-    Parameters
-    ----------
-    given
-        What the model is supposed to have said.
-    answer
-        The set or the interval.
-    labels
-        For sets: name, invented probability, whether it is in the set.
-    """
+    """A set, with its labels (name, invented probability, whether inside), or an interval, for invented output."""
 
     given: str
     answer: str
@@ -84,13 +74,15 @@ def worked_example(release: Release) -> WorkedExample | None:
     name, chosen = parts[-1] if isinstance(release, LevelCalibration) else parts[0]
     match release:
         case RiskCalibration():
-            return _labels_above(release) if release.loss == FALSE_NEGATIVES else None
+            if release.loss != FALSE_NEGATIVES:
+                return None
+            inside = predict_labels(np.array([[p for _, p in INVENTED]]), release).mask[0].tolist()
+            return _set(
+                inside, "Suppose the model gives five labels, several of which may be true, these probabilities."
+            )
         case SidesCalibration():
             return _interval(*predict_interval([QUANTILES], release), "cqr", "")
-        case LevelCalibration() | GroupCalibration():
-            where = f" ({name})"
-        case _:
-            where = ""
+    where = f" ({name})" if isinstance(release, LevelCalibration | GroupCalibration) else ""
     kind = score_kind(chosen.score)
     if kind.task == "classification":
         p = np.array([[value for _, value in INVENTED]])
@@ -109,11 +101,6 @@ def _set(inside: Sequence[bool], given: str) -> WorkedExample:
     labels = tuple((name, p, held) for (name, p), held in zip(INVENTED, inside, strict=True))
     members = [name for name, _, held in labels if held]
     return WorkedExample(given, "{" + ", ".join(members) + "}" if members else "the empty set", labels)
-
-
-def _labels_above(release: RiskCalibration) -> WorkedExample:
-    inside = predict_labels(np.array([[p for _, p in INVENTED]]), release).mask[0].tolist()
-    return _set(inside, "Suppose the model gives five labels, several of which may be true, these probabilities.")
 
 
 def _interval(lower: np.ndarray, upper: np.ndarray, family: str, where: str) -> WorkedExample:

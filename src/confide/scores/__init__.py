@@ -5,7 +5,6 @@ from confide.scores.classification import (
     all_scores,
     aps_score,
     class_score,
-    lac_mask,
     lac_score,
     margin_score,
     raps_score,
@@ -25,11 +24,10 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
-from confide.scores.tuning import RapsParameters, tune_raps
+from confide.scores.tuning import tune_raps
 
 __all__ = [
     "FAMILIES",
-    "RapsParameters",
     "ScoreKind",
     "Uniforms",
     "absolute_residual_score",
@@ -40,7 +38,6 @@ __all__ = [
     "gamma_score",
     "interval_ends",
     "interval_score",
-    "lac_mask",
     "lac_score",
     "magic",
     "margin_score",

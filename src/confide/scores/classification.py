@@ -27,8 +27,14 @@ from confide.arrays import (
 )
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind, score_name
-from confide.scores.margin import all_class_margins, true_class_margin
-from confide.scores.ranked import RankRule, all_class_scores, left_out, true_class_scores
+from confide.scores.ranked import (
+    RankRule,
+    all_class_margins,
+    all_class_scores,
+    left_out,
+    true_class_margin,
+    true_class_scores,
+)
 
 Uniforms: TypeAlias = "ArrayLike | np.random.Generator | None"
 """Public random numbers in [0, 1], one per record, or a Generator that draws them."""
@@ -160,16 +166,10 @@ def set_mask(
     per_class: bool = False,
     out: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.bool_]:
-    """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K).
+    """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K), in `out` if it is given.
 
-    Parameters
-    ----------
-    probabilities, score, u
-        As in `class_score`; here every entry is checked, in passing.
-    threshold
-        One number, or shape (n,) for one per record, or shape (K,) for one per class with `per_class`.
-    out
-        An array for the result, bool, shape (n, K), so that repeated calls need no memory.
+    Arguments as in `class_score`; every probability is checked, in passing. The threshold is one number, or of shape
+    (n,) for one per record, or of shape (K,) for one per class with `per_class`.
 
     Examples
     --------
@@ -274,11 +274,6 @@ def _lowest(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[An
 
 def _comparable(block: NDArray[Any]) -> NDArray[Any]:
     return block if block.dtype.kind == "f" and block.dtype.itemsize in (4, 8) else as_float_rows(block)
-
-
-def lac_mask(probabilities: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
-    """Whether 1 - p <= threshold for every entry, exactly as `lac_score` computes it, shape (n, K)."""
-    return set_mask(probabilities, "lac", threshold)
 
 
 @lru_cache(maxsize=1024)

@@ -6,11 +6,11 @@ calibration records of its score, and all that prediction needs to compute the s
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
@@ -20,34 +20,25 @@ Task = Literal["classification", "regression", "any"]
 
 @dataclass(frozen=True)
 class ScoreKind:
-    """A named conformity score.
+    """A named conformity score with values in the closed range from `low` to `high`.
 
-    Parameters
-    ----------
-    name
-        As recorded in a calibration.
-    task
-        What `predict_set` and `predict_interval` accept: `"classification"`, `"regression"` or `"any"`.
-    low, high
-        The closed range of its values.
-    candidates
-        Makes the default candidates.
-    family
-        The name without `_randomised` and without parameters; None for a user's own score.
-    randomised
-        Whether it needs one public random number per record.
-    parameters
-        The numbers in the name.
+    The family is the name without `_randomised` and without parameters, which are the numbers in it; None for a user's
+    own score. A randomised one needs a public random number per record. The builder is the constructor of the default
+    candidates, by name, with its arguments.
     """
 
     name: str | None
     task: Task
     low: float
     high: float
-    candidates: Callable[[], Candidates]
+    builder: tuple[Any, ...]
     family: str | None = None
     randomised: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def candidates(self) -> Candidates:
+        """The candidates that suit it."""
+        return _made(*self.builder)
 
     @property
     def range_text(self) -> str:
@@ -64,7 +55,7 @@ class _Family:
     task: Task
     low: float
     high: float
-    candidates: Callable[[], Candidates]
+    builder: tuple[Any, ...]
     parameters: tuple[str, ...] = ()
     may_be_randomised: bool = False
 
@@ -72,60 +63,28 @@ class _Family:
 _LARGEST = 1.7976931348623157e308
 
 
-@lru_cache(maxsize=1)
-def _unit() -> Candidates:
-    return Candidates.unit(1000, "logit")
+@cache
+def _made(builder: str, *numbers: Any) -> Candidates:
+    candidates: Candidates = getattr(Candidates, builder)(*numbers)
+    return candidates
 
 
-@lru_cache(maxsize=1)
-def _sums() -> Candidates:
-    return Candidates.mass(1400, 100)
-
-
-@lru_cache(maxsize=1)
-def _penalised_sums() -> Candidates:
-    return Candidates.mass(1400, 1000)
-
-
-@lru_cache(maxsize=1)
-def _differences() -> Candidates:
-    return Candidates.signed_unit(1000)
-
-
-@lru_cache(maxsize=1)
-def _ranks() -> Candidates:
-    return Candidates.ranks()
-
-
-@lru_cache(maxsize=1)
-def _residuals() -> Candidates:
-    return Candidates.geometric()
-
-
-@lru_cache(maxsize=1)
-def _signed_residuals() -> Candidates:
-    return Candidates.sinh()
-
-
-@lru_cache(maxsize=1)
-def _anything() -> Candidates:
-    return Candidates.anything()
-
+_RESIDUALS, _SIGNED_RESIDUALS = ("geometric",), ("sinh",)
 
 FAMILIES: Mapping[str, _Family] = MappingProxyType(
     {
-        "lac": _Family("classification", 0.0, 1.0, _unit),
-        "aps": _Family("classification", 0.0, _LARGEST, _sums, may_be_randomised=True),
-        "raps": _Family("classification", 0.0, _LARGEST, _penalised_sums, ("penalty", "k_reg"), True),
-        "saps": _Family("classification", 0.0, _LARGEST, _penalised_sums, ("penalty",), True),
-        "margin": _Family("classification", -1.0, 1.0, _differences),
-        "top_k": _Family("classification", 1.0, _LARGEST, _ranks),
-        "absolute_residual": _Family("regression", 0.0, _LARGEST, _residuals),
-        "normalised_residual": _Family("regression", 0.0, _LARGEST, _residuals),
-        "gamma": _Family("regression", 0.0, _LARGEST, _residuals),
-        "cqr": _Family("regression", -_LARGEST, _LARGEST, _signed_residuals),
-        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, _signed_residuals),
-        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _signed_residuals),
+        "lac": _Family("classification", 0.0, 1.0, ("unit", 1000, "logit")),
+        "aps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 100), may_be_randomised=True),
+        "raps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), ("penalty", "k_reg"), True),
+        "saps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), ("penalty",), True),
+        "margin": _Family("classification", -1.0, 1.0, ("signed_unit", 1000)),
+        "top_k": _Family("classification", 1.0, _LARGEST, ("ranks",)),
+        "absolute_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS),
+        "normalised_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS),
+        "gamma": _Family("regression", 0.0, _LARGEST, _RESIDUALS),
+        "cqr": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS),
+        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS),
+        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS),
     }
 )
 """The scores this library computes. `aps`, `raps` and `saps` have a randomised variant, named `aps_randomised` etc."""
@@ -144,7 +103,7 @@ def _known(name: str) -> ScoreKind | None:
         return None
     found = _parameters(name, match[3], family.parameters)
     return ScoreKind(
-        name, family.task, family.low, family.high, family.candidates, match[1], randomised, MappingProxyType(found)
+        name, family.task, family.low, family.high, family.builder, match[1], randomised, MappingProxyType(found)
     )
 
 
@@ -187,7 +146,7 @@ def score_kind(name: str | None) -> ScoreKind:
     known = None if name is None else _known(name)
     if known is None and name is not None and (meant := name.lower()) != name and _known(meant):
         raise InputError(f"score {name!r} is written {meant!r} here; a score of your own needs another name")
-    return known or ScoreKind(name, "any", -_LARGEST, math.inf, _anything)
+    return known or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",))
 
 
 def score_name(family: str, *, randomised: bool = False, **parameters: float) -> str:

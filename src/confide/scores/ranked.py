@@ -8,6 +8,9 @@ the threshold; both evaluate the same expression on the same numbers, so the set
 
 Sums do not depend on their order: probabilities are rounded to multiples of 2^(b-52), K < 2^b, before they are added
 (an error below 1e-12 for a thousand classes), so that every partial sum is an exact float64.
+
+The margin score is the likeliest other class minus the class itself: max(p) - p_y for all but a unique likeliest
+one, for which it is the second largest probability minus its own. Differences are taken in float64.
 """
 
 from dataclasses import dataclass
@@ -74,17 +77,7 @@ def rounded(p: NDArray[Any], classes: int) -> NDArray[np.float64]:
 def true_class_scores(
     p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
 ) -> NDArray[np.float64]:
-    """The score of class y[i] in row i.
-
-    Parameters
-    ----------
-    p
-        Shape (n, K), float32 or float64, values in [0, 1].
-    y
-        Shape (n,), in [0, K).
-    u
-        Shape (n,), in [0, 1]; ones for a score without randomisation.
-    """
+    """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
     own = p[np.arange(len(p)), y]
     # Classes that are at least as likely are few: their places are found in one pass, and the rest is work on them.
     place = np.flatnonzero(p >= own[:, None])
@@ -176,3 +169,24 @@ def _group_fits(
     group = equal * rounded(value, p.shape[1])
     fits: NDArray[np.bool_] = rule.score(before + u * group, above + equal, value, u) <= threshold
     return fits
+
+
+def true_class_margin(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The margin score of class y[i] in row i; `p` of shape (n, K), K >= 2."""
+    own = p[np.arange(len(p)), y].astype(np.float64)
+    first, second = _two_largest(p)
+    return np.where((own == first) & (second < first), second, first) - own
+
+
+def all_class_margins(p: NDArray[Any]) -> NDArray[np.float64]:
+    """The margin scores of all classes, shape (n, K)."""
+    first, second = _two_largest(p)
+    q = p.astype(np.float64)
+    alone = (q == first[:, None]) & (second < first)[:, None]
+    margins: NDArray[np.float64] = np.where(alone, second[:, None], first[:, None]) - q
+    return margins
+
+
+def _two_largest(p: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    top = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64)
+    return top[:, 1], top[:, 0]

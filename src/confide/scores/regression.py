@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import FLOATS, Sound, as_numeric, as_vector, finite, in_blocks, loops, machine_code, worth_compiling
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind
+from confide.support import refuse_marked
 
 
 def interval_score(
@@ -168,12 +169,7 @@ class _Rule:
         refuse_infinite("predictions", self.center)
         if self.scale is not None:
             refuse_infinite(self.scale_name, self.scale)
-            wrong = np.flatnonzero(self.scale <= 0)
-            if wrong.size:
-                raise InputError(
-                    f"{self.scale_name} must be positive for this score; found {wrong.size} that are not, the first at "
-                    f"position {wrong[0]}"
-                )
+            refuse_marked(self.scale <= 0, f"{self.scale_name} must be positive for this score", "that are not")
 
 
 def regression_kind(score: str) -> ScoreKind:
@@ -198,11 +194,10 @@ def _float64(block: NDArray[Any]) -> NDArray[np.float64]:
 def refuse_infinite(name: str, array: NDArray[Any]) -> None:
     """Refuse numbers that are not finite, with their count and the first of them."""
     fine = np.isfinite(_float64(array))
-    wrong = np.flatnonzero(~(fine if array.ndim == 1 else fine.all(axis=1)))
-    if wrong.size:
-        place = "position" if array.ndim == 1 else "row"
-        what = "NaN or infinite" if array.ndim == 1 else "rows with NaN or infinite values"
-        raise InputError(f"{name} must be finite; found {wrong.size} {what}, the first at {place} {wrong[0]}")
+    if array.ndim == 1:
+        refuse_marked(~fine, f"{name} must be finite", "NaN or infinite")
+    else:
+        refuse_marked(~fine.all(axis=1), f"{name} must be finite", "rows with NaN or infinite values", place="row")
 
 
 def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:

@@ -10,14 +10,7 @@ from confide.selection.selector import with_contrib
 
 
 def noisy_counts(counts: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-    """Counts plus independent discrete Laplace noise.
-
-    Parameters
-    ----------
-    counts
-        int64, shape (m,).
-    scale
-        Positive; the loss is (L1 distance of neighbouring counts)/scale.
+    """Counts, int64 of shape (m,), plus independent noise; the loss is (L1 distance of neighbouring counts)/scale.
 
     Examples
     --------

@@ -11,13 +11,8 @@ from confide.support import positive_number
 def padded(seconds: float) -> Iterator[None]:
     """Let a block take a constant time, if it is done by then: it ends `seconds` after it began.
 
-    Choose a public constant above what the slowest data take; a block that takes longer ends when it ends, and that
-    shows. Sleeping hides the time only, not processor load or caches.
-
-    Parameters
-    ----------
-    seconds
-        The constant, positive; independent of the data.
+    Choose a positive constant, independent of the data, above what the slowest take; a block that takes longer ends as
+    it ends, which shows. Sleeping hides the time only, not processor load or caches.
 
     Examples
     --------

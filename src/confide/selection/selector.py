@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Selector: TypeAlias = Literal["permute_and_flip", "exponential"]
-"""`permute_and_flip` is the better of the two at pure epsilon; `exponential` also satisfies epsilon**2/8-zCDP."""
+"""`permute_and_flip` (McKenna and Sheldon 2020) is the better of the two at pure epsilon; `exponential` (McSherry and
+Talwar 2007) also satisfies epsilon**2/8-zCDP."""
 
 _FEATURES = threading.Lock()
 """OpenDP's features are global: one thread must not switch them off while another builds."""
@@ -23,7 +24,7 @@ _FEATURES = threading.Lock()
 SELECTORS: tuple[Selector, ...] = ("permute_and_flip", "exponential")
 
 
-def scale_for(range_distance: int, epsilon: float) -> float:
+def scale_for(range_distance: int | Fraction, epsilon: float) -> float:
     """The smallest float scale at which range_distance/scale, computed exactly, is at most epsilon.
 
     Examples
@@ -40,14 +41,7 @@ def scale_for(range_distance: int, epsilon: float) -> float:
 def select(utilities: NDArray[np.int64], scale: float, selector: Selector) -> int:
     """Draw one index from the selector's law, with OpenDP's secure sampler. It cannot be seeded.
 
-    Parameters
-    ----------
-    utilities
-        int64 array of shape (m,), larger is better.
-    scale
-        Positive float, in units of the utilities; the loss is (range distance)/scale.
-    selector
-        `"permute_and_flip"` (McKenna and Sheldon 2020) or `"exponential"` (McSherry and Talwar 2007).
+    Utilities are int64 of shape (m,), larger is better; scale is in their units; the loss is (range distance)/scale.
 
     Examples
     --------
@@ -60,12 +54,7 @@ def select(utilities: NDArray[np.int64], scale: float, selector: Selector) -> in
 def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[np.float64]:
     """The exact law of a selector over candidates with weights exp((u_j - max u)/scale), the largest of them 1.
 
-    Exponential: w_j / sum w. Permute-and-flip: w_j int_0^1 prod_(i != j) (1 - s w_i) ds.
-
-    Parameters
-    ----------
-    weights
-        float64, shape (m,), in [0, 1].
+    Exponential: w_j / sum w. Permute-and-flip: w_j int_0^1 prod_(i != j) (1 - s w_i) ds. Shape (m,), float64.
 
     Examples
     --------

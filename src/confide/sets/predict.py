@@ -65,17 +65,10 @@ def predict_set(
     name = _score_of(calibration, "classification", score or "lac")
     p = as_probabilities("probabilities", probabilities, check=False)
     names = None if classes is None else class_names(classes, p.shape[1])
-    threshold: float | NDArray[np.float64]
-    per_class = isinstance(calibration, GroupCalibration) and calibration.by == "class"
-    if isinstance(calibration, GroupCalibration):
-        threshold = (
-            calibration.class_thresholds(names, p.shape[1]) if per_class else calibration.look_up(groups, len(p))
-        )
-    else:
-        threshold = calibration.threshold
-    if groups is not None and (per_class or not isinstance(calibration, GroupCalibration)):
-        raise InputError("groups must be left out: the calibration has no thresholds per group")
-    return PredictionSets(set_mask(p, name, threshold, u=u, per_class=per_class, out=out), names)
+    if isinstance(calibration, GroupCalibration) and calibration.by == "class" and groups is None:
+        thresholds = calibration.class_thresholds(names, p.shape[1])
+        return PredictionSets(set_mask(p, name, thresholds, u=u, per_class=True, out=out), names)
+    return PredictionSets(set_mask(p, name, _thresholds(calibration, groups, len(p)), u=u, out=out), names)
 
 
 def predict_interval(
@@ -126,13 +119,7 @@ def predict_interval(
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
         return lower, upper
     name = _score_of(calibration, "regression", score or "absolute_residual")
-    threshold: float | NDArray[np.float64]
-    if isinstance(calibration, GroupCalibration):
-        threshold = calibration.look_up(groups, len(np.asarray(predictions)))
-    elif groups is not None:
-        raise InputError("groups must be left out: the calibration has no thresholds per group")
-    else:
-        threshold = calibration.threshold
+    threshold = _thresholds(calibration, groups, len(np.asarray(predictions)))
     return interval_ends(predictions, name, threshold, difficulty=difficulty)
 
 
@@ -151,6 +138,17 @@ def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> Pr
     if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
         raise InputTypeError("calibration must come from calibrate_false_negatives")
     return PredictionSets(set_mask(probabilities, "lac", calibration.threshold))
+
+
+def _thresholds(
+    calibration: Calibration | GroupCalibration, groups: ArrayLike | None, n: int
+) -> float | NDArray[np.float64]:
+    """One threshold, or that of each of n records."""
+    if isinstance(calibration, GroupCalibration):
+        return calibration.look_up(groups, n)
+    if groups is not None:
+        raise InputError("groups must be left out: the calibration has no thresholds per group")
+    return calibration.threshold
 
 
 def _score_of(calibration: Any, task: str, unnamed: str) -> str:

@@ -1,7 +1,6 @@
 """What every room needs and nobody comes to see: in come values and texts, out go exact numbers, or a clear refusal.
 
-checks.py       scalar arguments, each returned or refused
-limits.py       how much of everything there may be
+checks.py       scalar arguments, each returned or refused; how much of everything there may be
 names.py        the one rule for names of classes and groups
 rationals.py    levels as exact fractions, floats rounded to a side
 strict_json.py  the one reader of JSON: texts to objects, objects field by field
@@ -9,10 +8,21 @@ files.py        files written whole or not at all
 extras.py       optional packages
 """
 
-from confide.support.checks import one_of, positive_integer, positive_number, privacy_loss, several
+from confide.support.checks import (
+    LEAST_LOSS,
+    MOST_CANDIDATES,
+    MOST_LOSS,
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    one_of,
+    positive_integer,
+    positive_number,
+    privacy_loss,
+    refuse_marked,
+    several,
+)
 from confide.support.extras import needs_extra
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, write_text
-from confide.support.limits import LEAST_LOSS, MOST_CANDIDATES, MOST_LOSS, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.names import Name, as_integer, canonical, check_names, known_positions, order_of, places
 from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below
 from confide.support.strict_json import Fields, parse_object, read_fraction
@@ -48,6 +58,7 @@ __all__ = [
     "read_fraction",
     "read_text",
     "refuse_existing",
+    "refuse_marked",
     "several",
     "write_text",
 ]

@@ -5,8 +5,22 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from confide.errors import InputError, InputTypeError
-from confide.support.limits import LEAST_LOSS, MOST_LOSS
+
+MOST_RECORDS = 2**48
+"""Calibration records."""
+
+MOST_CANDIDATES = 2**20
+"""Candidate thresholds, +inf included."""
+
+MOST_PER_PERSON = 10**6
+"""Records of one person."""
+
+LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
+"""A privacy loss: less is no information at all, more is no privacy at all."""
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -46,6 +60,21 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
     if number < 1 or (most is not None and number > most):
         raise InputError(f"{name} must be a positive integer{f' of at most {most}' if most else ''}; found {value}")
     return number
+
+
+def refuse_marked(wrong: ArrayLike, must: str, found: str, then: str = "", place: str = "position") -> None:
+    """Refuse marked entries: how many they are, and where the first is; not what they are.
+
+    Examples
+    --------
+    >>> refuse_marked(np.array([False, True]), "u must be finite", "that are not", "; drop them")
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: u must be finite; found 1 that are not, the first at position 1; drop them
+    """
+    at = np.flatnonzero(wrong)
+    if at.size:
+        raise InputError(f"{must}; found {at.size} {found}, the first at {place} {at[0]}{then}")
 
 
 def several(name: str, values: Any) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
-from confide.support.checks import several
+from confide.support.checks import refuse_marked, several
 
 Name: TypeAlias = str | int
 """What a class or a group is called."""
@@ -50,10 +50,8 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
 
     Raises
     ------
-    InputTypeError
-        If it is not a list of texts and integers.
-    InputError
-        If it is empty, or two of the names are one.
+    InputTypeError, InputError
+        If it is not a list of texts and integers, it is empty, or two of the names are one.
 
     Examples
     --------
@@ -131,12 +129,8 @@ def known_positions(
     array([1, 0])
     """
     found = positions(argument, values, names)
-    wrong = np.flatnonzero(found < 0)
-    if wrong.size:
-        raise InputError(
-            f"{argument} must be among the {len(names)} {called}; found {wrong.size} that are not, the first at "
-            f"position {wrong[0]}; add the name or drop those records"
-        )
+    must, remedy = f"{argument} must be among the {len(names)} {called}", "; add the name or drop those records"
+    refuse_marked(found < 0, must, "that are not", remedy)
     return found
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from fractions import Fraction
 from numbers import Real
 from typing import TypeAlias
@@ -22,19 +23,10 @@ def exact_level(name: str, value: Level) -> Fraction:
     A float stands for the fraction of smallest denominator (at most 10**6) within 1e-12 of it, so that 0.1, 1 - 0.9
     and 1/3 mean one tenth, one tenth and one third.
 
-    Parameters
-    ----------
-    name
-        The argument's name, for the error text.
-    value
-        A real number, a decimal string or a `Fraction`, in the open interval (0, 1).
-
     Raises
     ------
-    InputTypeError
-        If `value` is not a number.
-    InputError
-        If it is not strictly between 0 and 1, or needs a denominator above 10**6.
+    InputTypeError, InputError
+        If it is not a number, not strictly between 0 and 1, or needs a denominator above 10**6.
 
     Examples
     --------
@@ -71,8 +63,13 @@ def float_below(exact: Fraction) -> float:
     --------
     >>> Fraction(float_below(Fraction(1, 3))) < Fraction(1, 3) < Fraction(float_above(Fraction(1, 3)))
     True
+    >>> float_above(Fraction(10) ** 400)
+    inf
     """
-    nearest = float(exact)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return sys.float_info.max if exact > 0 else -math.inf
     return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
 
 

@@ -7,27 +7,20 @@ from fractions import Fraction
 from typing import Any, Self, TypeVar
 
 from confide.errors import FormatError
-from confide.support.limits import MOST_RECORDS
+from confide.support.checks import MOST_RECORDS
 from confide.support.rationals import MAX_DENOMINATOR
 
 Value = TypeVar("Value")
 
 
 def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
-    """The JSON object that a text holds.
-
-    Parameters
-    ----------
-    text
-        JSON; no field twice in an object, no NaN or infinities, no number beyond the range of a float, no half of a
-        surrogate pair, which no file could hold as text.
-    integer_bits
-        Integers of this many bits or more, apart from their sign, are refused.
+    """The JSON object that a text holds, without surprises.
 
     Raises
     ------
     ValueError
-        If it is anything else; the message holds nothing of the text.
+        If a field stands twice in an object, for NaN and infinities, numbers beyond the range of a float, integers of
+        more than `integer_bits` bits, halves of surrogate pairs, and what is no object. It holds nothing of the text.
 
     Examples
     --------
@@ -77,14 +70,8 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
 class Fields:
     """A JSON object whose fields are taken one by one; what is left over at the end is refused.
 
-    Parameters
-    ----------
-    document
-        What the whole text is, for messages, such as "calibration".
-    content
-        The object.
-    part
-        Under which field of the document the object stands; None for the document itself.
+    Messages call the whole text `document`, such as "calibration"; `part` is the field under which the object stands in
+    it, None for the document itself.
 
     Examples
     --------

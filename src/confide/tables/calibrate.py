@@ -151,7 +151,7 @@ def _priced(
         return price_sides(alpha, epsilon, n, candidates, **options)
     if isinstance(what, Losses):
         return price_risk(alpha, epsilon, n, candidates, loss=what.loss, bound=what.bound, **options)
-    return PricedRelease.single(price_threshold(alpha, epsilon, n, candidates, name, **options))
+    return PricedRelease.single(price_threshold(alpha, epsilon, n, candidates=candidates, score=name, **options))
 
 
 def _group(

@@ -63,8 +63,9 @@ def write_postgres(expression: Any, predictions: Predictions, name: str, progres
 
 def in_sql(expression: Any, predictions: Predictions) -> Any:
     """The kept columns with the predictions, as an expression of the engine."""
-    added = {name: column for one in predictions.predictors for name, column in one.expressions(expression).items()}
-    return expression.select(*predictions.keep, **added)
+    for one in predictions.predictors:
+        expression = one.added(expression)
+    return expression.select(*predictions.keep, *(name for one in predictions.predictors for name in one.adds))
 
 
 def asked_figures(written: Any, predictions: Predictions) -> Figures:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import FormatError, InputError
+from confide.support import as_integer
 from confide.tables.arrow_file import arrow_rows, arrow_schema, arrow_stream
 from confide.tables.csv_dialect import sniff_all
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
@@ -86,9 +87,10 @@ def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> Du
     patterns = [glob.escape(str(path)) for path in paths]  # to DuckDB every name is a pattern
     listed = "[" + ", ".join(map(text, patterns)) + "]"
     if form.kind == "csv":
-        dialect = sniff_all(connection, paths, patterns)
-        source = f"read_csv({listed}, {dialect.options})"
-        return DuckTable(name, _schema_of(connection, dialect.types), connection, source, texts=True)
+        dialect, folders = sniff_all(connection, paths, patterns), _folders_by_value(paths)
+        hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
+        source = f"read_csv({listed}, {dialect.options}{hive})"
+        return DuckTable(name, _schema_of(connection, dialect.types | folders), connection, source, texts=True)
     source = f"read_parquet({listed})"
     names = _top_level(connection.sql(select("name, num_children", f"parquet_schema({text(patterns[0])})")))
     relation = connection.sql(select("*", source))
@@ -99,9 +101,26 @@ def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> Du
     return DuckTable(name, schema, connection, source, rows=lambda: int(connection.sql(count).fetchall()[0][0]))
 
 
+def _folders_by_value(paths: Sequence[Path]) -> dict[str, str]:
+    """The columns that folders such as `ward=north` stand for, each with the DuckDB type of its values."""
+    values: dict[str, list[str]] = {}
+    for path in paths if len(paths) > 1 else ():
+        for part in path.parts[:-1]:
+            name, equals, value = part.partition("=")
+            if equals:
+                values.setdefault(name, []).append(value)
+    full = {name: held for name, held in values.items() if len(held) == len(paths)}
+    return {
+        name: "BIGINT" if all(as_integer(value) is not None for value in held) else "VARCHAR"
+        for name, held in full.items()
+    }
+
+
 def _arrow_files(connection: Any, name: str, paths: Sequence[Path]) -> DuckTable:
     import pyarrow as pa
 
+    if _folders_by_value(paths):
+        raise InputError(f"{name} must be Parquet or CSV: values in the names of folders are not read for Arrow files")
     schema = arrow_schema(paths[0])
     if len({column.lower() for column in schema.names}) != len(schema.names):
         raise InputError(f"{name} must have column names that differ in more than upper and lower case; rename them")

@@ -73,8 +73,8 @@ class Predictor(ABC):
         """The added columns of a batch, and what is wrong with records; `as_text` writes lists as JSON."""
 
     @abstractmethod
-    def expressions(self, table: Any) -> dict[str, Any]:
-        """The same in terms of an Ibis table."""
+    def added(self, table: Any) -> Any:
+        """An Ibis table with the added columns; only if `in_sql`."""
 
     def thresholds_of(self, batch: Any, findings: Findings) -> tuple[NDArray[np.float64], Findings]:
         """The threshold of each record by its group, and a finding for a record without a known one."""
@@ -113,7 +113,7 @@ class SetPredictor(Predictor):
             mask[good] = set_mask(p[good], self.score, own, u=u, per_class=self.by_class)
         return _set_columns(mask, self.names, None if findings is None else ~good, as_text=as_text), findings
 
-    def expressions(self, table: Any) -> dict[str, Any]:
+    def added(self, table: Any) -> Any:
         """The same for LAC: p >= the smallest probability inside, in double precision."""
         import ibis
 
@@ -141,7 +141,8 @@ class SetPredictor(Predictor):
             for p in columns:
                 usable &= ((p >= number(0.0)) & (p <= number(1.0))).fill_null(False)
         sets = usable.fill_null(False).ifelse(members, ibis.null(members.type()))
-        return {self.adds[0]: sets, self.adds[1]: sets.length().cast("int32")}
+        made = table.mutate(**{self.adds[0]: sets})
+        return made.mutate(**{self.adds[1]: made[self.adds[0]].length().cast("int32")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +169,7 @@ class IntervalPredictor(Predictor):
                 ends[side, good] = interval_ends(kept, score, own)[side]
         return [pa.array(end, mask=None if findings is None else ~good) for end in ends], findings
 
-    def expressions(self, table: Any) -> dict[str, Any]:
+    def added(self, table: Any) -> Any:
         """The same in double precision."""
         import ibis
 
@@ -179,7 +180,8 @@ class IntervalPredictor(Predictor):
         lower = number(-np.inf) if self.scores[0] == "cqr_high" else f[0] - low
         upper = number(np.inf) if self.scores[1] == "cqr_low" else f[-1] + high
         nothing = ibis.null("float64")
-        return {self.adds[0]: finite.ifelse(lower, nothing), self.adds[1]: finite.ifelse(upper, nothing)}
+        ends = (finite.ifelse(lower, nothing), finite.ifelse(upper, nothing))
+        return table.mutate(**dict(zip(self.adds, ends, strict=True)))
 
     def _reach(self, table: Any, side: int) -> Any:
         reaches = [float(np.nextafter(t, np.inf)) for t in self.thresholds[side]]

@@ -211,7 +211,7 @@ class Losses:
     def kind(self) -> ScoreKind:
         """The name of the critical thresholds, and the candidates that suit them."""
         kind = score_kind(f"critical threshold of {self.loss}")
-        return kind if self.losses is not None else replace(kind, candidates=lambda: Candidates.unit(1000, "logit"))
+        return kind if self.losses is not None else replace(kind, builder=("unit", 1000, "logit"))
 
     def columns(self, table: Table) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the names of the labels."""

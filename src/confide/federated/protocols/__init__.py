@@ -3,7 +3,7 @@
 Terms and options come in; planned protocols leave. They say what a silo sends, what becomes of it and what is promised.
 """
 
-from confide.federated.protocols.fedcp2_qq import FedCP2QQ
+from confide.federated.protocols.fedcp2_qq import FedCP2QQ, best_published
 from confide.federated.protocols.fedcp_avg import FedCPAvg
 from confide.federated.protocols.fedcp_qq import FedCPQQ
 from confide.federated.protocols.private_qq import PrivateQQ
@@ -21,6 +21,7 @@ __all__ = [
     "PrivateQQ",
     "Promise",
     "SecureSum",
+    "best_published",
 ]
 
 PROTOCOLS: dict[str, type[FederatedProtocol]] = {

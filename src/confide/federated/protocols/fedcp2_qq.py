@@ -1,24 +1,31 @@
-"""FedCP^2-QQ: the published private version of FedCP-QQ, with its ranks (l + l_cor, k), for equal public sizes.
+"""FedCP^2-QQ: the published private version of FedCP-QQ, with its grid over gamma, for equal public sizes.
 
-Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023; see `published_private.py` for
-the mechanism and the choice of ranks. The certificate, and all that concerns absent and lying silos, is that of
-docs/federated.md, Theorems F1 and F3.
+Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023: ranks (l, k) for the level
+(1-alpha)/(1-gamma alpha), a correction of 2/epsilon log(B/(1-(1-gamma alpha)^(1/m))) ranks by a union bound over
+silos, and the exponential mechanism of Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", in each silo.
+The certificate, and all that concerns absent and lying silos, is that of docs/federated.md, Theorems F1 and F3.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
+
+import numpy as np
 
 from confide.errors import InputError
-from confide.federated.order_statistics import RandomRankReply, ReplyLaw, order_statistic_coverage
-from confide.federated.protocols.exact_ranks import read_ranks
+from confide.federated.order_statistics import order_statistic_coverage
 from confide.federated.protocols.plan_fields import read_field
 from confide.federated.protocols.protocol import Options, too_few_records
-from confide.federated.protocols.sorted_replies import SortedReplies
-from confide.federated.published_private import PublishedQuantile, best_published
+from confide.federated.protocols.sorted_replies import SortedReplies, read_ranks
+from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
 from confide.federated.terms import Terms
-from confide.guarantee import rank_law
-from confide.support import Fields
+from confide.mechanisms import PrivatePredictionSets
+from confide.selection import scale_for
+from confide.support import Fields, Level, exact_level, positive_integer, privacy_loss
+
+GAMMAS = np.logspace(-4, -0.01, 40)
+"""The grid of the publication's experiments."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +34,9 @@ class FedCP2QQ(SortedReplies):
 
     Parameters
     ----------
-    ranks
+    targets
         l + l_cor for every silo.
-    k
+    published_k
         Which reply the publication makes the threshold, if all silos answer; 0 for our own choice.
 
     Examples
@@ -37,14 +44,14 @@ class FedCP2QQ(SortedReplies):
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
     >>> made = plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq")
-    >>> made.certify()[0] == made.protocol.k
+    >>> made.certify()[0] == made.protocol.published_k
     True
     """
 
     method = "fedcp2-qq"
 
-    ranks: tuple[int, ...]
-    k: int
+    targets: tuple[int, ...]
+    published_k: int
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
@@ -63,36 +70,87 @@ class FedCP2QQ(SortedReplies):
         """From the fields `targets` and `published_k`."""
         return cls(read_ranks(fields, terms, beyond=0), read_field(fields, "published_k", terms))
 
-    def fields(self) -> dict[str, Any]:
-        """The ranks as `targets`, and `published_k`."""
-        return {"targets": [str(rank) for rank in self.ranks], "published_k": self.k}
-
-    def target_rank(self, i: int) -> Fraction:
-        """L + l_cor."""
-        return Fraction(self.ranks[i])
-
     def loss(self, terms: Terms, i: int) -> float:
         """The published loss."""
         return terms.epsilon or 0.0
 
-    def mechanism(self, terms: Terms, i: int) -> PublishedQuantile:
+    def mechanism(self, terms: Terms, i: int) -> PrivatePredictionSets:
         """The exponential mechanism of Private Prediction Sets."""
-        return PublishedQuantile(terms.silos[i].size or 0, self.ranks[i], terms.epsilon or 0.0)
+        return published_quantile(terms.silos[i].size or 0, self.targets[i], terms.epsilon or 0.0)
 
-    def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
-        """A random rank, by Theorem F3."""
-        return published_reply(self.mechanism(terms, i), terms.candidates.size)
-
-    def published_k(self, terms: Terms) -> int | None:
+    def planned_k(self, terms: Terms) -> int | None:
         """The published k stands if nobody may lie and our certificate confirms it."""
-        if not self.k or terms.liars or terms.delta is not None:
+        if not self.published_k or terms.liars or terms.delta is not None:
             return None
-        confirmed = order_statistic_coverage(self._laws(terms, range(len(terms.silos))), self.k) >= terms.level
-        return self.k if confirmed else None
+        replies = self._laws(terms, range(len(terms.silos)))
+        return self.published_k if order_statistic_coverage(replies, self.published_k) >= terms.level else None
 
 
-def published_reply(mechanism: PublishedQuantile, candidates: int) -> RandomRankReply:
-    """The law that a silo's reply dominates."""
-    target, slope = float(mechanism.effective_rank), mechanism.slope_left
-    ranks, mass, bottom = rank_law(target, slope, candidates, "exponential")
-    return RandomRankReply(mechanism.n, tuple(ranks.tolist()), tuple(mass.tolist()), max(bottom, 0.0))
+def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSets:
+    """The exponential mechanism of Private Prediction Sets at quantile max(rank/n, 1/2), for a published loss.
+
+    The published method never aims below the median. `rank` is the corrected rank l + l_cor, at most n; `epsilon` the
+    published loss when one record is replaced, which is up to twice the proven one.
+
+    Examples
+    --------
+    >>> published_quantile(200, 184, 4.0).slope_left
+    2.0
+    """
+    level = max(Fraction(rank, n), Fraction(-(-n // 2), n))
+    return PrivatePredictionSets(level, 0.0, scale_for(2 * level.numerator, epsilon))
+
+
+@dataclass(frozen=True)
+class PublishedChoice:
+    """The published (l + l_cor, k) of least aimed-at coverage M(l + l_cor, k) over the grid of gamma.
+
+    Parameters
+    ----------
+    rank
+        l + l_cor, at most n.
+    k
+        Which reply becomes the threshold.
+    gamma
+        Share of alpha that pays for the union bound.
+    compensation
+        M(l + l_cor, k), the degree of compensation: the coverage if every silo returned exactly its target rank.
+    """
+
+    rank: int
+    k: int
+    gamma: float
+    compensation: float
+
+
+def correction(epsilon: float, candidates: int, m: int, share: float) -> int:
+    """l_cor = ceil(2/epsilon log(B / (1 - (1 - share)^(1/m)))) with share = gamma alpha.
+
+    Examples
+    --------
+    >>> correction(5.0, 100, 5, 0.01)
+    5
+    """
+    return math.ceil(2 / epsilon * math.log(candidates / -math.expm1(math.log1p(-share) / m)))
+
+
+def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
+    """The published choice for m silos of n scores each; None if no gamma leaves the rank within n.
+
+    Examples
+    --------
+    >>> round(best_published(5, 200, 0.1, 5.0, 100).compensation, 3)
+    0.928
+    """
+    level, n = exact_level("alpha", alpha), positive_integer("n", n)
+    epsilon, found = privacy_loss("epsilon", epsilon), []
+    for gamma in GAMMAS:
+        share = gamma * float(level)
+        choice = best_qq(m, n, round((1 - float(level)) / (1 - share), 6))
+        if choice is None:
+            continue
+        rank = choice.ranks[0] + correction(epsilon, candidates, m, share)
+        if rank <= n:
+            compensation = float(qq_coverage(rank, choice.k, m, n))
+            found.append(PublishedChoice(rank, choice.k, float(gamma), compensation))
+    return min(found, key=lambda option: option.compensation, default=None)

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from confide.federated.protocols.exact_ranks import ExactRanks
+from confide.federated.protocols.fedcp_qq import ExactRanks
 from confide.federated.protocols.protocol import Options
 from confide.federated.quantile_of_quantiles import published_ranks
 from confide.federated.refusals import Refusal
@@ -18,13 +18,7 @@ from confide.support import Fields
 
 @dataclass(frozen=True)
 class FedCPAvg(ExactRanks):
-    """The mean of conformal quantiles, each rounded up to a candidate.
-
-    Parameters
-    ----------
-    ranks
-        ceil((1 - alpha)(n_j + 1)) for every silo; n_j + 1 stands for +inf.
-    """
+    """The mean of the conformal quantiles of ranks ceil((1 - alpha)(n_j + 1)), each rounded up to a candidate."""
 
     method = "fedcp-avg"
     theorem = "no theorem"
@@ -38,7 +32,7 @@ class FedCPAvg(ExactRanks):
     def read_message(self, terms: Terms, i: int, fields: Fields) -> int:
         """An infinite reply would spoil the mean: it is refused unless the plan itself asks for a rank above n."""
         chosen = super().read_message(terms, i, fields)
-        if chosen == terms.candidates.size - 1 and self.ranks[i] <= (terms.silos[i].size or 0):
+        if chosen == terms.candidates.size - 1 and self.targets[i] <= (terms.silos[i].size or 0):
             raise Refusal("out-of-range")
         return chosen
 

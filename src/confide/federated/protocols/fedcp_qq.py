@@ -7,22 +7,35 @@ which is exact here.
 from dataclasses import dataclass
 from typing import Self
 
-from confide.federated.order_statistics import RandomRankReply, ReplyLaw
-from confide.federated.protocols.exact_ranks import ExactRanks
 from confide.federated.protocols.protocol import Options, too_few_records
-from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.protocols.sorted_replies import CandidateReplies, SortedReplies, read_ranks
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal
 from confide.federated.terms import Terms
+from confide.mechanisms import SplitConformal
+from confide.support import Fields
+
+
+@dataclass(frozen=True)
+class ExactRanks(CandidateReplies):
+    """Silo j replies with its l_j-th smallest score: `targets` are l_j, from 1 to n_j + 1, which stands for +inf."""
+
+    private = False
+
+    targets: tuple[int, ...]
+
+    @classmethod
+    def read(cls, fields: Fields, terms: Terms) -> Self:
+        """From the field `targets`."""
+        return cls(read_ranks(fields, terms, beyond=1))
+
+    def mechanism(self, terms: Terms, i: int) -> SplitConformal:
+        """The order statistic."""
+        return SplitConformal(self.targets[i])
 
 
 @dataclass(frozen=True)
 class FedCPQQ(ExactRanks, SortedReplies):
     """The published method for silos that may show order statistics of their scores.
-
-    Parameters
-    ----------
-    ranks
-        l_j for every silo; n_j + 1 stands for +inf.
 
     Examples
     --------
@@ -30,7 +43,7 @@ class FedCPQQ(ExactRanks, SortedReplies):
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
     >>> made = plan(silos, 0.1, method="fedcp-qq")
     >>> made.protocol, made.certify()[0]
-    (FedCPQQ(ranks=(183, 183, 183, 183, 183)), 2)
+    (FedCPQQ(targets=(183, 183, 183, 183, 183)), 2)
     """
 
     method = "fedcp-qq"
@@ -50,7 +63,3 @@ class FedCPQQ(ExactRanks, SortedReplies):
         if best is None:
             raise too_few_records()
         return cls(best.ranks[:1] * m if equal else best.ranks)
-
-    def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
-        """An order statistic of the silo's scores."""
-        return RandomRankReply.fixed(terms.silos[i].size or 0, self.ranks[i])

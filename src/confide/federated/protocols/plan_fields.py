@@ -6,7 +6,7 @@ What a protocol leaves out is written as `VOID` has it and means nothing, but it
 from collections.abc import Callable
 from typing import Any
 
-from confide.errors import FormatError
+from confide.federated.masking import word_of
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
 from confide.selection import SELECTORS
@@ -28,7 +28,6 @@ VOID: dict[str, Any] = {
 """How a field is written that the protocol does not have."""
 
 MOST_SLOPE = 1000
-BITS = (32, 64)
 
 _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]] = {
     "targets": (list, lambda texts, terms: tuple(read_fraction(text, "the plan's target") for text in texts)),
@@ -38,7 +37,7 @@ _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]]
     "scale": ((float, int), lambda value, terms: positive_number("scale", value)),
     "selector": (str, lambda text, terms: one_of("selector", text, SELECTORS)),
     "colluding": (int, lambda value, terms: check_count("colluding", value, len(terms.silos) - 1)),
-    "bits": (int, lambda value, terms: _bits(value)),
+    "bits": (int, lambda value, terms: 8 * word_of(value).itemsize),
     "n_min": (int, lambda value, terms: positive_integer("n_min", value, most=MOST_RECORDS)),
     "n_typical": (int, lambda value, terms: positive_integer("n_typical", value, most=MOST_RECORDS)),
     "published_k": (int, lambda value, terms: check_count("published_k", value, len(terms.silos))),
@@ -68,9 +67,3 @@ def refuse_contradiction(wrong: bool) -> None:
     """Refuse a plan whose fields do not fit together: a silo relies on these relations."""
     if wrong:
         raise Refusal("malformed", "the plan contradicts itself; ask the coordinator for a new one")
-
-
-def _bits(value: int) -> int:
-    if value not in BITS:
-        raise FormatError("the plan's bits must be 32 or 64")
-    return value

@@ -11,10 +11,10 @@ from typing import Any, Self
 
 from confide.federated.order_statistics import ReplyLaw
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.private_replies import slopes_reply
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Options, too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.reply_laws import slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement, Slopes
@@ -94,12 +94,8 @@ class PrivateQQ(SortedReplies):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """Its fields, each under its own name."""
-        return {**vars(self), "targets": [str(target) for target in self.targets], "rate": str(self.rate)}
-
-    def target_rank(self, i: int) -> Fraction:
-        """T_i, or for a secret size what is added to rate (n + 1)."""
-        return self.targets[i]
+        """Also the rate as a text."""
+        return {**super().fields(), "rate": str(self.rate)}
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:
         """The slope mechanism."""
@@ -108,11 +104,6 @@ class PrivateQQ(SortedReplies):
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
         """A random rank; for a secret size the worst over all sizes from n_min on."""
         return slopes_reply(terms.silos[i].size, self.mechanism(terms, i), terms.candidates.size, self.n_min)
-
-    def loss(self, terms: Terms, i: int) -> float:
-        """That of one run of the mechanism."""
-        mechanism = self.mechanism(terms, i)
-        return mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
 
     def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
         """Beside the largest loss, its zCDP for the exponential selector and both relations for secret sizes."""

@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.masking import mask, open_sum
-from confide.federated.noise_shares import noise_law, noise_scale, noise_share
+from confide.federated.certified_k import bisect
+from confide.federated.masking import mask, open_sum, word_of
+from confide.federated.noise_shares import noise_law, noise_share
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
 from confide.guarantee import Guarantee, walk_maximum
+from confide.selection import scale_for
 from confide.support import Fields, float_above
 
 MOST_SUMMED = 2**14
@@ -84,7 +86,7 @@ class SecureSum(FederatedProtocol):
         """The least noise for the loss, and the smallest target that is certified with it."""
         m, n = len(terms.silos), terms.size or 0
         colluding = (m - 1) // 2 if options.colluding is None else check_count("colluding", options.colluding, m - 1)
-        scale = noise_scale(terms.epsilon or 0.0, 2)
+        scale = scale_for(2, terms.epsilon or 0.0)
         deficit = total_deficit(scale, m, m - colluding, terms.candidates.size)
         target = summed_target(n, terms.level, terms.delta, deficit, _extra(terms))
         if target is None:
@@ -127,7 +129,7 @@ class SecureSum(FederatedProtocol):
         most = 2**self.bits
         if len(vector) != terms.candidates.size or not all(type(v) is int and 0 <= v < most for v in vector):
             raise Refusal("malformed", "a masked vector must hold an integer below 2**bits for every candidate")
-        return np.array(vector, dtype=np.uint64).astype(f"<u{self.bits // 8}")
+        return np.array(vector, dtype=np.uint64).astype(word_of(self.bits))
 
     def threshold(self, terms: Terms, replies: Mapping[int, NDArray[Any]], k: int) -> float:
         """What the opened sum says, if all silos answered."""
@@ -178,17 +180,9 @@ def total_deficit(scale: float, silos: int, honest: int, candidates: int) -> NDA
 def summed_coverage(n: int, target: int, deficit: NDArray[np.float64], extra: int) -> Fraction:
     """E[max(T - N, 0)] / (n + extra): marginal coverage of the noisy histogram with target rank T <= n.
 
-    Parameters
-    ----------
-    n
-        Number of records in all silos.
-    target
-        Target rank.
-    deficit
-        P(N = 0), P(N = 1), ...
-    extra
-        1 if all records are exchangeable; the number of silos if the new record comes from silo j with probability
-        (n_j + 1)/(n + silos), silos differing from one another.
+    n is the number of records in all silos, `deficit` P(N = 0), P(N = 1), ...; `extra` is 1 if all records are
+    exchangeable, and the number of silos if the new record comes from silo j with probability (n_j + 1)/(n + silos),
+    silos differing from one another.
 
     Examples
     --------
@@ -222,13 +216,7 @@ def summed_target(n: int, level: Fraction, delta: float | None, deficit: NDArray
             return summed_coverage(n, target, deficit, extra) >= level
         return summed_failure(n, target, deficit, float(level)) <= delta
 
-    if not enough(n):
-        return None
-    low, high = 0, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return bisect(enough, 0, n) if enough(n) else None
 
 
 def choose_summed(counts: NDArray[np.int64], n: int, target: int) -> int:

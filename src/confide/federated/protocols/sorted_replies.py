@@ -1,19 +1,64 @@
-"""Protocols whose threshold is the k-th smallest reply: which k, and what is promised for which answers.
+"""Protocols in which every silo runs a mechanism on its own counts and replies with one of the candidates.
 
-By docs/federated.md, Theorem F1, coverage follows from the laws of the silos' replies; a protocol has to say these. For
-silos that stay away or lie see there; `certified_k` looks for k.
+The threshold is the k-th smallest reply: which k, and what is promised for which answers. By docs/federated.md, Theorem
+F1, coverage follows from the laws of the silos' replies; a protocol has to say these. For silos that stay away or lie
+see there; `certified_k` looks for k.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
 
 from confide.federated.certified_k import certified_k
 from confide.federated.order_statistics import ReplyLaw, conditional_coverage_failure
-from confide.federated.protocols.candidate_replies import CandidateReplies
-from confide.federated.protocols.protocol import Promise
+from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
+from confide.federated.protocols.protocol import Counts, FederatedProtocol, Promise
 from confide.federated.refusals import Refusal
+from confide.federated.reply_laws import random_rank
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
+from confide.mechanisms import Mechanism
+from confide.support import Fields
+
+
+class CandidateReplies(FederatedProtocol):
+    """One candidate from each silo: its index, and the candidate itself for people and as a check."""
+
+    targets: tuple[Fraction | int, ...]
+    """The rank at which each silo aims."""
+
+    @abstractmethod
+    def mechanism(self, terms: Terms, i: int) -> Mechanism:
+        """What silo i runs on its counts."""
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields, each under its own name."""
+        return {**vars(self), "targets": [str(target) for target in self.targets]}
+
+    def target_rank(self, i: int) -> Fraction:
+        """T_i, or for a secret size what is added to rate (n + 1)."""
+        return Fraction(self.targets[i])
+
+    def loss(self, terms: Terms, i: int) -> float:
+        """That of one run of the mechanism."""
+        mechanism = self.mechanism(terms, i)
+        loss = mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
+        return math.inf if loss is None else loss
+
+    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+        """The index and the value of a candidate, `"+inf"` for infinity: also where a rank is beyond the records."""
+        chosen = min(self.mechanism(terms, own).choose(counts), len(counts) - 1)
+        return {"candidate": chosen, "threshold": _json_value(terms, chosen)}
+
+    def read_message(self, terms: Terms, i: int, fields: Fields) -> int:
+        """The index of the candidate that silo i replied."""
+        chosen: int = fields.take("candidate", int)
+        stated = fields.take("threshold", (float, int, str))
+        if not 0 <= chosen < terms.candidates.size or stated != _json_value(terms, chosen):
+            raise Refusal("out-of-range")
+        return chosen
 
 
 class SortedReplies(CandidateReplies):
@@ -21,11 +66,11 @@ class SortedReplies(CandidateReplies):
 
     theorem = "Theorems F1 and F3"
 
-    @abstractmethod
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
-        """The law that the reply of silo i dominates."""
+        """The law that the reply of silo i dominates, by its mechanism's random rank."""
+        return random_rank(terms.silos[i].size or 0, self.mechanism(terms, i), terms.candidates.size)
 
-    def published_k(self, terms: Terms) -> int | None:
+    def planned_k(self, terms: Terms) -> int | None:
         """A choice of k made in advance that stands if all silos answer, or None."""
         return None
 
@@ -38,8 +83,8 @@ class SortedReplies(CandidateReplies):
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """The smallest k that is certified for the silos that answered."""
         m, level = len(terms.silos), float(terms.level)
-        if len(who) == m and (published := self.published_k(terms)) is not None:
-            return published, self.guarantee(terms, level, who)
+        if len(who) == m and (planned := self.planned_k(terms)) is not None:
+            return planned, self.guarantee(terms, level, who)
         if terms.missing == "arbitrary":  # the k-th of any subset is at least the k-th of all
             replies, honest = self._laws(terms, range(m)), m
         else:
@@ -56,8 +101,8 @@ class SortedReplies(CandidateReplies):
         alike = len(set(replies)) == 1
         table = {}
         for count in range(m, 0, -1):
-            if count == m and (published := self.published_k(terms)) is not None:
-                table[count] = Promise(level, published, "never")
+            if count == m and (planned := self.planned_k(terms)) is not None:
+                table[count] = Promise(level, planned, "never")
                 continue
             honest = m if terms.missing == "arbitrary" else count - terms.liars
             found = certified_k(replies, terms.level, terms.delta, honest)  # for those of them that reply lowest
@@ -92,3 +137,17 @@ def kth_reply(replies: Sequence[int], k: int, candidates: int) -> int:
     (5, 9)
     """
     return sorted(replies)[k - 1] if k <= len(replies) else candidates - 1
+
+
+def read_ranks(fields: Fields, terms: Terms, beyond: int) -> tuple[int, ...]:
+    """Whole target ranks, one for every silo, from 1 to its size and `beyond`."""
+    targets: tuple[Fraction, ...] = read_field(fields, "targets", terms)
+    refuse_contradiction(len(targets) != len(terms.silos) or any(target.denominator > 1 for target in targets))
+    most = [(silo.size or 0) + beyond for silo in terms.silos]
+    refuse_contradiction(any(not 0 < target <= n for target, n in zip(targets, most, strict=True)))
+    return tuple(int(target) for target in targets)
+
+
+def _json_value(terms: Terms, chosen: int) -> float | str:
+    value = float(terms.candidates.values[chosen])
+    return value if math.isfinite(value) else "+inf"

@@ -1,40 +1,46 @@
-"""What the reply of a silo that runs the slope mechanism dominates, for a public or a secret number of records."""
+"""What the reply of a silo dominates that runs a mechanism on its scores, for a public or a secret number of records.
+
+And, for the choice among plans but never for a promise, what it is like on evenly spread scores.
+"""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.federated.order_statistics import RandomRankReply, ReplyLaw
-from confide.guarantee import line_holds, rank_law
-from confide.mechanisms import Slopes
+from confide.federated.order_statistics import RandomRankReply, ReplyLaw, order_statistic_coverage
+from confide.guarantee import line_holds
+from confide.mechanisms import Mechanism, Slopes
+from confide.selection import selection_law
 
 _UNLIKELY = 1e-10
 _LEVELS = 24
+_GRID = 100
 
 
 def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int) -> ReplyLaw:
     """The law that a silo's reply dominates; with n None for every number of scores from n_min on."""
-    if n is None:
-        return any_size_reply(mechanism, candidates, n_min)
-    return private_reply(n, mechanism, candidates)
+    return any_size_reply(mechanism, candidates, n_min) if n is None else random_rank(n, mechanism, candidates)
 
 
 @lru_cache(maxsize=8192)
-def private_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
-    """The law that a silo's reply dominates, for a public number of scores n.
+def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankReply:
+    """The law that a silo's reply dominates, for a public number of scores n and a mechanism that knows its rank law.
 
     Examples
     --------
     >>> mechanism = Slopes(Fraction(0), Fraction(90), 3, 1, 4.0, "permute_and_flip")
-    >>> reply = private_reply(100, mechanism, 50)
+    >>> reply = random_rank(100, mechanism, 50)
     >>> round(float(reply.below(np.array([0.9]))[0]), 2)
     0.9
     """
-    ranks, mass, bottom = rank_law(float(mechanism.target(n)), mechanism.slope_left, candidates, mechanism.selector)
+    law = mechanism.rank_law(n, candidates)
+    assert law is not None
+    ranks, mass, bottom = law
     # The lowest ranks, together less likely than 1e-10, count as rank 0: it can only lower the certificate.
     first = int(np.searchsorted(bottom + np.cumsum(mass), _UNLIKELY))
     bottom += float(mass[:first].sum())
@@ -47,11 +53,8 @@ def private_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply
 class AnySizeReply:
     """The worst reply over all numbers of scores from n_min on: for silos whose sizes are secret (Theorem F4).
 
-    Parameters
-    ----------
-    steps
-        Pairs (t, bound), rising: for every n >= n_min the reply is at most t with probability at most `bound`. Between
-        two t the bound of the upper one is used, above the last one it is 1.
+    `steps` are pairs (t, bound), rising: for every n >= n_min the reply is at most t with probability at most `bound`.
+    Between two t the bound of the upper one is used, above the last one it is 1.
     """
 
     steps: tuple[tuple[float, float], ...]
@@ -94,3 +97,33 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return math.exp(high)
+
+
+def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
+    """Mean coverage of the k-th smallest reply on evenly spread scores.
+
+    `silos` are pairs (number of scores, target rank); slopes and noise of the mechanism are the same in all of them.
+    """
+    plain = replace(mechanism, rate=Fraction(0), offset=Fraction(0), scale=mechanism.scale / mechanism.unit)
+    return order_statistic_coverage([_typical_reply(n, float(target), plain, candidates) for n, target in silos], k)
+
+
+@lru_cache(maxsize=8192)
+def _typical_reply(n: int, target: float, mechanism: Slopes, candidates: int) -> RandomRankReply:
+    """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1, which are not whole here.
+
+    A candidate beyond all n scores is penalised as if it were the n-th: with a target near n nothing keeps the choice
+    from running to the end, which a plan has to weigh.
+    """
+    left, right = mechanism.slope_left, mechanism.slope_right
+    low = max(target - 25 / left, 0.0)
+    high = n + 1 if right * (n - target) < 25 else target + 25 / right
+    spacing = max((n + 1) / candidates, (high - low) / _GRID)
+    ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
+    ranks = np.maximum(ranks, 1e-3)
+    short = left * np.maximum(target - np.minimum(ranks, n), 0)
+    over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
+    utility = -np.maximum(short, over)
+    law = selection_law(np.exp(utility - utility.max()), mechanism.selector)
+    kept = law > 1e-9
+    return RandomRankReply(n, tuple(ranks[kept].tolist()), tuple((law[kept] / law[kept].sum()).tolist()))
