@@ -4,11 +4,13 @@ import gzip
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from confide.tables.expressions import number
 from tests.tables import postgres_server
 
 _names = count()
@@ -29,9 +31,6 @@ class Engine:
 
     ranks = True
     """Whether it can number the records of each person."""
-
-    hashes = True
-    """Whether it has md5."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -161,7 +160,8 @@ class DuckDBInSQL(DuckDB):
             def count(self, job: Any, progress: Any) -> Any:
                 if not job.reading.in_sql:
                     return None
-                return grouped_counts(self.expression, job.reading, job.group, job.edges, progress)
+                with mock.patch("confide.tables.group_by.bin_index", by_comparisons):
+                    return grouped_counts(self.expression, job.reading, job.group, job.edges, progress)
 
             def batches(self, columns: Any, rows: int) -> Any:
                 with open_table(self.expression) as table:
@@ -170,10 +170,23 @@ class DuckDBInSQL(DuckDB):
         return InSQL("the table", super().table(data))
 
 
+def by_comparisons(score: Any, edges: Any) -> Any:
+    """The number of edges below a score: PostgreSQL's `width_bucket` for a DuckDB, a tree of comparisons."""
+    import ibis
+
+    def tree(low: int, high: int) -> Any:
+        if low == high:
+            return ibis.literal(low, "int32")
+        middle = (low + high) // 2
+        return ibis.ifelse(score <= number(edges[middle]), tree(low, middle), tree(middle + 1, high))
+
+    return tree(0, len(edges))
+
+
 class SQLite(Engine):
     """A table of an Ibis connection to a file."""
 
-    lists, decimals, single, hashes = False, False, False, False
+    lists, decimals, single = False, False, False
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -40,8 +40,6 @@ def kept(person, visit, most, sample=None):
 @pytest.mark.parametrize("sample", [None, "2024"])
 @pytest.mark.parametrize("most", [1, 3])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
-    if sample is not None and not ranking.hashes:
-        pytest.skip("has no md5")
     person, visit, scores, groups = people_table()
     people = People("person", most, ("visit",), sample)
     rows = kept(person, visit, most, sample)
@@ -57,8 +55,6 @@ def test_the_first_or_the_sampled_records_count(ranking, most, sample):
 
 
 def test_a_sample_is_another_one_with_another_text(ranking):
-    if not ranking.hashes:
-        pytest.skip("has no md5")
     person, visit, scores, _ = people_table()
     table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores}))
     found = [
@@ -72,8 +68,6 @@ def test_a_sample_is_another_one_with_another_text(ranking):
 @pytest.mark.parametrize("sample", [None, "2024"])
 def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
     """Texts, and two columns of which neither tells a person's records apart."""
-    if sample is not None and not ranking.hashes:
-        pytest.skip("has no md5")
     person, visit, scores, _ = people_table()
     texts, years = np.char.zfill(visit.astype(str), 5), visit % 7
     data = {"person": np.char.add("p", person.astype(str)), "text": texts, "year": years, "v": visit, "s": scores}

@@ -185,7 +185,7 @@ def test_boolean_truths(listing):
             Regressed(("lo", "hi"), "target", "absolute_residual"),
             "one column for the score 'absolute_residual'; found 2",
         ),
-        (Regressed("lo", "target", "lac"), "score must be absolute_residual, cqr"),
+        (Regressed("lo", "target", "lac"), "score must be one of absolute_residual, gamma, cqr"),
         (Classified(COLUMNS), "label must be given"),
         (Classified("p_*", "y", ("a", "b")), "found 2 names for 4 classes"),
         (Scored("ward"), "column 'ward' must hold numbers; it holds text"),

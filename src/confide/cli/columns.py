@@ -17,7 +17,7 @@ Task: TypeAlias = Literal["score", "classification", "regression", "losses"]
 
 _COMPUTED = {
     "--probabilities": [name for name, family in FAMILIES.items() if family.task == "classification"],
-    "--prediction": ["absolute_residual"],
+    "--prediction": ["absolute_residual", "gamma"],
     "--prediction LOWER,UPPER": ["cqr", "cqr_low", "cqr_high", SIDES],
 }
 """The scores that the command line computes, by the columns that they need; the first is the default."""
@@ -221,7 +221,7 @@ def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -
         return parsed(spec)
     if not isinstance(what, Regressed):
         raise click.UsageError("--unit belongs to --prediction")
-    return Candidates.geometric(unit) if what.kind.family == "absolute_residual" else Candidates.sinh(unit)
+    return Candidates.geometric(unit) if what.kind.low == 0 else Candidates.sinh(unit)
 
 
 def parsed(spec: str | None) -> Candidates | None:

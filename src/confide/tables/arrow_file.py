@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from confide.errors import InputError
+
 ROWS = 16384
 
 
@@ -38,8 +40,22 @@ def in_pieces(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     """Record batches of at most ROWS rows, of this schema."""
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
-            piece = batch.slice(start, ROWS)
-            yield piece if piece.schema.types == schema.types else piece.cast(schema)
+            yield _alike(batch.slice(start, ROWS), schema)
+
+
+def _alike(batch: Any, schema: Any) -> Any:
+    """A batch with the columns of a schema, found by their names, and with their types."""
+    import pyarrow as pa
+
+    if batch.schema.names == schema.names and batch.schema.types == schema.types:
+        return batch
+    for name in schema.names:
+        if batch.schema.names.count(name) != 1:
+            raise InputError(f"every batch must have the columns of the first; {name!r} is not in a later one")
+    try:
+        return batch.select(schema.names).cast(schema)
+    except pa.ArrowException:
+        raise InputError("every batch must have columns of the types of the first; a later one has others") from None
 
 
 def readable_schema(schema: Any) -> Any:

@@ -45,10 +45,17 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
         raise InputError(f"column {name!r} must hold lists of numbers, or be a matrix")
     whole = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
     if whole.all():
-        return as_numeric(name, lists.flatten()).reshape(len(lists), width), None
+        return _entries(name, lists).reshape(len(lists), width), None
     matrix = np.full((len(lists), width), np.nan)
-    matrix[whole] = as_numeric(name, lists.filter(pa.array(whole)).flatten()).reshape(-1, width)
+    matrix[whole] = _entries(name, lists.filter(pa.array(whole))).reshape(-1, width)
     return matrix, whole
+
+
+def _entries(name: str, lists: Any) -> NDArray[Any]:
+    import pyarrow as pa
+
+    entries = lists.flatten()
+    return as_numeric(name, entries.cast(pa.int8()) if pa.types.is_boolean(entries.type) else entries)
 
 
 def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDArray[np.int64]:

@@ -1,33 +1,23 @@
-"""The bin of a score, as an expression: j such that e_(j-1) < score <= e_j, by comparisons of doubles alone."""
+"""The bin of a score in PostgreSQL: j such that e_(j-1) < score <= e_j, by comparisons of doubles alone."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.tables.expressions import number
 
+def bin_index(score: Any, edges: NDArray[np.float64]) -> Any:
+    """The number of edges below a score, as an expression.
 
-def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:
-    """The number of edges below a score.
-
-    PostgreSQL's `width_bucket(x, thresholds)` counts thresholds at or below x by exact binary search; at or below -x
-    are the negated edges at or above x. Every other engine gets a balanced tree of comparisons, log2(m) of them per
-    row.
+    `width_bucket(x, thresholds)` counts thresholds at or below x by exact binary search; at or below -x are the
+    negated edges at or above x.
     """
     import ibis
 
-    if engine == "postgres" and len(edges):
-        at_or_above = _width_bucket()(-score, ibis.literal(_array(-edges[::-1])).cast("array<float64>"))
-        return (ibis.literal(len(edges), "int32") - at_or_above).cast("int32")
-
-    def tree(low: int, high: int) -> Any:
-        if low == high:
-            return ibis.literal(low, "int32")
-        middle = (low + high) // 2
-        return ibis.ifelse(score <= number(edges[middle]), tree(low, middle), tree(middle + 1, high))
-
-    return tree(0, len(edges))
+    if not len(edges):
+        return ibis.literal(0, "int32")
+    at_or_above = _width_bucket()(-score, ibis.literal(_array(-edges[::-1])).cast("array<float64>"))
+    return (ibis.literal(len(edges), "int32") - at_or_above).cast("int32")
 
 
 def _array(values: NDArray[np.float64]) -> str:

@@ -25,8 +25,10 @@ class Dialect:
     options: str
 
 
-def sniff(connection: Any, path: Path, pattern: str) -> Dialect:
+def sniff(connection: Any, path: Path, pattern: str, packing: str) -> Dialect:
     """Find the dialect of a CSV file; `pattern` is its name, with DuckDB's special characters escaped.
+
+    `packing` is `gzip` or `none`, told by us, since DuckDB would not tell it from every name.
 
     Raises
     ------
@@ -34,9 +36,8 @@ def sniff(connection: Any, path: Path, pattern: str) -> Dialect:
         If there is no line of column names. (Without this check the first record would be taken for the names, and
         would be printed wherever names are.)
     """
-    found = connection.sql(
-        select("Delimiter, Quote, Escape, SkipRows, HasHeader, Columns", f"sniff_csv({text(pattern)})")
-    ).fetchall()
+    sniffed = f"sniff_csv({text(pattern)}, compression={text(packing)})"
+    found = connection.sql(select("Delimiter, Quote, Escape, SkipRows, HasHeader, Columns", sniffed)).fetchall()
     delimiter, quote, escape, skip, has_header, columns = found[0]
     if not has_header:
         raise FormatError(
@@ -48,14 +49,14 @@ def sniff(connection: Any, path: Path, pattern: str) -> Dialect:
     as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in types)
     return Dialect(
         types,
-        f"auto_detect=false, header=true, skip={int(skip)}, delim={text(delimiter)}, quote={text(quote)}, "
-        f"escape={text(escape)}, columns={{{as_text}}}",
+        f"auto_detect=false, compression={text(packing)}, header=true, skip={int(skip)}, delim={text(delimiter)}, "
+        f"quote={text(quote)}, escape={text(escape)}, columns={{{as_text}}}",
     )
 
 
-def sniff_all(connection: Any, paths: Sequence[Path], patterns: Sequence[str]) -> Dialect:
+def sniff_all(connection: Any, paths: Sequence[Path], patterns: Sequence[str], packing: str) -> Dialect:
     """The dialect of files that are written alike; the types of the first."""
-    dialects = [sniff(connection, path, pattern) for path, pattern in zip(paths, patterns, strict=True)]
+    dialects = [sniff(connection, path, pattern, packing) for path, pattern in zip(paths, patterns, strict=True)]
     for path, dialect in zip(paths, dialects, strict=True):
         if dialect.options != dialects[0].options:
             raise InputError(

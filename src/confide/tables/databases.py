@@ -57,7 +57,8 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
         finally:
             opening.__exit__(None, None, None)
         return
-    with of_engine(doing):
+    extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
+    with of_engine(doing, f"install {extra}"):
         connection = _connect(url, scheme, path, write)
     try:
         with of_engine(doing):

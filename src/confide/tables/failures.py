@@ -51,8 +51,14 @@ def _of_file(text: str, form: Format) -> str:
     )
 
 
+_BRING = (
+    "the extras confide[postgres] and confide[spark] bring what these engines need, and ibis-framework[NAME] what the "
+    "engine of that name needs"
+)
+
+
 @contextmanager
-def of_engine(doing: str = "the query") -> Iterator[None]:
+def of_engine(doing: str = "the query", brings: str = _BRING) -> Iterator[None]:
     """Replace every error of an engine, or of its driver, by one that says no more than is safe."""
     try:
         yield
@@ -60,10 +66,7 @@ def of_engine(doing: str = "the query") -> Iterator[None]:
         raise
     except ImportError as error:
         missing = f"the package {error.name.partition('.')[0]!r}" if error.name else "a package that Ibis needs"
-        raise InputError(
-            f"{missing} is not installed; the extras confide[postgres] and confide[spark] bring what these engines "
-            "need, and ibis-framework[NAME] what the engine of that name needs"
-        ) from None
+        raise InputError(f"{missing} is not installed; {brings}") from None
     except Exception as error:
         raise EngineError(f"the engine failed at {doing}: {_of_engine(error)}") from None
 
@@ -85,6 +88,7 @@ _TYPES = {
     "OutOfMemoryException": "it needs more memory than there is",
     "TableNotFound": "there is no such table",
     "NumericValueOutOfRange": "a number exceeds double precision",
+    "OperationNotDefinedError": "Ibis cannot do with it what was asked (people need numbered rows)",
 }
 
 

@@ -41,9 +41,10 @@ def files_named(source: str) -> list[Path]:
         raise InputError(
             f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}; it names none of them"
         )
-    kinds = {(form.kind, form.delimiter) for file in found if (form := format_of(file))}
+    kinds = {form for file in found if (form := format_of(file))}
     if len(kinds) > 1:
-        raise InputError(f"files of {source!r} must be of one format; found {', '.join(sorted(k for k, _ in kinds))}")
+        endings = sorted(ending for ending, form in ENDINGS.items() if form in kinds)
+        raise InputError(f"files of {source!r} must be of one format; found {', '.join(endings)}")
     return found
 
 
@@ -87,7 +88,8 @@ def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> Du
     patterns = [glob.escape(str(path)) for path in paths]  # to DuckDB every name is a pattern
     listed = "[" + ", ".join(map(text, patterns)) + "]"
     if form.kind == "csv":
-        dialect, folders = sniff_all(connection, paths, patterns), _folders_by_value(paths)
+        dialect = sniff_all(connection, paths, patterns, "gzip" if form.compressed else "none")
+        folders = _folders_by_value(paths)
         hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
         source = f"read_csv({listed}, {dialect.options}{hive})"
         return DuckTable(name, _schema_of(connection, dialect.types | folders), connection, source, texts=True)

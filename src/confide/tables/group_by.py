@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.scores import ScoreKind
 from confide.tables.bins import bin_index
 from confide.tables.expressions import number
 from confide.tables.findings import Findings
@@ -19,10 +18,10 @@ def grouped_counts(
     table: Any, reading: Reading, group: NamedColumn | None, edges: NDArray[np.float64], progress: Progress
 ) -> tuple[NDArray[np.int64], Findings]:
     """Counts per group and bin, shape (groups, m), and the rows to refuse."""
-    rows = with_findings(scored_rows(table, reading, group), reading.kind)
+    rows = with_findings(scored_rows(table, reading, group), reading)
     groups = 1 if group is None else len(group.names)
     found, counts = Findings(), np.zeros((groups, len(edges) + 1), dtype=np.int64)
-    for row in binned(rows, edges, table.get_backend().name).to_pyarrow().to_pylist():
+    for row in binned(rows, edges).to_pyarrow().to_pylist():
         if row["finding"]:
             found.add(row["finding"], row["n"])
         else:
@@ -43,7 +42,7 @@ def scored_rows(table: Any, reading: Reading, group: NamedColumn | None) -> Any:
     if FLAG in table.columns:
         after = len(reading.requirements) + (group is not None)
         findings |= {after + flag: table[FLAG] == flag for flag in (1, 2)}
-    return table.select(score=score, finding=_largest(findings), group=place)
+    return table.select(score=score, finding=_first(findings), group=place)
 
 
 def batch_rows(table: Any, reading: Reading, group: NamedColumn | None) -> Any:
@@ -55,32 +54,34 @@ def batch_rows(table: Any, reading: Reading, group: NamedColumn | None) -> Any:
     return table.select(**columns)
 
 
-def with_findings(rows: Any, kind: ScoreKind) -> Any:
-    """The rows of `scored_rows` with findings that know the score's range."""
+def with_findings(rows: Any, reading: Reading) -> Any:
+    """The rows of `scored_rows` with findings that know the score's range: the first that holds of each row."""
     import ibis
 
+    kind = reading.kind
     usable = (rows.score >= number(kind.low)) & (rows.score <= number(kind.high))  # NaN is above +inf in every engine
     unusable = rows.score.isnull() | rows.score.isnan() | ~usable
-    finding = ibis.cases((rows.finding != 0, rows.finding), (unusable, 1), else_=0).cast("int32")
+    its_own = (rows.finding > 0) & (rows.finding <= len(reading.requirements))  # why there is no score
+    finding = ibis.cases((its_own, rows.finding), (unusable, 1), else_=rows.finding).cast("int32")
     return rows.select(score="score", group="group", finding=finding)
 
 
-def binned(rows: Any, edges: NDArray[np.float64], engine: str) -> Any:
+def binned(rows: Any, edges: NDArray[np.float64]) -> Any:
     """The GROUP BY: an expression with `finding`, `group`, `bin` and `n`."""
     import ibis
 
     good = rows.finding == 0
-    place = bin_index(good.ifelse(rows.score, number(0.0)), edges, engine)
+    place = bin_index(good.ifelse(rows.score, number(0.0)), edges)
     nothing = ibis.literal(0, "int32")
     table = rows.select(finding="finding", group=good.ifelse(rows.group, nothing), bin=good.ifelse(place, nothing))
     return table.group_by(["finding", "group", "bin"]).agg(n=table.count())
 
 
-def _largest(findings: dict[int, Any]) -> Any:
-    """The largest finding that holds of a row, or 0."""
+def _first(findings: dict[int, Any]) -> Any:
+    """The smallest finding that holds of a row, or 0."""
     import ibis
 
     if not findings:
         return ibis.literal(0, "int32")
-    clauses = [(wrong, finding) for finding, wrong in sorted(findings.items(), reverse=True)]
+    clauses = [(wrong, finding) for finding, wrong in sorted(findings.items())]
     return ibis.cases(*clauses, else_=0).cast("int32")

@@ -5,6 +5,7 @@ batches, and this process computes and counts as it does for files, so that the 
 engine's dialect.
 """
 
+import hashlib
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
@@ -62,7 +63,7 @@ class IbisTable(Table):
     def _read(self, read: Read) -> Any:
         column = self.expression[read.column]
         kind = column.type()
-        if read.form == "number" and (kind.is_decimal() or kind.is_boolean()):
+        if read.form == "number" and kind.is_decimal():
             return exact(column)
         return column.cast("int64") if read.form == "label" and kind.is_unsigned_integer() else column
 
@@ -85,6 +86,8 @@ class IbisTable(Table):
     def limited(self, people: People) -> "IbisTable":
         """At most so many rows of each person."""
         with of_engine():
+            if self.backend.name == "sqlite":
+                self.backend.con.create_function("md5", 1, _md5, deterministic=True)
             return type(self)(self.name, people.limit(self.expression))
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], Findings] | None:
@@ -97,3 +100,8 @@ class IbisTable(Table):
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Figures:
         """A new table of PostgreSQL."""
         return write_postgres(self.expression, predictions, name, progress)
+
+
+def _md5(text: str | None) -> str | None:
+    """The function of that name, which SQLite does not have."""
+    return None if text is None else hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -53,28 +53,63 @@ def open_batches(
     batches: Iterable[Any],
     name: str = "the stream of batches",
     in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
+    schema: Any = None,
 ) -> Iterator["StreamedTable"]:
-    """A table of record batches, Arrow tables or mappings of arrays that come one after the other, once."""
+    """A table of record batches, Arrow tables or mappings of arrays that come one after the other, once.
+
+    Their schema, if it is known beforehand, is that of a table without rows.
+    """
+    import pyarrow as pa
+
     arriving = (piece for batch in batches for piece in as_record_batches(batch))
     with in_words():
         first = next(arriving, None)
     if first is None:
-        raise InputError(f"{name} must have at least one batch; found none")
+        if schema is None:
+            raise InputError(f"{name} must have at least one batch; found none")
+        first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     schema = readable_schema(first.schema)
     pieces = in_pieces(chain([first], arriving), schema)
     with embedded() as connection:
-        yield StreamedTable(name, schema, connection, first, pieces, in_words=in_words)
+        yield StreamedTable(name, schema, connection, first, pieces, in_words)
 
 
 class StreamedTable(DuckTable):
     """Rows that pass by once; `first` are the first of them, and `pieces` are all."""
 
     def __init__(
-        self, name: str, schema: Any, connection: Any, first: Any, pieces: Iterable[Any], **options: Any
+        self,
+        name: str,
+        schema: Any,
+        connection: Any,
+        first: Any,
+        pieces: Iterable[Any],
+        in_words: Callable[[], AbstractContextManager[None]],
+        *,
+        texts: bool = False,
     ) -> None:
-        super().__init__(name, schema, connection, ROWS, renew=self._register, **options)
-        self._first, self._pieces = first, pieces
-        self._arrives = schema if not options.get("texts") else first.schema
+        super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
+        self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
+        self._arrives = first.schema if texts else schema
+
+    @contextmanager
+    def _or_own_failure(self) -> Iterator[None]:
+        """What failed in the stream itself is raised as it was, and not as the engine's that asked for the rows."""
+        try:
+            with self._of_stream():
+                yield
+        except Exception:
+            with self._of_stream():
+                for failure in self._failure:
+                    raise failure from None
+            raise
+
+    def _watched(self, pieces: Iterable[Any]) -> Iterator[Any]:
+        try:
+            yield from pieces
+        except Exception as failure:
+            self._failure.append(failure)
+            raise
 
     def _register(self) -> None:
         import pyarrow as pa
@@ -82,7 +117,7 @@ class StreamedTable(DuckTable):
         if self._pieces is None:
             raise InputError(f"{self.name} can be read once only; give it again, or write it into a file first")
         pieces, self._pieces = self._pieces, None  # type: ignore[assignment]
-        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, pieces))
+        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, self._watched(pieces)))
 
     def _describe(self) -> None:
         self.connection.register(ROWS, self._arrives.empty_table())
@@ -142,8 +177,8 @@ def open_standard_input() -> Iterator[StreamedTable]:
     if head[:4] == _ARROW_STREAM:
         in_words = partial(of_files, name, Format("arrow"))
         with in_words():
-            batches = iter(pa.ipc.open_stream(stream))
-        with open_batches(batches, name, in_words) as opened:
+            batches = pa.ipc.open_stream(stream)
+        with open_batches(batches, name, in_words, batches.schema) as opened:
             yield opened
         return
     in_words = partial(of_files, name, Format("csv"))
@@ -154,7 +189,7 @@ def open_standard_input() -> Iterator[StreamedTable]:
             if first is None:
                 raise InputError(f"{name} is empty: it has column names but no rows")
             schema = _sniffed(connection, first)
-        yield StreamedTable(name, schema, connection, first, chain([first], batches), in_words=in_words, texts=True)
+        yield StreamedTable(name, schema, connection, first, chain([first], batches), in_words, texts=True)
 
 
 def _csv_batches(stream: Any, head: bytes, name: str) -> Iterator[Any]:

@@ -93,10 +93,10 @@ def _open_data(data: Any) -> Iterator[Table]:
     elif hasattr(data, "mapInArrow"):
         yield SparkTable.of_frame(data)
     elif hasattr(data, "scanner"):  # a pyarrow data set
-        with open_batches(data.to_batches(), "the data set") as opened:
+        with open_batches(data.to_batches(), "the data set", schema=data.schema) as opened:
             yield opened
     elif hasattr(data, "read_next_batch"):  # a stream that is read once
-        with open_batches(iter(data)) as opened:
+        with open_batches(iter(data), schema=data.schema) as opened:
             yield opened
     elif isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc") or _is_arrow(data):
         with open_memory(data) as opened:

@@ -156,7 +156,7 @@ class IntervalPredictor(Predictor):
         """Both ends, rounded outwards."""
         import pyarrow as pa
 
-        f, findings = finite_columns(batch, self.predictions, first=1)
+        f, findings = finite_columns(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
         thresholds: Any = self.thresholds[:, 0]
         if self.group is not None:
             thresholds, findings = self.thresholds_of(batch, findings)
@@ -238,20 +238,21 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
 def _interval_predictor(
     table: Table, what: Regressed, release: Any, group: NamedColumn | None, suffix: str
 ) -> IntervalPredictor:
-    what.check_predictions(table)
     if isinstance(release, SidesCalibration):
         scores, thresholds = ("cqr_low", "cqr_high"), [[release.low.threshold], [release.high.threshold]]
     else:
         _check_score(release, "regression")
         scores = (release.score or str(what.kind.name),) * 2
         thresholds = [_thresholds(release)] * 2
-    wanted = [finite_requirement(name) for name in what.predictions]
+    what.check_predictions(table, score_kind(scores[0]))
+    gamma = scores[0] == "gamma"
+    wanted = [finite_requirement(name, gamma) for name in what.predictions]
     return IntervalPredictor(
         reads=(*map(Read, what.predictions), *([] if group is None else [group.read])),
         adds=(LOWER + suffix, UPPER + suffix),
         requirements=(*wanted, *([] if group is None else [group.requirement])),
         width=len(wanted),
-        in_sql=True,
+        in_sql=not gamma,
         thresholds=np.array(thresholds),
         group=group,
         predictions=what.predictions,

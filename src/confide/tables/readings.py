@@ -215,25 +215,27 @@ class ClassReading(Reading):
 
 @dataclass(frozen=True)
 class TargetReading(Reading):
-    """A regression score: the absolute residual, or CQR and its sides; `names` are the predictions and the target."""
+    """A regression score: the absolute residual, gamma, or CQR and its sides; `names`: predictions and the target."""
 
     names: tuple[str, ...]
+    positive: bool = False
 
     @classmethod
     def of(cls, predictions: tuple[str, ...], target: str, score: str) -> "TargetReading":
         """The reading of predictions and targets."""
         names = (*predictions, target)
         apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
-        wanted = (apart, *map(finite_requirement, names))
-        return cls(score, tuple(map(Read, names)), wanted, len(names), True, names)
+        positive = score == "gamma"
+        wanted = (apart, finite_requirement(names[0], positive), *map(finite_requirement, names[1:]))
+        return cls(score, tuple(map(Read, names)), wanted, len(names), not positive, names, positive)
 
     def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets."""
-        (*f, y), findings = finite_columns(batch, self.names, first=2)
+        (*f, y), findings = finite_columns(batch, self.names, first=2, positive=self.positive)
         return [f[0] if len(f) == 1 else np.column_stack(f), y], findings
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """|y - f|, or max(lower - y, y - upper)."""
+        """|y - f|, |y - f| / f, or max(lower - y, y - upper)."""
         with np.errstate(over="ignore"):
             return interval_score(arrays[0], arrays[1], str(self.score))
 
@@ -312,16 +314,23 @@ def noted(findings: Findings, wrong: NDArray[np.bool_], finding: int) -> Finding
     return findings
 
 
-def finite_requirement(column: str) -> str:
+def finite_requirement(column: str, positive: bool = False) -> str:
     """What a prediction or a target has to be, for messages."""
-    return f"column {column!r} must hold a number that is finite (not missing, not NaN)"
+    what = "a positive number" if positive else "a number"
+    return f"column {column!r} must hold {what} that is finite (not missing, not NaN)"
 
 
-def finite_columns(batch: Any, names: tuple[str, ...], first: int) -> tuple[list[NDArray[Any]], Findings]:
-    """Columns of numbers, and findings `first`, `first + 1`, ... for records whose number is not finite."""
+def finite_columns(
+    batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False
+) -> tuple[list[NDArray[Any]], Findings]:
+    """Columns of numbers, and findings `first`, `first + 1`, ... for records whose number is not finite.
+
+    If `positive`, the first of the columns has to be that as well.
+    """
     columns, findings = [number_column(batch, name) for name in names], None
     for i, column in enumerate(columns):
-        findings = noted(findings, ~np.isfinite(column), first + i)
+        fine = np.isfinite(column) if i or not positive else np.isfinite(column) & (column > 0)
+        findings = noted(findings, ~fine, first + i)
     return columns, findings
 
 

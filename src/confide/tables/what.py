@@ -30,6 +30,9 @@ from confide.tables.table import Table
 SIDES = "cqr_sides"
 """The score that stands for both `cqr_low` and `cqr_high`, each with a threshold of its own."""
 
+_PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr_high": 2}
+"""The scores of regression that columns give, and how many columns of predictions each needs."""
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -117,7 +120,7 @@ class Classified:
 
 @dataclass(frozen=True)
 class Regressed:
-    """Scores of regression: the absolute residual, or CQR and its sides.
+    """Scores of regression: the absolute residual, also relative to the prediction, or CQR and its sides.
 
     Parameters
     ----------
@@ -126,8 +129,8 @@ class Regressed:
     target
         The column of true numbers. Only prediction can do without.
     score
-        `absolute_residual`, `cqr`, `cqr_low` or `cqr_high`; `cqr_sides` for a threshold of each side. By default the
-        first, or `cqr` for a pair.
+        `absolute_residual`, `gamma`, `cqr`, `cqr_low` or `cqr_high`; `cqr_sides` for a threshold of each side. By
+        default the first, or `cqr` for a pair.
     """
 
     prediction: str | tuple[str, str]
@@ -150,12 +153,18 @@ class Regressed:
         """The score's name and range; of the lower side for both."""
         return self.kinds[0]
 
-    def check_predictions(self, table: Table) -> None:
-        """Refuse columns that a table does not have, or that do not hold numbers."""
-        if len(self.predictions) != (1 if self.kind.family == "absolute_residual" else 2):
+    def check_predictions(self, table: Table, kind: ScoreKind) -> None:
+        """Refuse columns that a table does not have, that do not hold numbers, or too many or few for a score."""
+        needed = _PREDICTIONS.get(kind.family or "")
+        if needed is None:
             raise InputError(
-                f"prediction must name {'one column' if self.kind.family == 'absolute_residual' else 'two columns'} "
-                f"for the score {self.kind.name!r}; found {len(self.predictions)}"
+                f"score must be one of {', '.join(_PREDICTIONS)} or {SIDES} for predictions; compute others elsewhere "
+                "and name their column"
+            )
+        if len(self.predictions) != needed:
+            raise InputError(
+                f"prediction must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}; "
+                f"found {len(self.predictions)}"
             )
         for name in self.predictions:
             table.check_number(name)
@@ -164,13 +173,7 @@ class Regressed:
         """The columns of a table, checked; one reading for each threshold."""
         if self.target is None:
             raise InputError("target must be given: the column of the true numbers")
-        for kind in self.kinds:
-            if kind.family not in ("absolute_residual", "cqr", "cqr_low", "cqr_high"):
-                raise InputError(
-                    "score must be absolute_residual, cqr, cqr_low, cqr_high or cqr_sides for predictions; compute "
-                    "others elsewhere and name their column"
-                )
-        self.check_predictions(table)
+        self.check_predictions(table, self.kind)
         table.check_number(self.target)
         return tuple(TargetReading.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
 

@@ -42,7 +42,7 @@ def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
     """
 
     def frame() -> Frame:
-        rows = with_findings(scored_rows(table, job.reading, job.group), job.reading.kind)
+        rows = with_findings(scored_rows(table, job.reading, job.group), job.reading)
         return _with_bins(frame_of(rows), job.edges).groupBy("finding", "group", "bin").count()
 
     return _gathered(frame, job, progress)
