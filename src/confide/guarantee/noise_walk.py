@@ -72,7 +72,7 @@ def lindley(step: Step, steps: int, law: Law) -> tuple[Law, float]:
 
 @lru_cache(maxsize=64)
 def maximum(scale: float, steps: int) -> Maximum:
-    """The law of max(0, S_1, ..., S_steps) for steps P(z) proportional to exp(-|z|/scale).
+    """The law of max(0, S_1, ..., S_steps) for steps P(z) proportional to exp(-abs(z)/scale).
 
     Each convolution with a two-sided geometric law is a forward and a backward recursion, all terms non-negative.
     """

@@ -53,7 +53,7 @@ class Plan:
     mechanism
         Slopes, target rank and noise scale; None if no target rank serves and the answer is +inf without the data.
     n
-        The number of records that `target_rank`, `excess_ranks` and `expected_coverage` are stated for.
+        The number of records that `target_rank`, `expected_excess` and `expected_coverage` are stated for.
 
     Examples
     --------

@@ -3,7 +3,7 @@
     table.py      a table of Spark: what it counts and writes itself
     session.py    a Spark master, or a session that exists, to an Ibis table
     counts.py     rows to counts per bin: in the executors' own machine code, or in Python for scores that SQL cannot
-    compute sets.py       prediction sets that SQL cannot compute; Parquet written by the executors; rows handed over
+    writing.py    predictions that the executors compute and write; rows.py: rows handed over to the driver
     frames.py     between Ibis tables and Spark's data frames
     watching.py   which share of its tasks is done
     failures.py   Spark's errors, which may quote records, in fixed words
