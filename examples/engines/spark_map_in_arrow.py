@@ -14,8 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import confide
-from confide.tables import count_batches, merge_counts
-from confide.tables.batches import COUNT_SCHEMA
+from confide.tables import COUNT_SCHEMA, count_batches, merge_counts
 
 
 def histogram(session: SparkSession, records: str) -> confide.ScoreHistogram:

@@ -27,23 +27,7 @@ from confide.arrays.checked import (
 from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
 
 __all__ = [
-    "FLOATS",
-    "Sound",
-    "as_array",
-    "as_float_rows",
-    "as_labels",
-    "as_numeric",
-    "as_positions",
-    "as_probabilities",
-    "as_truth",
-    "as_uniforms",
-    "as_vector",
-    "class_names",
-    "finite",
-    "in_blocks",
-    "loops",
-    "machine_code",
-    "refuse_outside_unit",
-    "unit_check",
-    "worth_compiling",
-]
+    "FLOATS", "Sound", "as_array", "as_float_rows", "as_labels", "as_numeric", "as_positions", "as_probabilities",
+    "as_truth", "as_uniforms", "as_vector", "class_names", "finite", "in_blocks", "loops", "machine_code",
+    "refuse_outside_unit", "unit_check", "worth_compiling",
+]  # fmt: skip

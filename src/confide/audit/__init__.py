@@ -17,15 +17,6 @@ from confide.audit.run import BRIEF, LONG, QUICK, audit, audit_library
 from confide.audit.subject import Claims, Subject
 
 __all__ = [
-    "BRIEF",
-    "LONG",
-    "QUICK",
-    "Claims",
-    "Finding",
-    "Report",
-    "Subject",
-    "audit",
-    "audit_library",
-    "foreign_subject",
+    "BRIEF", "LONG", "QUICK", "Claims", "Finding", "Report", "Subject", "audit", "audit_library", "foreign_subject",
     "load",
-]
+]  # fmt: skip

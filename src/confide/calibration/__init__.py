@@ -15,21 +15,8 @@ from confide.calibration.sides import calibrate_sides, price_sides
 from confide.calibration.threshold import check_candidates, library_versions, price_threshold
 
 __all__ = [
-    "PricedRelease",
-    "calibrate",
-    "calibrate_false_negatives",
-    "calibrate_groups",
-    "calibrate_histogram",
-    "calibrate_levels",
-    "calibrate_losses",
-    "calibrate_sides",
-    "check_candidates",
-    "critical_thresholds",
-    "false_negative_thresholds",
-    "library_versions",
-    "price_groups",
-    "price_levels",
-    "price_risk",
-    "price_sides",
+    "PricedRelease", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
+    "calibrate_levels", "calibrate_losses", "calibrate_sides", "check_candidates", "critical_thresholds",
+    "false_negative_thresholds", "library_versions", "price_groups", "price_levels", "price_risk", "price_sides",
     "price_threshold",
-]
+]  # fmt: skip

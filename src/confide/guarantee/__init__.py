@@ -24,26 +24,8 @@ from confide.guarantee.random_rank import (
 from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind
 
 __all__ = [
-    "GUARANTEE_KINDS",
-    "Guarantee",
-    "GuaranteeKind",
-    "RankLaw",
-    "binomial_at_least",
-    "conditional_failure",
-    "law_failure",
-    "line_holds",
-    "marginal_coverage",
-    "maximum",
-    "mean_overshoot",
-    "private_head_start",
-    "private_offset",
-    "private_shift",
-    "private_shortfall",
-    "public_coverage",
-    "public_shift",
-    "public_target",
-    "rank_law",
-    "tangent_rate",
-    "total_above",
-    "walk_maximum",
-]
+    "GUARANTEE_KINDS", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least", "conditional_failure",
+    "law_failure", "line_holds", "marginal_coverage", "maximum", "mean_overshoot", "private_head_start",
+    "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift", "public_target",
+    "rank_law", "tangent_rate", "total_above", "walk_maximum",
+]  # fmt: skip

@@ -19,19 +19,6 @@ from confide.ledger.identity import Dataset, fingerprint, request_digest
 from confide.ledger.payment import Payment, make_payment
 
 __all__ = [
-    "Account",
-    "Bound",
-    "Cost",
-    "Dataset",
-    "Entry",
-    "Group",
-    "Ledger",
-    "Limit",
-    "Loss",
-    "Payment",
-    "compose",
-    "fingerprint",
-    "make_payment",
-    "plain",
-    "request_digest",
-]
+    "Account", "Bound", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Payment", "compose",
+    "fingerprint", "make_payment", "plain", "request_digest",
+]  # fmt: skip

@@ -10,14 +10,6 @@ from confide.planning.request import OPTIONS, Request, check_request
 from confide.planning.slope_choice import PARTS, evenly_spread_law
 
 __all__ = [
-    "OPTIONS",
-    "PARTS",
-    "Plan",
-    "Request",
-    "check_request",
-    "evenly_spread_law",
-    "make_plan",
-    "mechanism_for",
-    "plan",
+    "OPTIONS", "PARTS", "Plan", "Request", "check_request", "evenly_spread_law", "make_plan", "mechanism_for", "plan",
     "slopes_without_head_start",
-]
+]  # fmt: skip

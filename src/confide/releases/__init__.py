@@ -19,17 +19,7 @@ from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_sco
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
 
 __all__ = [
-    "FALSE_NEGATIVES",
-    "Calibration",
-    "GroupCalibration",
-    "LevelCalibration",
-    "Release",
-    "RiskCalibration",
-    "SidesCalibration",
-    "calibration_json",
-    "critical_score",
-    "load_release",
-    "parts_of",
-    "register_kind",
+    "FALSE_NEGATIVES", "Calibration", "GroupCalibration", "LevelCalibration", "Release", "RiskCalibration",
+    "SidesCalibration", "calibration_json", "critical_score", "load_release", "parts_of", "register_kind",
     "several_json",
-]
+]  # fmt: skip

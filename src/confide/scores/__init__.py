@@ -24,31 +24,11 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
-from confide.scores.tuning import tune_raps
+from confide.scores.tuning import RapsParameters, tune_raps
 
 __all__ = [
-    "FAMILIES",
-    "ScoreKind",
-    "Uniforms",
-    "absolute_residual_score",
-    "all_scores",
-    "aps_score",
-    "class_score",
-    "cqr_score",
-    "gamma_score",
-    "interval_ends",
-    "interval_score",
-    "lac_score",
-    "magic",
-    "margin_score",
-    "normalised_residual_score",
-    "raps_score",
-    "refuse_infinite",
-    "saps_score",
-    "score_kind",
-    "score_name",
-    "set_mask",
-    "smallest_probability",
-    "top_k_score",
-    "tune_raps",
-]
+    "FAMILIES", "RapsParameters", "ScoreKind", "Uniforms", "absolute_residual_score", "all_scores", "aps_score",
+    "class_score", "cqr_score", "gamma_score", "interval_ends", "interval_score", "lac_score", "magic", "margin_score",
+    "normalised_residual_score", "raps_score", "refuse_infinite", "saps_score", "score_kind", "score_name", "set_mask",
+    "smallest_probability", "top_k_score", "tune_raps",
+]  # fmt: skip

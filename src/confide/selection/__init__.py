@@ -9,12 +9,5 @@ from confide.selection.lattice_noise import noisy_counts
 from confide.selection.selector import SELECTORS, Selector, scale_for, select, selection_law, unit_nodes, with_contrib
 
 __all__ = [
-    "SELECTORS",
-    "Selector",
-    "noisy_counts",
-    "scale_for",
-    "select",
-    "selection_law",
-    "unit_nodes",
-    "with_contrib",
-]
+    "SELECTORS", "Selector", "noisy_counts", "scale_for", "select", "selection_law", "unit_nodes", "with_contrib",
+]  # fmt: skip

@@ -15,7 +15,7 @@ findings.py        records that cannot be used; failures.py: what went wrong wit
 calibrate.py, predict.py, evaluate.py, counts.py, batches.py   the calls
 """
 
-from confide.tables.batches import count_batches, merge_counts, score_batches
+from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
 from confide.tables.calibrate import calibrate_table
 from confide.tables.counts import group_histograms, score_histogram
 from confide.tables.evaluate import evaluate_table
@@ -29,25 +29,7 @@ from confide.tables.targets import is_folder, refuse_existing_folder
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
 __all__ = [
-    "SIDES",
-    "Classified",
-    "EngineError",
-    "Losses",
-    "People",
-    "Progress",
-    "Regressed",
-    "Scored",
-    "What",
-    "calibrate_table",
-    "count_batches",
-    "evaluate_table",
-    "file_format",
-    "group_histograms",
-    "is_folder",
-    "merge_counts",
-    "open_table",
-    "predict_table",
-    "refuse_existing_folder",
-    "score_batches",
-    "score_histogram",
-]
+    "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
+    "calibrate_table", "count_batches", "evaluate_table", "file_format", "group_histograms", "is_folder",
+    "merge_counts", "open_table", "predict_table", "refuse_existing_folder", "score_batches", "score_histogram",
+]  # fmt: skip

@@ -11,18 +11,9 @@ from confide.federated.protocols.protocol import FederatedProtocol, Options, Pro
 from confide.federated.protocols.secure_sum import SecureSum
 
 __all__ = [
-    "METHODS",
-    "PROTOCOLS",
-    "FedCP2QQ",
-    "FedCPAvg",
-    "FedCPQQ",
-    "FederatedProtocol",
-    "Options",
-    "PrivateQQ",
-    "Promise",
-    "SecureSum",
-    "best_published",
-]
+    "METHODS", "PROTOCOLS", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol", "Options", "PrivateQQ", "Promise",
+    "SecureSum", "best_published",
+]  # fmt: skip
 
 PROTOCOLS: dict[str, type[FederatedProtocol]] = {
     protocol.method: protocol
