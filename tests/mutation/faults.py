@@ -56,7 +56,7 @@ FAULTS = (
     Fault("relations exchanged", SLOPES, 'if neighbors == "replace_one":', 'if neighbors == "add_remove":',
           f"{PRIVACY}::test_no_budget_is_wasted"),
     Fault("noise too small by a hundredth", "selection/selector.py", "    scale = range_distance / epsilon\n",
-          "    return 0.99 * range_distance / epsilon\n", f"{PRIVACY}::test_scale_meets_opendp_privacy_map"),
+          "    return 0.99 * range_distance / epsilon\n", "tests/selection/test_selector.py::test_scale_meets_opendp_privacy_map"),
     Fault("noise doubled when sampled", "selection/selector.py", "return int(_noisy_max(scale, selector)(",
           "return int(_noisy_max(2 * scale, selector)(", f"{PRIVACY}::test_installed_sampler_matches_exact_law"),
     Fault("noise reused in every run", "selection/selector.py",

@@ -1,0 +1,52 @@
+"""The selectors: their exact laws, their scales, and the installed sampler."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.selection.selector import SELECTORS, privacy_map, scale_for, select, selection_law
+from tests.exact import law
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("distance", "epsilon"), [(20, 1.0), (18, 0.7), (7, 0.1), (123456, 3.3), (10**12, 1e-3)])
+def test_scale_meets_opendp_privacy_map(selector, distance, epsilon):
+    scale = scale_for(distance, epsilon)
+    loss = privacy_map(distance, scale, selector)
+    wanted = epsilon if selector == "permute_and_flip" else epsilon**2 / 8
+    assert loss <= wanted * (1 + 1e-15)
+    assert loss >= wanted * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    "utilities", [[0, 0, 0, 0], [-3, 0, -1, -6, -40], [-1000, -999, -1003, -1001], list(range(-12, 1))]
+)
+def test_library_law_equals_polynomial_law(selector, utilities):
+    u = np.array(utilities, dtype=np.int64)
+    exact = law(u, 2.0, selector)
+    np.testing.assert_allclose(selection_law(np.exp((u - u.max()) / 2.0), selector), exact, rtol=1e-9)
+    assert exact.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    ("utilities", "scale"),
+    [
+        ([-30, -20, -10, 0, -5, -15, -45], 10.0),
+        ([0, 0, 0, -1], 1.0),
+        ([-(10**15), -(10**15) - 3 * 10**14, -(10**15) - 5 * 10**14], 4.1e14),
+        (list(range(-60, 0)) + list(range(0, -40, -1)), 11.7),
+    ],
+)
+def test_installed_sampler_matches_exact_law(selector, utilities, scale):
+    """Chi-square at level 1e-6 of OpenDP's sampler against the exact law."""
+    u = np.array(utilities, dtype=np.int64)
+    draws = np.bincount([select(u, scale, selector) for _ in range(6000)], minlength=len(u))
+    expected = 6000 * selection_law(np.exp((u - u.max()) / scale), selector)
+    small = expected < 10
+    observed = np.append(draws[~small], draws[small].sum())
+    wanted = np.append(expected[~small], expected[small].sum())
+    keep = wanted > 0
+    statistic = np.sum((observed[keep] - wanted[keep]) ** 2 / wanted[keep])
+    assert stats.chi2.sf(statistic, keep.sum() - 1) > 1e-6
