@@ -160,7 +160,7 @@ def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
     asked = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
     assert main(["calibrate", *source, *asked]) == 3
     said = capsys.readouterr().err
-    assert "column 'site' holds integers, and the names of its groups must be integers, too; found 2 that are" in said
+    assert "groups must be integers, for column 'site' holds integers; found 2 that are not" in said
 
 
 def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys):
