@@ -158,7 +158,7 @@ def test_groups_that_do_not_fit(confide_run, records, folder):
     confide.calibrate_groups(confide.lac_score(p, y), WARD, ["north", "south"], 0.1, 1.0, score="lac").save("two.json")
     asked = ("predict", path, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
     assert confide_run(*asked, "two.json").code == USAGE
-    assert "name the column of groups with --by" in confide_run(*asked, "two.json").error
+    assert "--by is missing, the column of each record's group" in confide_run(*asked, "two.json").error
     assert "no thresholds per group of records" in confide_run(*asked, "one.json", "--by", "ward").error
     assert (
         "groups must be integers, for column 'id' holds integers" in confide_run(*asked, "two.json", "--by", "id").error

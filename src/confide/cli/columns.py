@@ -1,7 +1,7 @@
 """The options that say which columns are read: what was typed, checked for sense before the table is opened."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import click
 
@@ -29,14 +29,42 @@ _OPTIONS: dict[Task, str] = {
     "losses": "--losses",
 }
 
+Score: TypeAlias = Annotated[
+    str | None,
+    o.columns(
+        "NAME",
+        "With --probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin or "
+        "top_k; aps_randomised etc. With --prediction LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides for a "
+        "threshold of each side. With --score-column: the name of that score. It is recorded in the calibration.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class ModelColumns:
     """What a model says of each record."""
 
-    probabilities: o.Probabilities = None
-    classes: o.Classes = None
-    prediction: o.Prediction = None
+    probabilities: Annotated[
+        str | None,
+        o.columns(
+            "PATTERN|COLUMN",
+            "Class probabilities: a pattern such as 'p_*' (quote it) with one column per class, named by what the * "
+            "stands for; or one list column.",
+        ),
+    ] = None
+    classes: Annotated[
+        str | None,
+        o.columns(
+            "A,B,C", "Class names in the order of the probabilities, if the columns do not tell (default: 0, 1, ...)."
+        ),
+    ] = None
+    prediction: Annotated[
+        str | None,
+        o.columns(
+            "COLUMN[,COLUMN]",
+            "Predicted numbers, for regression; or LOWER,UPPER, the columns of two predicted quantiles, for CQR.",
+        ),
+    ] = None
 
     @property
     def predictions(self) -> tuple[str, ...]:
@@ -87,14 +115,38 @@ class ModelColumns:
 class Columns(ModelColumns):
     """The columns of records whose truth is known."""
 
-    score_column: o.ScoreColumn = None
-    score: o.Score = None
-    label: o.Label = None
-    target: o.Target = None
-    truth: o.Truth = None
-    losses: o.LossColumns = None
-    loss: o.LossName = None
-    bound: o.LossBound = 1.0
+    score_column: Annotated[
+        str | None,
+        o.columns(
+            "COLUMN", "Conformity scores that you computed yourself: one number per record, larger means stranger."
+        ),
+    ] = None
+    score: Score = None
+    label: Annotated[
+        str | None,
+        o.columns(
+            "COLUMN", "True classes: names, or integers (positions 0, 1, ... unless the class names are integers)."
+        ),
+    ] = None
+    target: Annotated[str | None, o.columns("COLUMN", "True numbers, for regression.")] = None
+    truth: Annotated[
+        str | None,
+        o.columns(
+            "PATTERN|COLUMN",
+            "Instead of --label, where several labels can be true: for each class 1 or 0. Then alpha bounds the "
+            "expected share of true labels that a set misses.",
+        ),
+    ] = None
+    losses: Annotated[
+        str | None,
+        o.columns(
+            "PATTERN|COLUMN",
+            "Risk control: the loss of each record at every finite candidate, in their order; alpha bounds its "
+            "expectation. Needs --candidates and --loss.",
+        ),
+    ] = None
+    loss: Annotated[str | None, o.columns("NAME", "With --losses: the loss's name.")] = None
+    bound: Annotated[float, o.columns("NUMBER", "With --losses: the largest loss.")] = 1.0
 
     ways = "--probabilities with --label, --prediction with --target, or --score-column"
 
@@ -130,6 +182,11 @@ class Columns(ModelColumns):
             if value is not None and task is not None and task != owner:
                 raise click.UsageError(f"{option} belongs to {_OPTIONS[owner]}, not to {_OPTIONS[task]}")
         return task
+
+    @property
+    def one_score(self) -> bool:
+        """Whether each record has one score, and so one threshold at the level alpha."""
+        return self.task in ("score", "classification", "regression") and self.truth is None and self.score != SIDES
 
     def what(self, candidates: Candidates | None = None) -> What | None:
         """What is read of each record; None if no columns were named.

@@ -1,5 +1,6 @@
 """`confide federated keygen | plan | answer | aggregate | report`: silos that exchange small signed files."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,19 +10,17 @@ import typer
 
 from confide.candidates import Candidates
 from confide.cli import options as o
-from confide.cli.candidates import parse_candidates
-from confide.cli.columns import Columns
+from confide.cli.columns import Columns, Score, parsed
 from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
-from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.federated import METHODS, RECORDS
 from confide.support import privacy_loss, read_text, write_text
-from confide.tables import Losses, Regressed, open_table, score_histogram
+from confide.tables import Losses, Regressed, score_histogram
 
 if TYPE_CHECKING:
     from confide.counting import ScoreHistogram
-    from confide.federated import Promise, Silo
+    from confide.federated import Promise, Silo, SiloLedger
     from confide.tables import What
 
 app = typer.Typer(
@@ -35,14 +34,27 @@ app = typer.Typer(
 
 Keys = Annotated[Path, typer.Option("--keys", metavar="FILE", help="Private keys, written by keygen.")]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The signed plan.")]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the result.")]
-LedgerFile = Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
-Budget = Annotated[
-    float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
-]
-Dataset = Annotated[str, typer.Option(help="The name of these records in the ledger.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
-MethodOption = Annotated[str, typer.Option("--method", click_type=click.Choice(METHODS), help="How to calibrate.")]
+
+
+@dataclass(frozen=True)
+class SiloBudget:
+    """Who pays for what a silo says."""
+
+    ledger: Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
+    budget: Annotated[
+        float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
+    ]
+    dataset: Annotated[str, typer.Option(help="The name of these records in the ledger.")] = RECORDS
+
+    def open(self) -> "SiloLedger":
+        """The ledger, for these records."""
+        from confide.federated import SiloLedger
+
+        return SiloLedger(self.ledger, self.dataset)
+
+    def spent(self) -> str:
+        """What these records have cost until now, in words."""
+        return f"spent so far: {self.open().spent:.6g} of {self.budget:g}"
 
 
 @app.command()
@@ -71,15 +83,16 @@ def keygen(
 
 
 @app.command()
+@command
 def plan(
     *,
     silo: Annotated[list[Path], typer.Option("--silo", metavar="FILE", help="Public file of a silo; repeat it.")],
     keys: Keys,
-    out: Out,
+    output: o.Output,
     alpha: o.Alpha,
     epsilon: o.Epsilon = None,
-    method: MethodOption = "private-qq",
-    score: o.Score = None,
+    method: Annotated[str, typer.Option(click_type=click.Choice(METHODS), help="How to calibrate.")] = "private-qq",
+    score: Score = None,
     candidates: o.CandidatesSpec = None,
     delta: o.Delta = None,
     dropouts: Annotated[int, typer.Option(help="Silos that may be missing.", min=0)] = 0,
@@ -95,7 +108,6 @@ def plan(
     closes: Annotated[
         str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
     ] = None,
-    force: Force = False,
 ) -> None:
     r"""Plan a federated calibration before any data is seen.
 
@@ -109,14 +121,14 @@ def plan(
     from confide.federated import SiloKeys, read_time
     from confide.federated import plan as make
 
-    check_output(out, force=force)
+    output.check()
     made = make(
         [_silo(path) for path in silo],
         alpha,
         epsilon,
         method=method,
         score=score,
-        candidates=None if candidates is None else parse_candidates(candidates),
+        candidates=parsed(candidates),
         delta=delta,
         dropouts=dropouts,
         liars=liars,
@@ -126,8 +138,8 @@ def plan(
         n_typical=n_typical,
         closes=None if closes is None else read_time(closes),
     )
-    write_text(out, made.sign(SiloKeys.load(keys)), overwrite=force)
-    say(f"plan: {out}\nprivacy: {made.privacy()}" if epsilon is not None else f"plan: {out}\nprivacy: none")
+    output.write(made.sign(SiloKeys.load(keys)), "plan")
+    say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
     for answers, promise in made.promises().items():
         say(f"  {answers} answers: {_promised(promise)}")
 
@@ -151,16 +163,13 @@ def _promised(promise: "Promise") -> str:
 @app.command()
 @command
 def answer(
-    file: o.Source,
+    source: o.Source,
     *,
-    table: o.TableName = None,
     plan: PlanFile,
     keys: Keys,
     coordinator: Annotated[Path, typer.Option(metavar="FILE", help="The coordinator's public file, checked by you.")],
-    ledger: LedgerFile,
-    budget: Budget,
-    out: Out,
-    dataset: Dataset = RECORDS,
+    budget: SiloBudget,
+    output: o.Output,
     peer: Annotated[
         list[Path] | None, typer.Option("--peer", metavar="FILE", help="secure-sum: public file of another silo.")
     ] = None,
@@ -170,7 +179,6 @@ def answer(
     ] = None,
     columns: Columns,
     people: o.PeopleOptions,
-    force: Force = False,
 ) -> None:
     r"""Answer a plan from this silo's records: one small signed file.
 
@@ -183,39 +191,38 @@ def answer(
       confide federated answer records.csv --score-column s --plan plan.json --keys north.key \
         --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
     """
-    from confide.federated import FederatedPlan, Policy, SiloKeys, SiloLedger
+    from confide.federated import FederatedPlan, Policy, SiloKeys
     from confide.federated import answer as respond
 
     what = _of_one_record(columns, people)
-    check_output(out, force=force)
+    output.check()
     text = read_text(plan)
     read, _ = FederatedPlan.read(text)
     if what is not None and what.kind.name != read.score:
         raise InputError(f"the plan is for the score {read.score!r}; these columns give {what.kind.name!r}")
     policy = Policy(
         coordinator=_silo(coordinator).signing,
-        budget=budget,
-        per_plan=budget,
+        budget=budget.budget,
+        per_plan=budget.budget,
         methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
-    counts = _counted(file, table, columns, people, read.candidates)
-    silo_ledger = SiloLedger(ledger, dataset)
-    message = respond(text, counts, SiloKeys.load(keys), policy, silo_ledger, now=datetime.now(UTC))
-    write_text(out, message, overwrite=force)
-    say(f"answer: {out}\nspent so far: {silo_ledger.spent:.6g} of {budget:g}")
+    counts = _counted(source, what, columns, people, read.candidates)
+    message = respond(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
+    output.write(message, "answer")
+    say(budget.spent())
 
 
 @app.command()
+@command
 def aggregate(
     answers: Annotated[list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers.")],
     *,
     plan: PlanFile,
-    out: Out,
+    output: o.Output,
     drop_refused: Annotated[
         bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
     ] = False,
-    force: Force = False,
 ) -> None:
     """Make the calibration from the answers; it works with `confide predict`.
 
@@ -225,30 +232,25 @@ def aggregate(
     """
     from confide.federated import aggregate as conclude
 
-    check_output(out, force=force)
+    output.check()
     released = conclude(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
-    write_text(out, released.to_json(), overwrite=force)
     if released.threshold == float("inf"):
         warn("the threshold is +inf: every label is in every set; more silos have to answer")
-    say(f"{released}\nsaved: {out}")
+    output.write(released.to_json(), f"{released}\nsaved")
 
 
 @app.command()
 @command
 def report(
-    file: o.Source,
+    source: o.Source,
     *,
-    table: o.TableName = None,
     calibration: Annotated[Path, typer.Option(metavar="FILE", help="What aggregate wrote.")],
     silo: Annotated[str, typer.Option(metavar="NAME", help="This silo's name in the plan.")],
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Privacy loss that the report may cost.")],
-    ledger: LedgerFile,
-    budget: Budget,
-    out: Out,
-    dataset: Dataset = RECORDS,
+    budget: SiloBudget,
+    output: o.Output,
     columns: Columns,
     people: o.PeopleOptions,
-    force: Force = False,
 ) -> None:
     r"""Say how well the common threshold covers in this silo, privately.
 
@@ -264,12 +266,12 @@ def report(
         --calibration released.json --silo north --epsilon 0.5 \
         --ledger north.db --budget 4 --out north-report.json
     """
-    from confide.federated import FederatedCalibration, SiloLedger, coverage_in_silo
+    from confide.federated import FederatedCalibration, coverage_in_silo
     from confide.releases import load_release
 
     what = _of_one_record(columns, people)
     privacy_loss("epsilon", epsilon)
-    check_output(out, force=force)
+    output.check()
     released = load_release(calibration)
     if not isinstance(released, FederatedCalibration):
         raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
@@ -280,11 +282,10 @@ def report(
         raise InputError(f"the threshold is for the score {released.score!r}; these columns give {what.kind.name!r}")
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
-    counts = _counted(file, table, columns, people, Candidates.of([released.threshold]))
-    silo_ledger = SiloLedger(ledger, dataset)
-    made = coverage_in_silo(silo, counts, released.threshold, epsilon, ledger=silo_ledger, budget=budget)
-    write_text(out, made.to_json(), overwrite=force)
-    say(f"{made}\nreport: {out}\nspent so far: {silo_ledger.spent:.6g} of {budget:g}")
+    counts = _counted(source, what, columns, people, Candidates.of([released.threshold]))
+    made = coverage_in_silo(silo, counts, released.threshold, epsilon, ledger=budget.open(), budget=budget.budget)
+    output.write(made.to_json(), f"{made}\nreport")
+    say(budget.spent())
 
 
 def _of_one_record(columns: Columns, people: o.PeopleOptions) -> "What | None":
@@ -302,10 +303,7 @@ def _of_one_record(columns: Columns, people: o.PeopleOptions) -> "What | None":
 
 
 def _counted(
-    file: str, table: str | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
+    source: o.Source, what: "What | None", columns: Columns, people: o.PeopleOptions, candidates: Candidates
 ) -> "ScoreHistogram":
-    with open_table(file, table) as opened, progress_bar("reading", opened.row_count) as progress:
-        what = columns.what()
-        if what is None:
-            raise InputError(f"say which columns to read, by {columns.ways}; {opened.existing()}")
+    with source.open("reading", what, columns.ways) as (opened, what, progress):
         return score_histogram(opened, what, candidates, people=people.people, progress=progress)
