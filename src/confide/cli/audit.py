@@ -51,8 +51,7 @@ def audit(
     """
     from confide.audit import BRIEF, LONG, QUICK, audit, audit_library, foreign_subject, load
 
-    if out is not None:
-        check_output(out, force=force)
+    check_output(out, force=force)
     tell = None if as_json else lambda name: click.echo(f"auditing {name}", err=True)
     if mechanism is None:
         report = audit_library(LONG if long else BRIEF, level=level, tell=tell)

@@ -54,8 +54,7 @@ def evaluate(
     """
     if examples and (out is None or columns.task != "classification" or columns.truth is not None):
         raise click.UsageError("--examples needs --out and --probabilities")
-    if out is not None:
-        check_output(out, force=force)
+    check_output(out, force=force)
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed(candidates))
     release.check_group(released, of_classes=columns.task == "score")

@@ -15,6 +15,7 @@ from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
 from confide.errors import InputError
 from confide.federated import METHODS, RECORDS
+from confide.releases import load_release
 from confide.support import privacy_loss, read_text, write_text
 from confide.tables import Losses, Regressed, score_histogram
 
@@ -32,8 +33,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Keys = Annotated[Path, typer.Option("--keys", metavar="FILE", help="Private keys, written by keygen.")]
-PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The signed plan.")]
+Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
+PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")]
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class SiloBudget:
 @app.command()
 def keygen(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the silo or of the coordinator.")],
-    keys: Annotated[Path, typer.Option("--keys", metavar="FILE", help="Where to write the private keys.")],
-    public: Annotated[Path, typer.Option("--public", metavar="FILE", help="Where to write the public file.")],
+    keys: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the private keys.")],
+    public: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the public file.")],
     size: Annotated[int | None, typer.Option(help="Number of calibration records, if it may be public.", min=1)] = None,
 ) -> None:
     """Make the keys of a silo, and the public file to send around.
@@ -86,7 +87,7 @@ def keygen(
 @command
 def plan(
     *,
-    silo: Annotated[list[Path], typer.Option("--silo", metavar="FILE", help="Public file of a silo; repeat it.")],
+    silo: Annotated[list[Path], typer.Option(metavar="FILE", help="Public file of a silo; repeat it.")],
     keys: Keys,
     output: o.Output,
     alpha: o.Alpha,
@@ -171,7 +172,7 @@ def answer(
     budget: SiloBudget,
     output: o.Output,
     peer: Annotated[
-        list[Path] | None, typer.Option("--peer", metavar="FILE", help="secure-sum: public file of another silo.")
+        list[Path] | None, typer.Option(metavar="FILE", help="secure-sum: public file of another silo.")
     ] = None,
     allow: Annotated[
         list[str] | None,
@@ -267,7 +268,6 @@ def report(
         --ledger north.db --budget 4 --out north-report.json
     """
     from confide.federated import FederatedCalibration, coverage_in_silo
-    from confide.releases import load_release
 
     what = _of_one_record(columns, people)
     privacy_loss("epsilon", epsilon)

@@ -40,8 +40,7 @@ def plan(
 
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
-    if out is not None:
-        check_output(out, force=force)
+    check_output(out, force=force)
     size = int(candidates) if candidates.isdecimal() else parse_candidates(candidates).size
     made = make_plan(alpha, n=n, candidates=size, **vars(privacy))
     if out is not None:
