@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from confide.cli.options import privacy
 from confide.errors import InputError
-
-if TYPE_CHECKING:
-    from confide.ledger import Group
+from confide.ledger import Dataset, Group, Ledger, fingerprint
 
 _MOST_KEY = 2**16
 
@@ -49,17 +47,13 @@ class LedgerOptions:
             return {}
         if self.ledger is None or self.dataset is None:
             raise InputError("--ledger and --dataset must be given together")
-        from confide.ledger import Dataset, Ledger, fingerprint
-
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("--ledger-key binds to one file's bytes; leave it out for everything else")
         mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
         return {"ledger": Ledger(self.ledger), "dataset": Dataset(self.dataset, _group(self.group), mark)}
 
 
-def _group(text: str | None) -> "Group | None":
-    from confide.ledger import Group
-
+def _group(text: str | None) -> Group | None:
     if text is None:
         return None
     partition, equals, cell = text.partition("=")

@@ -49,7 +49,7 @@ def calibrate(
     candidates: o.CandidatesSpec = None,
     unit: Annotated[
         float | None,
-        o.privacy("NUMBER", "For regression: a public typical size of the target, around which candidates are made."),
+        o.privacy("NUMBER", "With --prediction: a public typical size of the target; candidates are made around it."),
     ] = None,
     people: o.PeopleOptions,
     groups: o.GroupOptions,

@@ -62,16 +62,11 @@ class ModelColumns:
     ] = None
     classes: Annotated[
         str | None,
-        o.columns(
-            "A,B,C", "Class names in the order of the probabilities, if the columns do not tell (default: 0, 1, ...)."
-        ),
+        o.columns("A,B,C", "Class names in the probabilities' order, if the columns do not tell (default: 0, 1, ...)."),
     ] = None
     prediction: Annotated[
         str | None,
-        o.columns(
-            "COLUMN[,COLUMN]",
-            "Predicted numbers, for regression; or LOWER,UPPER, the columns of two predicted quantiles, for CQR.",
-        ),
+        o.columns("COLUMN[,COLUMN]", "Predicted numbers; or LOWER,UPPER, two columns of predicted quantiles, for CQR."),
     ] = None
 
     @property
@@ -120,16 +115,12 @@ class Columns(ModelColumns):
 
     score_column: Annotated[
         str | None,
-        o.columns(
-            "COLUMN", "Conformity scores that you computed yourself: one number per record, larger means stranger."
-        ),
+        o.columns("COLUMN", "Scores that you computed yourself: one number per record, larger means stranger."),
     ] = None
     score: Score = None
     label: Annotated[
         str | None,
-        o.columns(
-            "COLUMN", "True classes: names, or integers (positions 0, 1, ... unless the class names are integers)."
-        ),
+        o.columns("COLUMN", "True classes: names, or integers (positions from 0 unless the names are integers)."),
     ] = None
     target: Annotated[str | None, o.columns("COLUMN", "True numbers, for regression.")] = None
     truth: Annotated[

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 import typer
@@ -13,16 +13,28 @@ from confide.cli import options as o
 from confide.cli.columns import Columns, Score, parsed
 from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
+from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.federated import METHODS, RECORDS
+from confide.federated import (
+    METHODS,
+    RECORDS,
+    FederatedCalibration,
+    FederatedPlan,
+    Policy,
+    Promise,
+    Refusal,
+    Silo,
+    SiloKeys,
+    SiloLedger,
+    coverage_in_silo,
+    read_time,
+)
+from confide.federated import aggregate as aggregate_answers
+from confide.federated import answer as answer_plan
+from confide.federated import plan as make_plan
 from confide.releases import load_release
 from confide.support import privacy_loss, read_text, write_text
-from confide.tables import Losses, Regressed, score_histogram
-
-if TYPE_CHECKING:
-    from confide.counting import ScoreHistogram
-    from confide.federated import Promise, Silo, SiloLedger
-    from confide.tables import What
+from confide.tables import Losses, Regressed, What, score_histogram
 
 app = typer.Typer(
     name="federated",
@@ -47,10 +59,8 @@ class SiloBudget:
     ]
     dataset: Annotated[str, typer.Option(help="The name of these records in the ledger.")] = RECORDS
 
-    def open(self) -> "SiloLedger":
+    def open(self) -> SiloLedger:
         """The ledger, for these records."""
-        from confide.federated import SiloLedger
-
         return SiloLedger(self.ledger, self.dataset)
 
     def spent(self) -> str:
@@ -74,8 +84,6 @@ def keygen(
 
       confide federated keygen north --keys north.key --public north.json --size 300
     """
-    from confide.federated import SiloKeys
-
     check_output(public, force=False)
     made = SiloKeys.generate(name)
     made.save(keys)
@@ -119,11 +127,8 @@ def plan(
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    from confide.federated import SiloKeys, read_time
-    from confide.federated import plan as make
-
     output.check()
-    made = make(
+    made = make_plan(
         [_silo(path) for path in silo],
         alpha,
         epsilon,
@@ -145,16 +150,14 @@ def plan(
         say(f"  {answers} answers: {_promised(promise)}")
 
 
-def _silo(path: Path) -> "Silo":
-    from confide.federated import Refusal, Silo
-
+def _silo(path: Path) -> Silo:
     try:
         return Silo.from_json(read_text(path))
     except Refusal as refusal:
         raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
 
 
-def _promised(promise: "Promise") -> str:
+def _promised(promise: Promise) -> str:
     if promise.infinite == "always":
         return "the threshold +inf"
     covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is promised"
@@ -192,9 +195,6 @@ def answer(
       confide federated answer records.csv --score-column s --plan plan.json --keys north.key \
         --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
     """
-    from confide.federated import FederatedPlan, Policy, SiloKeys
-    from confide.federated import answer as respond
-
     what = _of_one_record(columns, people)
     output.check()
     text = read_text(plan)
@@ -209,7 +209,7 @@ def answer(
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
     counts = _counted(source, what, columns, people, read.candidates)
-    message = respond(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
+    message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
     output.write(message, "answer")
     say(budget.spent())
 
@@ -231,10 +231,8 @@ def aggregate(
 
       confide federated aggregate north-answer.json south-answer.json --plan plan.json --out released.json
     """
-    from confide.federated import aggregate as conclude
-
     output.check()
-    released = conclude(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
+    released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
     if released.threshold == float("inf"):
         warn("the threshold is +inf: every label is in every set; more silos have to answer")
     output.write(released.to_json(), f"{released}\nsaved")
@@ -267,8 +265,6 @@ def report(
         --calibration released.json --silo north --epsilon 0.5 \
         --ledger north.db --budget 4 --out north-report.json
     """
-    from confide.federated import FederatedCalibration, coverage_in_silo
-
     what = _of_one_record(columns, people)
     privacy_loss("epsilon", epsilon)
     output.check()
@@ -288,7 +284,7 @@ def report(
     say(budget.spent())
 
 
-def _of_one_record(columns: Columns, people: o.PeopleOptions) -> "What | None":
+def _of_one_record(columns: Columns, people: o.PeopleOptions) -> What | None:
     """What is read of each record; a plan states its loss for one record of a person, and one threshold for all."""
     what = columns.what()
     if isinstance(what, Losses):
@@ -303,7 +299,7 @@ def _of_one_record(columns: Columns, people: o.PeopleOptions) -> "What | None":
 
 
 def _counted(
-    source: o.Source, what: "What | None", columns: Columns, people: o.PeopleOptions, candidates: Candidates
-) -> "ScoreHistogram":
+    source: o.Source, what: What | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
+) -> ScoreHistogram:
     with source.open("reading", what, columns.ways) as (opened, what, progress):
         return score_histogram(opened, what, candidates, people=people.people, progress=progress)

@@ -39,10 +39,7 @@ Alpha: TypeAlias = Annotated[
 ]
 Delta: TypeAlias = Annotated[
     str | None,
-    promise(
-        "PROBABILITY",
-        "Promise the coverage for this calibration, with probability 1 - delta, instead of on average.",
-    ),
+    promise("PROBABILITY", "Promise the coverage for this calibration, with probability 1 - delta, not on average."),
 ]
 Epsilon: TypeAlias = Annotated[
     float | None,
@@ -183,17 +180,11 @@ class PeopleOptions:
     max_records_per_person: Annotated[int | None, privacy("K", "How many records of one person count.")] = None
     order: Annotated[
         str | None,
-        privacy(
-            "COLUMN,...",
-            "Columns that tell one person's records apart, but no scores or labels; the first K in that order count.",
-        ),
+        privacy("COLUMN,...", "What tells one person's records apart, but no scores or labels; the first K count."),
     ] = None
     sample: Annotated[
         str | None,
-        privacy(
-            "TEXT",
-            "Take K of each person's records by a hash of this text and the order's columns instead of the first K.",
-        ),
+        privacy("TEXT", "Take K records by a hash of this text and the order's columns, instead of the first K."),
     ] = None
 
     @property

@@ -9,6 +9,7 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.output import emit, say, table
+from confide.federated import FederatedCalibration
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
 from confide.releases import Calibration, load_release
 from confide.support import positive_integer
@@ -63,8 +64,6 @@ def _making(released: Calibration) -> list[tuple[str, str]]:
 
 
 def _mechanism(released: Calibration) -> str:
-    from confide.federated import FederatedCalibration
-
     mechanism = released.mechanism
     if isinstance(released, FederatedCalibration):
         among = f"; number {released.k} of {len(released.answered)} answers in order" if released.k else ""
