@@ -196,7 +196,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
 
     if is_asked(source):
         assert calibrate("none.json") == 3
-        assert "n must be given under neighbors='replace_one' with a ledger" in capsys.readouterr().err
+        assert "--n must be given under --neighbors replace_one with a ledger" in capsys.readouterr().err
         assert spent(budget) == 0
     assert calibrate("one.json", "--n", "3000") == 0
     assert confide.Calibration.load(tmp_path / "one.json").n == 3000
@@ -209,7 +209,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
     assert "0.5 left" in capsys.readouterr().err
     confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
     assert calibrate("none.json", "--n", "2999") == 3
-    assert "n must be the number of records that count; found 3000, and n=2999" in capsys.readouterr().err
+    assert "--n must be the number of records that count; found 3000, and --n 2999" in capsys.readouterr().err
     assert spent(budget) == (2 if is_asked(source) else 1)
     assert not (tmp_path / "none.json").exists()
 
