@@ -93,7 +93,7 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     by_text.save("release.json", overwrite=True)
     assert "must hold one of the 2 groups (a, b)" in confide_run(*asked, "--by", "number").error
     confide.calibrate(scores, 0.1, 1.0, score="lac").save("release.json", overwrite=True)
-    assert "belongs to calibrations" in confide_run(*asked, "--by", "ward").error
+    assert "no thresholds per group of records" in confide_run(*asked, "--by", "ward").error
 
 
 def test_classes(confide_run, folder):

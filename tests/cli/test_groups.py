@@ -125,26 +125,25 @@ def test_groups_in_the_ledger(confide_run, records):
 
 
 def test_the_public_number(confide_run, records):
-    """Another number is refused and not paid for; over the limit no row is read."""
+    """Another number is refused and not paid for; over the limit the file is not even opened."""
     asked = (*COLUMNS, *PLAIN, "--neighbors", "replace_one", "--ledger", "budget.db", "--dataset", "d", "--out")
     wrong = confide_run("calibrate", records(), *asked, "a.json", "--n", 2999)
     assert wrong.code == REFUSED
-    assert "n must be the number of records that count; found 3000, and n=2999 was given" in wrong.error
+    assert "--n must be the number of records that count; found 3000, and --n 2999 was given" in wrong.error
     assert Ledger("budget.db").accounts() == {}
     assert confide_run("calibrate", records(), *asked, "a.json", "--n", 3000).code == 0
     assert confide_run("calibrate", records(), *asked, "b.json").code == 0  # the same request: the file says 3000, too
     assert Ledger("budget.db").account("d").spent().epsilon == 1
     Ledger("budget.db").set_limit("d", 1, neighbors="replace_one")
-    unread = write(records(), {"p_a": [7.0] * 3001, "p_b": [7.0] * 3001, "label": [9] * 3001})
-    assert "has 0 left" in confide_run("calibrate", unread, *asked, "c.json", "--n", 3001).error
-    assert "must hold probabilities" in confide_run("calibrate", unread, *asked, "c.json").error
+    assert "has 0 left" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json", "--n", 3001).error
+    assert "does not exist" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json").error
 
 
 def test_groups_that_do_not_fit(confide_run, records, folder):
     path = records()
     options = ("--by", "site", "--groups", "north,south")
     refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
-    assert "column 'site' holds integers, and the names of its groups must be integers, too" in refused.error
+    assert "--groups must be integers, for column 'site' holds integers; found 2 that are not" in refused.error
     options = ("--by", "p_cat", "--groups", "north,south")
     refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
     assert "column 'p_cat' holds numbers; groups are named by texts or integers" in refused.error
@@ -159,7 +158,9 @@ def test_groups_that_do_not_fit(confide_run, records, folder):
     confide.calibrate_groups(confide.lac_score(p, y), WARD, ["north", "south"], 0.1, 1.0, score="lac").save("two.json")
     asked = ("predict", path, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
     assert confide_run(*asked, "two.json").code == USAGE
-    assert "name the column of groups with --by" in confide_run(*asked, "two.json").error
+    assert "--by is missing, the column of each record's group" in confide_run(*asked, "two.json").error
     assert "no thresholds per group of records" in confide_run(*asked, "one.json", "--by", "ward").error
-    assert "the names of its groups must be integers, too" in confide_run(*asked, "two.json", "--by", "id").error
+    assert (
+        "groups must be integers, for column 'id' holds integers" in confide_run(*asked, "two.json", "--by", "id").error
+    )
     assert not (folder / "s.parquet").exists()

@@ -42,32 +42,32 @@ def _nothing_new(folder, request):
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (("--alpha", 1.5, "--epsilon", 1), REFUSED, "alpha must lie strictly between 0 and 1; found '1.5'"),
-        (("--alpha", 0, "--epsilon", 1), REFUSED, "alpha must lie strictly between 0 and 1"),
-        (("--alpha", "nan", "--epsilon", 1), REFUSED, "alpha must be a finite number"),
-        (("--alpha", "ten", "--epsilon", 1), REFUSED, "alpha must be a finite number"),
+        (("--alpha", 1.5, "--epsilon", 1), REFUSED, "--alpha must lie strictly between 0 and 1; found '1.5'"),
+        (("--alpha", 0, "--epsilon", 1), REFUSED, "--alpha must lie strictly between 0 and 1"),
+        (("--alpha", "nan", "--epsilon", 1), REFUSED, "--alpha must be a finite number"),
+        (("--alpha", "ten", "--epsilon", 1), REFUSED, "--alpha must be a finite number"),
         (("--epsilon", 1), USAGE, "Missing option '--alpha'"),
-        (("--alpha", 0.1), REFUSED, "epsilon or rho must be given"),
-        (("--alpha", 0.1, "--epsilon", 1, "--rho", 1), REFUSED, "epsilon or rho must be given, and not both"),
-        (("--alpha", 0.1, "--epsilon", "nan"), REFUSED, "epsilon must be a positive, finite number"),
-        (("--alpha", 0.1, "--epsilon", "inf"), REFUSED, "epsilon must be a positive, finite number"),
-        (("--alpha", 0.1, "--epsilon", -1), REFUSED, "epsilon must be a positive, finite number"),
+        (("--alpha", 0.1), REFUSED, "--epsilon or --rho must be given"),
+        (("--alpha", 0.1, "--epsilon", 1, "--rho", 1), REFUSED, "--epsilon or --rho must be given, and not both"),
+        (("--alpha", 0.1, "--epsilon", "nan"), REFUSED, "--epsilon must be a positive, finite number"),
+        (("--alpha", 0.1, "--epsilon", "inf"), REFUSED, "--epsilon must be a positive, finite number"),
+        (("--alpha", 0.1, "--epsilon", -1), REFUSED, "--epsilon must be a positive, finite number"),
         (("--alpha", 0.1, "--epsilon", "one"), USAGE, "'one' is not a valid float"),
-        ((*LEVELS, "--delta", 2), REFUSED, "delta must lie strictly between 0 and 1"),
+        ((*LEVELS, "--delta", 2), REFUSED, "--delta must lie strictly between 0 and 1"),
         ((*LEVELS, "--neighbors", "both"), USAGE, "'both' is not one of"),
         ((*LEVELS, "--selector", "best"), USAGE, "'best' is not one of"),
-        ((*LEVELS, "--n-min", 0), REFUSED, "n_min must be a positive integer"),
-        ((*LEVELS, "--records-per-person", 0), REFUSED, "records_per_person must be a positive integer"),
-        ((*LEVELS, "--candidates", "many"), REFUSED, "candidates must have one of the forms"),
+        ((*LEVELS, "--n-min", 0), REFUSED, "--n-min must be a positive integer"),
+        ((*LEVELS, "--records-per-person", 0), REFUSED, "--records-per-person must be a positive integer"),
+        ((*LEVELS, "--candidates", "many"), REFUSED, "--candidates must have one of the forms"),
         ((*LEVELS, "--candidates", "unit:x"), REFUSED, "size must be an integer; found 'x'"),
         ((*LEVELS, "--candidates", "unit:10:even"), REFUSED, "spacing must be one of"),
         ((*LEVELS, "--candidates", "sinh:-1"), REFUSED, "unit must be a positive"),
         ((*LEVELS, "--prediction", "id"), USAGE, "give one of --probabilities and --prediction, not both"),
         ((*LEVELS, "--target", "id"), USAGE, "--target belongs to --prediction, not to --probabilities"),
         ((*LEVELS, "--score", "mine"), USAGE, "--score must be one of lac, aps, raps, saps, margin, top_k with"),
-        ((*LEVELS, "--score", "raps"), REFUSED, "score must name its parameters as raps(penalty=...,k_reg=...)"),
+        ((*LEVELS, "--score", "raps"), REFUSED, "--score must name its parameters as raps(penalty=...,k_reg=...)"),
         ((*LEVELS, "--n", 100), REFUSED, "--n must be left out with --neighbors add_remove"),
-        ((*LEVELS, "--neighbors", "replace_one", "--n", 0), REFUSED, "n must be a positive integer"),
+        ((*LEVELS, "--neighbors", "replace_one", "--n", 0), REFUSED, "--n must be a positive integer"),
         ((*LEVELS, "--neighbors", "replace_one", "--by-class", "--n", 9), REFUSED, "sizes of groups stay secret"),
         ((*LEVELS, "--by", "name"), USAGE, "--by, the column, and --groups, the public list of its values, must"),
         ((*LEVELS, "--groups", "a,b"), USAGE, "must be given together"),
@@ -205,7 +205,7 @@ def test_calibrations_that_are_none(confide_run, records, folder):
     assert "not a confide calibration" in confide_run(*arguments, "other.json").error
     assert "is not a text file" in confide_run(*arguments, records).error
     assert "not a confide calibration" in confide_run("show", "other.json").error
-    assert "records must be a positive integer" in confide_run("show", "other.json", "--records", 0).error
+    assert "--records must be a positive integer" in confide_run("show", "other.json", "--records", 0).error
 
 
 def test_labels_outside_the_classes(confide_run, folder, released):
@@ -244,6 +244,6 @@ def test_an_error_of_the_system_names_no_more_than_the_system_says(confide_run, 
     def fail(*arguments: object, **named: object) -> None:
         raise OSError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.calibrate.open_table", fail)
+    monkeypatch.setattr("confide.cli.options.open_table", fail)
     ran = confide_run("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     assert PLANTED not in ran.error

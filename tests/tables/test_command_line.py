@@ -160,7 +160,7 @@ def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
     asked = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
     assert main(["calibrate", *source, *asked]) == 3
     said = capsys.readouterr().err
-    assert "column 'site' holds integers, and the names of its groups must be integers, too; found 2 that are" in said
+    assert "groups must be integers, for column 'site' holds integers; found 2 that are not" in said
 
 
 def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys):
@@ -196,7 +196,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
 
     if is_asked(source):
         assert calibrate("none.json") == 3
-        assert "n must be given under neighbors='replace_one' with a ledger" in capsys.readouterr().err
+        assert "--n must be given under --neighbors replace_one with a ledger" in capsys.readouterr().err
         assert spent(budget) == 0
     assert calibrate("one.json", "--n", "3000") == 0
     assert confide.Calibration.load(tmp_path / "one.json").n == 3000
@@ -209,7 +209,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
     assert "0.5 left" in capsys.readouterr().err
     confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
     assert calibrate("none.json", "--n", "2999") == 3
-    assert "n must be the number of records that count; found 3000, and n=2999" in capsys.readouterr().err
+    assert "--n must be the number of records that count; found 3000, and --n 2999" in capsys.readouterr().err
     assert spent(budget) == (2 if is_asked(source) else 1)
     assert not (tmp_path / "none.json").exists()
 

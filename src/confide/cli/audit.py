@@ -16,18 +16,15 @@ from confide.support import write_text
 def audit(
     mechanism: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODULE:CALLABLE",
-            help="Audit this mechanism instead of the library's own: a function of an array of scores in [0, 1] that "
+        o.option(
+            None,
+            "MODULE:CALLABLE",
+            "Audit this mechanism instead of the library's own: a function of an array of scores in [0, 1] that "
             "returns a threshold (docs/audit.md). [bold]Its code is run.[/bold]",
         ),
     ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="The privacy loss that it claims per record.")
-    ] = None,
-    alpha: Annotated[
-        str | None, typer.Option(metavar="LEVEL", help="The share of truths that it claims to miss at most.")
-    ] = None,
+    epsilon: Annotated[float | None, o.option(None, "NUMBER", "The privacy loss that it claims per record.")] = None,
+    alpha: Annotated[str | None, o.option(None, "LEVEL", "The share of truths that it claims to miss at most.")] = None,
     neighbors: Annotated[
         str | None,
         typer.Option(
@@ -35,13 +32,13 @@ def audit(
         ),
     ] = None,
     records: Annotated[
-        int, typer.Option(metavar="N", help="Size of the small data sets that it is attacked on.", min=2, max=1000)
+        int, o.option(None, "N", "Size of the small data sets that it is attacked on.", min=2, max=1000)
     ] = 8,
     long: Annotated[bool, typer.Option("--long", help="Run everything 5 to 10 times as often.")] = False,
     level: Annotated[
-        float, typer.Option(metavar="P", help="Probability, at most, that honest mechanisms fail the audit by chance.")
+        float, o.option(None, "P", "Probability, at most, that honest mechanisms fail the audit by chance.")
     ] = 1e-4,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the findings as JSON.")] = None,
+    out: Annotated[Path | None, o.option(None, "FILE", "Also write the findings as JSON.")] = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
 ) -> int:
@@ -54,8 +51,7 @@ def audit(
     """
     from confide.audit import BRIEF, LONG, QUICK, audit, audit_library, foreign_subject, load
 
-    if out is not None:
-        check_output(out, force=force)
+    check_output(out, force=force)
     tell = None if as_json else lambda name: click.echo(f"auditing {name}", err=True)
     if mechanism is None:
         report = audit_library(LONG if long else BRIEF, level=level, tell=tell)

@@ -2,64 +2,44 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
-import typer
-
+from confide.cli.options import privacy
 from confide.errors import InputError
-
-if TYPE_CHECKING:
-    from confide.ledger import Group
+from confide.ledger import Dataset, Group, Ledger, fingerprint
 
 _MOST_KEY = 2**16
-_PRIVACY = "Privacy"
-
-LedgerOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger",
-        metavar="FILE",
-        rich_help_panel=_PRIVACY,
-        help="Charge this privacy-budget ledger before anything is released; an identical request returns its earlier "
-        "release and costs nothing. Needs --dataset.",
-    ),
-]
-DatasetOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset", metavar="NAME", rich_help_panel=_PRIVACY, help="The name under which the ledger keeps its budget."
-    ),
-]
-GroupOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--group",
-        metavar="PARTITION=CELL",
-        rich_help_panel=_PRIVACY,
-        help="The records are one cell of a public partition, such as region=north; cells of one partition do not add "
-        "up in the ledger.",
-    ),
-]
-LedgerKey: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger-key",
-        metavar="FILE",
-        rich_help_panel=_PRIVACY,
-        help="A file of at least 16 secret random bytes: binds the data set's name to this very input file, by a keyed "
-        "fingerprint.",
-    ),
-]
 
 
 @dataclass(frozen=True)
 class LedgerOptions:
     """Who pays."""
 
-    ledger: LedgerOption = None
-    dataset: DatasetOption = None
-    group: GroupOption = None
-    ledger_key: LedgerKey = None
+    ledger: Annotated[
+        Path | None,
+        privacy(
+            "FILE",
+            "Charge this privacy-budget ledger before anything is released; an identical request returns its earlier "
+            "release and costs nothing. Needs --dataset.",
+        ),
+    ] = None
+    dataset: Annotated[str | None, privacy("NAME", "The name under which the ledger keeps its budget.")] = None
+    group: Annotated[
+        str | None,
+        privacy(
+            "PARTITION=CELL",
+            "The records are one cell of a public partition, such as region=north; cells of one partition do not add "
+            "up in the ledger.",
+        ),
+    ] = None
+    ledger_key: Annotated[
+        Path | None,
+        privacy(
+            "FILE",
+            "A file of at least 16 secret random bytes: binds the data set's name to this very input file, by a keyed "
+            "fingerprint.",
+        ),
+    ] = None
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
@@ -67,17 +47,13 @@ class LedgerOptions:
             return {}
         if self.ledger is None or self.dataset is None:
             raise InputError("--ledger and --dataset must be given together")
-        from confide.ledger import Dataset, Ledger, fingerprint
-
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("--ledger-key binds to one file's bytes; leave it out for everything else")
         mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
         return {"ledger": Ledger(self.ledger), "dataset": Dataset(self.dataset, _group(self.group), mark)}
 
 
-def _group(text: str | None) -> "Group | None":
-    from confide.ledger import Group
-
+def _group(text: str | None) -> Group | None:
     if text is None:
         return None
     partition, equals, cell = text.partition("=")

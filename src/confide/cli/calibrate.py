@@ -2,38 +2,59 @@
 
 import json
 import warnings
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
+import click
+
+from confide.calibration import price_threshold
+from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
-from confide.cli.output import check_output, emit, say, warn
+from confide.cli.output import emit, say, warn
 from confide.cli.parameters import command
-from confide.cli.progress import progress_bar
 from confide.errors import CoverageWarning, InputError
-from confide.planning import Plan, check_request, make_plan
+from confide.mechanisms import MECHANISMS
+from confide.planning import Plan, make_plan
 from confide.releases import Calibration
 from confide.support import new_file
-from confide.tables import calibrate_table, open_table
+from confide.tables import calibrate_table
 
 
 @command
 def calibrate(
-    file: o.Source,
+    source: o.Source,
     *,
-    table: o.TableName = None,
     columns: Columns,
     alpha: o.Alpha,
     privacy: o.PrivacyOptions,
-    n: o.PublicNumber = None,
-    mechanism: o.MechanismOption = "slopes",
+    n: Annotated[
+        int | None,
+        o.privacy(
+            "N",
+            "The public number of records under --neighbors replace_one; another number is refused. For databases and "
+            "Spark it is needed with --ledger, which is charged before they are asked.",
+        ),
+    ] = None,
+    mechanism: Annotated[
+        str,
+        o.privacy(
+            None,
+            "`slopes`, or a published method to compare with. `none` is NOT PRIVATE and takes no epsilon; `pps` and "
+            "`pps-laplace` need --neighbors replace_one; `opendp-quantile` promises no coverage.",
+            click_type=click.Choice(MECHANISMS),
+        ),
+    ] = "slopes",
     candidates: o.CandidatesSpec = None,
-    unit: o.Unit = None,
+    unit: Annotated[
+        float | None,
+        o.privacy("NUMBER", "With --prediction: a public typical size of the target; candidates are made around it."),
+    ] = None,
     people: o.PeopleOptions,
     groups: o.GroupOptions,
     budget: LedgerOptions,
-    out: o.Out,
-    force: o.Force = False,
+    output: o.Output,
     as_json: o.AsJson = False,
 ) -> None:
     r"""Calibrate on records with known truth, privately.
@@ -63,27 +84,21 @@ def calibrate(
     divided = groups.arguments(label=columns.label, with_ledger=budget.ledger is not None)
     _check_number(n, privacy.neighbors, divided=bool(divided))
     settings: dict[str, Any] = {**vars(privacy), "mechanism": mechanism}
-    size = 1 if what is None else (chosen or what.kind.candidates()).size
-    owned = {"records_per_person": privacy.records_per_person if bounded is None else bounded.most}
-    shared: dict[str, Any] = {
-        "n": 1 if n is None else n,
-        "candidates": size,
-        "slopes": None,
-        "shift": None,
-        **settings,
-        **owned,
-    }
-    for level in levels:
-        check_request(alpha=level, **shared)  # public choices are refused before anything is opened
-    check_output(out, force=force)
-    account = budget.account(file)
     if bounded is not None:
-        settings["records_per_person"] = None
-    with new_file(out, overwrite=force) as part, warnings.catch_warnings(record=True) as caught:
+        settings["records_per_person"] = bounded.most
+    score = None if what is None else what.kind
+    thresholds = chosen or (Candidates.unit() if score is None else score.candidates())
+    price = partial(price_threshold, candidates=thresholds, score=None if score is None else score.name, **settings)
+    for level in levels:
+        price(alpha=level, n=n)  # public choices are refused before anything is opened
+    output.check()
+    account = budget.account(source.file)
+    known = n is not None or privacy.neighbors == "add_remove"
+    if account and known and not divided and len(levels) == 1 and columns.one_score:
+        price(alpha=levels[0], n=n, **account).earlier()  # and so is what the ledger's limit does not allow
+    with new_file(output.out, overwrite=output.force) as part, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CoverageWarning)
-        with open_table(file, table) as opened, progress_bar("counting", opened.row_count) as progress:
-            if what is None:
-                raise InputError(f"say which columns to read, by {columns.ways}; {opened.existing()}")
+        with source.open("counting", what, columns.ways) as (opened, what, progress):
             released = calibrate_table(
                 opened,
                 what,
@@ -99,10 +114,10 @@ def calibrate(
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
     if isinstance(released, Calibration) and mechanism == "slopes":
-        request = check_request(alpha=levels[0], **shared | {"n": released.n or 1})
+        request = price(alpha=levels[0], n=released.n).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     notes = [str(one.message) for one in caught if issubclass(one.category, CoverageWarning)]
-    _report(released, plan, str(out), notes, as_json=as_json)
+    _report(released, plan, str(output.out), notes, as_json=as_json)
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:

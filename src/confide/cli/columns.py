@@ -1,7 +1,7 @@
 """The options that say which columns are read: what was typed, checked for sense before the table is opened."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import click
 
@@ -29,23 +29,57 @@ _OPTIONS: dict[Task, str] = {
     "losses": "--losses",
 }
 
+_COMPANIONS: dict[str, Task] = {
+    "label": "classification",
+    "truth": "classification",
+    "classes": "classification",
+    "target": "regression",
+    "loss": "losses",
+}
+
+Score: TypeAlias = Annotated[
+    str | None,
+    o.columns(
+        "NAME",
+        "With --probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin or "
+        "top_k; aps_randomised etc. With --prediction LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides for a "
+        "threshold of each side. With --score-column: the name of that score. It is recorded in the calibration.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class ModelColumns:
     """What a model says of each record."""
 
-    probabilities: o.Probabilities = None
-    classes: o.Classes = None
-    prediction: o.Prediction = None
+    probabilities: Annotated[
+        str | None,
+        o.columns(
+            "PATTERN|COLUMN",
+            "Class probabilities: a pattern such as 'p_*' (quote it) with one column per class, named by what the * "
+            "stands for; or one list column.",
+        ),
+    ] = None
+    classes: Annotated[
+        str | None,
+        o.columns("A,B,C", "Class names in the probabilities' order, if the columns do not tell (default: 0, 1, ...)."),
+    ] = None
+    prediction: Annotated[
+        str | None,
+        o.columns("COLUMN[,COLUMN]", "Predicted numbers; or LOWER,UPPER, two columns of predicted quantiles, for CQR."),
+    ] = None
 
     @property
-    def predictions(self) -> tuple[str, ...]:
+    def predictions(self) -> str | tuple[str, str]:
         """The column of predicted numbers, or those of the lower and the upper quantile."""
         text = self.prediction or ""
-        names = tuple(o.split(text)) if "," in text else (text,)
-        if len(names) > 2:
-            raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
-        return names
+        match o.split(text) if "," in text else [text]:
+            case [one]:
+                return one
+            case [lower, upper]:
+                return lower, upper
+            case names:
+                raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
@@ -57,18 +91,10 @@ class ModelColumns:
         """The option that names the columns."""
         if self.probabilities is not None:
             return "--probabilities"
-        return "--prediction" if len(self.predictions) == 1 else "--prediction LOWER,UPPER"
+        return "--prediction" if isinstance(self.predictions, str) else "--prediction LOWER,UPPER"
 
     def to_predict(self, release: Release, path: object) -> What | None:
-        """What is read to predict; None if no columns were named.
-
-        Raises
-        ------
-        click.UsageError
-            If both ways are named.
-        InputError
-            If the release was made for another score.
-        """
+        """What is read to predict; None if no columns were named."""
         if self.probabilities is not None and self.prediction is not None:
             raise click.UsageError("give one of --probabilities and --prediction, not both")
         if self.probabilities is None and self.prediction is None:
@@ -80,33 +106,47 @@ class ModelColumns:
         check_fits(self.way, release, path)
         if self.probabilities is not None:
             return Classified(self.probabilities, None, self.class_names)
-        return Regressed(one_or_pair(self.predictions), None, _score_of(release))
+        return Regressed(self.predictions, None, _score_of(release))
 
 
 @dataclass(frozen=True)
 class Columns(ModelColumns):
     """The columns of records whose truth is known."""
 
-    score_column: o.ScoreColumn = None
-    score: o.Score = None
-    label: o.Label = None
-    target: o.Target = None
-    truth: o.Truth = None
-    losses: o.LossColumns = None
-    loss: o.LossName = None
-    bound: o.LossBound = 1.0
+    score_column: Annotated[
+        str | None,
+        o.columns("COLUMN", "Scores that you computed yourself: one number per record, larger means stranger."),
+    ] = None
+    score: Score = None
+    label: Annotated[
+        str | None,
+        o.columns("COLUMN", "True classes: names, or integers (positions from 0 unless the names are integers)."),
+    ] = None
+    target: Annotated[str | None, o.columns("COLUMN", "True numbers, for regression.")] = None
+    truth: Annotated[
+        str | None,
+        o.columns(
+            "PATTERN|COLUMN",
+            "Instead of --label, where several labels can be true: for each class 1 or 0. Then alpha bounds the "
+            "expected share of true labels that a set misses.",
+        ),
+    ] = None
+    losses: Annotated[
+        str | None,
+        o.columns(
+            "PATTERN|COLUMN",
+            "Risk control: the loss of each record at every finite candidate, in their order; alpha bounds its "
+            "expectation. Needs --candidates and --loss.",
+        ),
+    ] = None
+    loss: Annotated[str | None, o.columns("NAME", "With --losses: the loss's name.")] = None
+    bound: Annotated[float, o.columns("NUMBER", "With --losses: the largest loss.")] = 1.0
 
     ways = "--probabilities with --label, --prediction with --target, or --score-column"
 
     @property
     def task(self) -> Task | None:
-        """What the columns are for; None if none were named.
-
-        Raises
-        ------
-        click.UsageError
-            If options contradict one another.
-        """
+        """What the columns are for; None if none were named."""
         given: dict[Task, str | None] = {
             "score": self.score_column,
             "classification": self.probabilities,
@@ -119,45 +159,35 @@ class Columns(ModelColumns):
         task = tasks[0] if tasks else None
         if self.score is not None and task is not None:
             self._check_score(task)
-        companions: tuple[tuple[str, str | None, Task], ...] = (
-            ("--label", self.label, "classification"),
-            ("--truth", self.truth, "classification"),
-            ("--classes", self.classes, "classification"),
-            ("--target", self.target, "regression"),
-            ("--loss", self.loss, "losses"),
-        )
-        for option, value, owner in companions:
-            if value is not None and task is not None and task != owner:
-                raise click.UsageError(f"{option} belongs to {_OPTIONS[owner]}, not to {_OPTIONS[task]}")
+        for name, owner in _COMPANIONS.items():
+            if getattr(self, name) is not None and task is not None and task != owner:
+                raise click.UsageError(f"--{name} belongs to {_OPTIONS[owner]}, not to {_OPTIONS[task]}")
         return task
 
-    def what(self, candidates: Candidates | None = None) -> What | None:
-        """What is read of each record; None if no columns were named.
+    @property
+    def one_score(self) -> bool:
+        """Whether each record has one score, and so one threshold at the level alpha."""
+        return self.task in ("score", "classification", "regression") and self.truth is None and self.score != SIDES
 
-        Raises
-        ------
-        click.UsageError
-            If options contradict one another, or the truth is missing.
-        """
+    def what(self, candidates: Candidates | None = None) -> What | None:
+        """What is read of each record; None if no columns were named."""
         match self.task:
             case "score":
                 return Scored(str(self.score_column), self.score)
             case "classification":
-                if (self.label is None) == (self.truth is None):
-                    raise click.UsageError(
-                        "--probabilities needs --label, the column of the true classes"
-                        if self.label is None
-                        else "give one of --label and --truth, not both"
-                    )
                 if self.truth is not None:
+                    if self.label is not None:
+                        raise click.UsageError("give one of --label and --truth, not both")
                     if self.score is not None:
                         raise click.UsageError("--score must be left out with --truth")
                     return Losses(probabilities=self.probabilities, truth=self.truth, classes=self.class_names)
+                if self.label is None:
+                    raise click.UsageError("--probabilities needs --label, the column of the true classes")
                 return Classified(str(self.probabilities), self.label, self.class_names, self.score or "lac")
             case "regression":
                 if self.target is None:
                     raise click.UsageError("--prediction needs --target, the column of the true values")
-                return Regressed(one_or_pair(self.predictions), self.target, self.score or _COMPUTED[self.way][0])
+                return Regressed(self.predictions, self.target, self.score or _COMPUTED[self.way][0])
             case "losses":
                 if self.loss is None:
                     raise click.UsageError("--losses needs --loss, the name of the loss")
@@ -170,9 +200,7 @@ class Columns(ModelColumns):
         if isinstance(what, Scored):
             if isinstance(release, SidesCalibration):
                 raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
-            return Scored(
-                what.column, next(iter(parts_of(release).values())).score if self.score is None else self.score
-            )
+            return Scored(what.column, _score_of(release) if self.score is None else self.score)
         if isinstance(what, Classified | Regressed):
             check_fits(self.way, release, path)
         if isinstance(what, Regressed):
@@ -201,12 +229,9 @@ def check_fits(way: str, release: Release, path: object) -> None:
             raise InputError(f"calibration {str(path)!r} does not name its score, which {way} needs to be cqr")
         if made_for is None or _computes(way, made_for):
             continue
-        right = next((other for other in _COMPUTED if _computes(other, made_for)), None)
-        remedy = (
-            f"name the columns with {right}"
-            if right
-            else "only its own program computes that score; use threshold from `confide show` there"
-        )
+        remedy = "only its own program computes that score; use threshold from `confide show` there"
+        if right := next((other for other in _COMPUTED if _computes(other, made_for)), None):
+            remedy = f"name the columns with {right}"
         raise InputError(
             f"calibration {str(path)!r} was made for the score {made_for!r}, and {way} gives the score "
             f"{_COMPUTED[way][0]!r}; {remedy}"
@@ -227,11 +252,6 @@ def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -
 def parsed(spec: str | None) -> Candidates | None:
     """The candidates that --candidates asks for."""
     return None if spec is None else parse_candidates(spec)
-
-
-def one_or_pair(names: tuple[str, ...]) -> str | tuple[str, str]:
-    """The column of predictions, or the pair of columns of quantiles."""
-    return names[0] if len(names) == 1 else (names[0], names[1])
 
 
 def _score_of(release: Release) -> str | None:

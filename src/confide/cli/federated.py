@@ -1,28 +1,40 @@
 """`confide federated keygen | plan | answer | aggregate | report`: silos that exchange small signed files."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 import typer
 
 from confide.candidates import Candidates
 from confide.cli import options as o
-from confide.cli.candidates import parse_candidates
-from confide.cli.columns import Columns
+from confide.cli.columns import Columns, Score, parsed
 from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
-from confide.cli.progress import progress_bar
+from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.federated import METHODS, RECORDS
+from confide.federated import (
+    METHODS,
+    RECORDS,
+    FederatedCalibration,
+    FederatedPlan,
+    Policy,
+    Promise,
+    Refusal,
+    Silo,
+    SiloKeys,
+    SiloLedger,
+    coverage_in_silo,
+    read_time,
+)
+from confide.federated import aggregate as aggregate_answers
+from confide.federated import answer as answer_plan
+from confide.federated import plan as make_plan
+from confide.releases import load_release
 from confide.support import privacy_loss, read_text, write_text
-from confide.tables import Losses, Regressed, open_table, score_histogram
-
-if TYPE_CHECKING:
-    from confide.counting import ScoreHistogram
-    from confide.federated import Promise, Silo
-    from confide.tables import What
+from confide.tables import Losses, Regressed, What, score_histogram
 
 app = typer.Typer(
     name="federated",
@@ -33,23 +45,34 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Keys = Annotated[Path, typer.Option("--keys", metavar="FILE", help="Private keys, written by keygen.")]
-PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The signed plan.")]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the result.")]
-LedgerFile = Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
-Budget = Annotated[
-    float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
-]
-Dataset = Annotated[str, typer.Option(help="The name of these records in the ledger.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
-MethodOption = Annotated[str, typer.Option("--method", click_type=click.Choice(METHODS), help="How to calibrate.")]
+Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
+PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")]
+
+
+@dataclass(frozen=True)
+class SiloBudget:
+    """Who pays for what a silo says."""
+
+    ledger: Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
+    budget: Annotated[
+        float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
+    ]
+    dataset: Annotated[str, typer.Option(help="The name of these records in the ledger.")] = RECORDS
+
+    def open(self) -> SiloLedger:
+        """The ledger, for these records."""
+        return SiloLedger(self.ledger, self.dataset)
+
+    def spent(self) -> str:
+        """What these records have cost until now, in words."""
+        return f"spent so far: {self.open().spent:.6g} of {self.budget:g}"
 
 
 @app.command()
 def keygen(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the silo or of the coordinator.")],
-    keys: Annotated[Path, typer.Option("--keys", metavar="FILE", help="Where to write the private keys.")],
-    public: Annotated[Path, typer.Option("--public", metavar="FILE", help="Where to write the public file.")],
+    keys: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the private keys.")],
+    public: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the public file.")],
     size: Annotated[int | None, typer.Option(help="Number of calibration records, if it may be public.", min=1)] = None,
 ) -> None:
     """Make the keys of a silo, and the public file to send around.
@@ -61,8 +84,6 @@ def keygen(
 
       confide federated keygen north --keys north.key --public north.json --size 300
     """
-    from confide.federated import SiloKeys
-
     check_output(public, force=False)
     made = SiloKeys.generate(name)
     made.save(keys)
@@ -71,15 +92,16 @@ def keygen(
 
 
 @app.command()
+@command
 def plan(
     *,
-    silo: Annotated[list[Path], typer.Option("--silo", metavar="FILE", help="Public file of a silo; repeat it.")],
+    silo: Annotated[list[Path], typer.Option(metavar="FILE", help="Public file of a silo; repeat it.")],
     keys: Keys,
-    out: Out,
+    output: o.Output,
     alpha: o.Alpha,
     epsilon: o.Epsilon = None,
-    method: MethodOption = "private-qq",
-    score: o.Score = None,
+    method: Annotated[str, typer.Option(click_type=click.Choice(METHODS), help="How to calibrate.")] = "private-qq",
+    score: Score = None,
     candidates: o.CandidatesSpec = None,
     delta: o.Delta = None,
     dropouts: Annotated[int, typer.Option(help="Silos that may be missing.", min=0)] = 0,
@@ -95,7 +117,6 @@ def plan(
     closes: Annotated[
         str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
     ] = None,
-    force: Force = False,
 ) -> None:
     r"""Plan a federated calibration before any data is seen.
 
@@ -106,17 +127,14 @@ def plan(
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    from confide.federated import SiloKeys, read_time
-    from confide.federated import plan as make
-
-    check_output(out, force=force)
-    made = make(
+    output.check()
+    made = make_plan(
         [_silo(path) for path in silo],
         alpha,
         epsilon,
         method=method,
         score=score,
-        candidates=None if candidates is None else parse_candidates(candidates),
+        candidates=parsed(candidates),
         delta=delta,
         dropouts=dropouts,
         liars=liars,
@@ -126,22 +144,20 @@ def plan(
         n_typical=n_typical,
         closes=None if closes is None else read_time(closes),
     )
-    write_text(out, made.sign(SiloKeys.load(keys)), overwrite=force)
-    say(f"plan: {out}\nprivacy: {made.privacy()}" if epsilon is not None else f"plan: {out}\nprivacy: none")
+    output.write(made.sign(SiloKeys.load(keys)), "plan")
+    say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
     for answers, promise in made.promises().items():
         say(f"  {answers} answers: {_promised(promise)}")
 
 
-def _silo(path: Path) -> "Silo":
-    from confide.federated import Refusal, Silo
-
+def _silo(path: Path) -> Silo:
     try:
         return Silo.from_json(read_text(path))
     except Refusal as refusal:
         raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
 
 
-def _promised(promise: "Promise") -> str:
+def _promised(promise: Promise) -> str:
     if promise.infinite == "always":
         return "the threshold +inf"
     covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is promised"
@@ -151,18 +167,15 @@ def _promised(promise: "Promise") -> str:
 @app.command()
 @command
 def answer(
-    file: o.Source,
+    source: o.Source,
     *,
-    table: o.TableName = None,
     plan: PlanFile,
     keys: Keys,
     coordinator: Annotated[Path, typer.Option(metavar="FILE", help="The coordinator's public file, checked by you.")],
-    ledger: LedgerFile,
-    budget: Budget,
-    out: Out,
-    dataset: Dataset = RECORDS,
+    budget: SiloBudget,
+    output: o.Output,
     peer: Annotated[
-        list[Path] | None, typer.Option("--peer", metavar="FILE", help="secure-sum: public file of another silo.")
+        list[Path] | None, typer.Option(metavar="FILE", help="secure-sum: public file of another silo.")
     ] = None,
     allow: Annotated[
         list[str] | None,
@@ -170,7 +183,6 @@ def answer(
     ] = None,
     columns: Columns,
     people: o.PeopleOptions,
-    force: Force = False,
 ) -> None:
     r"""Answer a plan from this silo's records: one small signed file.
 
@@ -183,39 +195,35 @@ def answer(
       confide federated answer records.csv --score-column s --plan plan.json --keys north.key \
         --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
     """
-    from confide.federated import FederatedPlan, Policy, SiloKeys, SiloLedger
-    from confide.federated import answer as respond
-
     what = _of_one_record(columns, people)
-    check_output(out, force=force)
+    output.check()
     text = read_text(plan)
     read, _ = FederatedPlan.read(text)
     if what is not None and what.kind.name != read.score:
         raise InputError(f"the plan is for the score {read.score!r}; these columns give {what.kind.name!r}")
     policy = Policy(
         coordinator=_silo(coordinator).signing,
-        budget=budget,
-        per_plan=budget,
+        budget=budget.budget,
+        per_plan=budget.budget,
         methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
-    counts = _counted(file, table, columns, people, read.candidates)
-    silo_ledger = SiloLedger(ledger, dataset)
-    message = respond(text, counts, SiloKeys.load(keys), policy, silo_ledger, now=datetime.now(UTC))
-    write_text(out, message, overwrite=force)
-    say(f"answer: {out}\nspent so far: {silo_ledger.spent:.6g} of {budget:g}")
+    counts = _counted(source, what, columns, people, read.candidates)
+    message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
+    output.write(message, "answer")
+    say(budget.spent())
 
 
 @app.command()
+@command
 def aggregate(
     answers: Annotated[list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers.")],
     *,
     plan: PlanFile,
-    out: Out,
+    output: o.Output,
     drop_refused: Annotated[
         bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
     ] = False,
-    force: Force = False,
 ) -> None:
     """Make the calibration from the answers; it works with `confide predict`.
 
@@ -223,32 +231,25 @@ def aggregate(
 
       confide federated aggregate north-answer.json south-answer.json --plan plan.json --out released.json
     """
-    from confide.federated import aggregate as conclude
-
-    check_output(out, force=force)
-    released = conclude(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
-    write_text(out, released.to_json(), overwrite=force)
+    output.check()
+    released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
     if released.threshold == float("inf"):
         warn("the threshold is +inf: every label is in every set; more silos have to answer")
-    say(f"{released}\nsaved: {out}")
+    output.write(released.to_json(), f"{released}\nsaved")
 
 
 @app.command()
 @command
 def report(
-    file: o.Source,
+    source: o.Source,
     *,
-    table: o.TableName = None,
     calibration: Annotated[Path, typer.Option(metavar="FILE", help="What aggregate wrote.")],
     silo: Annotated[str, typer.Option(metavar="NAME", help="This silo's name in the plan.")],
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Privacy loss that the report may cost.")],
-    ledger: LedgerFile,
-    budget: Budget,
-    out: Out,
-    dataset: Dataset = RECORDS,
+    budget: SiloBudget,
+    output: o.Output,
     columns: Columns,
     people: o.PeopleOptions,
-    force: Force = False,
 ) -> None:
     r"""Say how well the common threshold covers in this silo, privately.
 
@@ -264,12 +265,9 @@ def report(
         --calibration released.json --silo north --epsilon 0.5 \
         --ledger north.db --budget 4 --out north-report.json
     """
-    from confide.federated import FederatedCalibration, SiloLedger, coverage_in_silo
-    from confide.releases import load_release
-
     what = _of_one_record(columns, people)
     privacy_loss("epsilon", epsilon)
-    check_output(out, force=force)
+    output.check()
     released = load_release(calibration)
     if not isinstance(released, FederatedCalibration):
         raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
@@ -280,14 +278,13 @@ def report(
         raise InputError(f"the threshold is for the score {released.score!r}; these columns give {what.kind.name!r}")
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
-    counts = _counted(file, table, columns, people, Candidates.of([released.threshold]))
-    silo_ledger = SiloLedger(ledger, dataset)
-    made = coverage_in_silo(silo, counts, released.threshold, epsilon, ledger=silo_ledger, budget=budget)
-    write_text(out, made.to_json(), overwrite=force)
-    say(f"{made}\nreport: {out}\nspent so far: {silo_ledger.spent:.6g} of {budget:g}")
+    counts = _counted(source, what, columns, people, Candidates.of([released.threshold]))
+    made = coverage_in_silo(silo, counts, released.threshold, epsilon, ledger=budget.open(), budget=budget.budget)
+    output.write(made.to_json(), f"{made}\nreport")
+    say(budget.spent())
 
 
-def _of_one_record(columns: Columns, people: o.PeopleOptions) -> "What | None":
+def _of_one_record(columns: Columns, people: o.PeopleOptions) -> What | None:
     """What is read of each record; a plan states its loss for one record of a person, and one threshold for all."""
     what = columns.what()
     if isinstance(what, Losses):
@@ -302,10 +299,7 @@ def _of_one_record(columns: Columns, people: o.PeopleOptions) -> "What | None":
 
 
 def _counted(
-    file: str, table: str | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
-) -> "ScoreHistogram":
-    with open_table(file, table) as opened, progress_bar("reading", opened.row_count) as progress:
-        what = columns.what()
-        if what is None:
-            raise InputError(f"say which columns to read, by {columns.ways}; {opened.existing()}")
+    source: o.Source, what: What | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
+) -> ScoreHistogram:
+    with source.open("reading", what, columns.ways) as (opened, what, progress):
         return score_histogram(opened, what, candidates, people=people.people, progress=progress)

@@ -56,8 +56,10 @@ def table(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"  {name:<{width}}  {value}".rstrip() for name, value in rows)
 
 
-def check_output(path: Path, *, force: bool) -> None:
+def check_output(path: Path | None, *, force: bool) -> None:
     """Refuse an output that cannot be written, before any work is done."""
+    if path is None:
+        return
     refuse_existing(path, overwrite=force)
     if not path.parent.is_dir():
         raise InputError(f"output {str(path)!r} cannot be written: its folder does not exist")

@@ -4,62 +4,38 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import typer
 
 from confide.cli import options as o
 from confide.cli.columns import ModelColumns
 from confide.cli.output import check_output, emit, number, say
 from confide.cli.parameters import command
-from confide.cli.progress import progress_bar
 from confide.errors import InputError
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, load_release, parts_of
-from confide.tables import file_format, is_folder, open_table, predict_table, refuse_existing_folder
-
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN,...",
-        rich_help_panel="Output",
-        help="Input columns to keep; may be repeated (default: all but the probabilities).",
-    ),
-]
-OutOrFolder = Annotated[
-    str | None,
-    typer.Option(
-        "--out",
-        metavar="FILE|FOLDER",
-        rich_help_panel="Output",
-        help="Where to write. A name without an ending, or one that ends in /, is a new folder of Parquet files; from "
-        "Spark the executors write it, also to an address such as s3a://BUCKET/NAME.",
-    ),
-]
-OutTable = Annotated[
-    str | None,
-    typer.Option(
-        "--out-table", metavar="NAME", rich_help_panel="Output", help="A new table in the same database or Spark."
-    ),
-]
-PartitionBy = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN,...", rich_help_panel="Output", help="For a folder: columns whose values become folders in it."
-    ),
-]
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
+from confide.tables import file_format, is_folder, predict_table, refuse_existing_folder
 
 
 @command
 def predict(
-    file: o.Source,
+    source: o.Source,
     *,
-    table: o.TableName = None,
-    calibration: o.CalibrationFile,
+    release: o.Released,
     columns: ModelColumns,
-    alpha: o.OneLevel = None,
-    by: o.ByColumn = None,
-    out: OutOrFolder = None,
-    out_table: OutTable = None,
-    partition_by: PartitionBy = None,
-    keep: Keep = None,
+    out: Annotated[
+        str | None,
+        o.output(
+            "FILE|FOLDER",
+            "Where to write. A name without an ending, or one that ends in /, is a new folder of Parquet files; from "
+            "Spark the executors write it, also to an address such as s3a://BUCKET/NAME.",
+        ),
+    ] = None,
+    out_table: Annotated[str | None, o.output("NAME", "A new table in the same database or Spark.")] = None,
+    partition_by: Annotated[
+        str | None, o.output("COLUMN,...", "For a folder: columns whose values become folders in it.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        o.output("COLUMN,...", "Input columns to keep; may be repeated (default: all but the probabilities)."),
+    ] = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
 ) -> None:
@@ -78,29 +54,25 @@ def predict(
     """
     if (out is None) == (out_table is None):
         raise click.UsageError("give --out, a file, or with --table also --out-table, a new table in the same database")
-    released = o.at_level(load_release(calibration), alpha)
-    what = columns.to_predict(released, calibration)
-    _check_group(released, by)
+    released = release.load()
+    what = columns.to_predict(released, release.calibration)
+    release.check_group(released, of_classes=False)
     if out is not None and not is_folder(out):
         check_output(Path(out), force=force)
         _ = file_format(Path(out))  # refuses unknown endings
-        if Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
+        if Path(out).exists() and Path(source.file).exists() and Path(out).samefile(source.file):
             raise InputError("the output would replace the input; choose another name")
     elif out is not None and "://" not in out:
         refuse_existing_folder(Path(out))
-    with (
-        open_table(file, table, write=out_table is not None) as opened,
-        progress_bar("predicting", opened.row_count) as progress,
-    ):
-        if what is None:
-            raise InputError(f"say which columns to read, by --probabilities or --prediction; {opened.existing()}")
+    ways = "--probabilities or --prediction"
+    with source.open("predicting", what, ways, write=out_table is not None) as (opened, what, progress):
         found = predict_table(
             opened,
             what,
             released,
             out,
             out_table=out_table,
-            by=by,
+            by=release.by,
             keep=None if keep is None else [name for text in keep for name in o.split(text)],
             partition_by=() if partition_by is None else o.split(partition_by),
             overwrite=force,
@@ -119,15 +91,6 @@ def predict(
         for name, part in parts.items():
             say(f"promise{f' for {name}' if isinstance(released, LevelCalibration) else ''}: {part.guarantee}")
     say(f"saved: {where}")
-
-
-def _check_group(released: Release, by: str | None) -> None:
-    """Refuse a calibration per group without its column, and a column without such a calibration."""
-    needed = isinstance(released, GroupCalibration) and released.by == "group"
-    if needed and by is None:
-        raise click.UsageError("the calibration has thresholds per group; name the column of groups with --by")
-    if by is not None and not needed:
-        raise click.UsageError("--by must be left out: the calibration has no thresholds per group of records")
 
 
 def _promised(released: Release) -> dict[str, Any]:

@@ -6,50 +6,34 @@ from typing import Annotated
 import typer
 
 from confide.cli import options as o
-from confide.cli.output import check_output, say
+from confide.cli.output import say
+from confide.cli.parameters import command
 from confide.releases import load_release
 from confide.support import read_text
 
-Released = Annotated[
-    Path,
-    typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` or `federated aggregate` wrote."),
-]
-EvaluationFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--evaluation",
-        metavar="FILE",
-        rich_help_panel="Content",
-        help="What `confide evaluate --out FILE` wrote for this calibration. [bold]Its numbers are not private.[/bold]",
-    ),
-]
-Title = Annotated[str | None, typer.Option(metavar="TEXT", rich_help_panel="Content", help="Heading of the page.")]
-Answers = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--answer", metavar="FILE", rich_help_panel="Content", help="Federated: a silo's answer, to show it; repeat it."
-    ),
-]
-SiloReports = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--silo-report",
-        metavar="FILE",
-        rich_help_panel="Content",
-        help="Federated: a silo's private estimate of its coverage; repeat it.",
-    ),
-]
 
-
+@command
 def report(
-    calibration: Released,
+    calibration: Annotated[
+        Path,
+        typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` or `federated aggregate` wrote."),
+    ],
     *,
-    evaluation: EvaluationFile = None,
-    title: Title = None,
-    answer: Answers = None,
-    silo_report: SiloReports = None,
-    out: o.Out,
-    force: o.Force = False,
+    evaluation: Annotated[
+        Path | None,
+        o.content(
+            "FILE",
+            "What `confide evaluate --out FILE` wrote for this calibration. [bold]Its numbers are not private.[/bold]",
+        ),
+    ] = None,
+    title: Annotated[str | None, o.content("TEXT", "Heading of the page.")] = None,
+    answer: Annotated[
+        list[Path] | None, o.content("FILE", "Federated: a silo's answer, to show it; repeat it.")
+    ] = None,
+    silo_report: Annotated[
+        list[Path] | None, o.content("FILE", "Federated: a silo's private estimate of its coverage; repeat it.")
+    ] = None,
+    output: o.Output,
 ) -> None:
     """Write a page that people can read: promise, protection, price, making.
 
@@ -65,7 +49,7 @@ def report(
     from confide.federated import SiloReport
     from confide.reports import report as make_report
 
-    check_output(out, force=force)
+    output.check()
     page = make_report(
         load_release(calibration),
         title=title,
@@ -74,7 +58,6 @@ def report(
         answers=[read_text(path) for path in answer or []],
         silo_reports=[SiloReport.load(path) for path in silo_report or []],
     )
-    page.save(out, overwrite=force)
-    say(f"saved: {out}")
+    output.write(page.html)
     if evaluation is not None:
         say("The page shows numbers from labelled records: that part is not private.")

@@ -3,13 +3,14 @@
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 import typer
 
 from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, INTERRUPTED, PIPE_CLOSED, REFUSED, TERMINATED, USAGE
 from confide.cli.interruption import check_interruption, interruptible, received
+from confide.cli.messages import in_options, options_of
 from confide.errors import ConfideError
 from confide.support import OutputExistsError
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from confide.cli.app import app
 
     command = typer.main.get_command(app)
+    options = options_of(command, sys.argv[1:] if arguments is None else arguments)
     with interruptible():
         try:
             code = command.main(args=arguments, prog_name="confide", standalone_mode=False)
@@ -32,10 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return code if isinstance(code, int) else DONE
         except BaseException as error:
-            return _interrupted() if received() else _answer(error)
+            return _interrupted() if received() else _answer(error, options)
 
 
-def _answer(error: BaseException) -> int:
+def _answer(error: BaseException, options: Mapping[str, str]) -> int:
     match error:
         case click.exceptions.NoArgsIsHelpError():  # the help is printed by then
             return USAGE
@@ -44,9 +46,9 @@ def _answer(error: BaseException) -> int:
         case KeyboardInterrupt() | click.Abort():
             return _interrupted()
         case OutputExistsError():
-            return _say(str(error).replace("allow overwriting", "give --force"), EXISTS)
+            return _say(in_options(str(error), options), EXISTS)
         case ConfideError():
-            return _say(str(error), REFUSED)
+            return _say(in_options(str(error), options), REFUSED)
         case BrokenPipeError() | SystemExit():  # click itself exits when a pipe is closed
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
             return PIPE_CLOSED

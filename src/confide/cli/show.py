@@ -9,19 +9,17 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.output import emit, say, table
+from confide.federated import FederatedCalibration
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
 from confide.releases import Calibration, load_release
 from confide.support import positive_integer
 
-CalibrationArgument = Annotated[
-    Path, typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` wrote.")
-]
-RecordsOption = Annotated[
-    int, typer.Option("--records", metavar="K", help="Also state the loss when K records change at once.")
-]
 
-
-def show(calibration: CalibrationArgument, records: RecordsOption = 1, as_json: o.AsJson = False) -> None:
+def show(
+    calibration: Annotated[Path, typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` wrote.")],
+    records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
+    as_json: o.AsJson = False,
+) -> None:
     """Print what a calibration promises and what privacy it cost.
 
     CALIBRATION is a file that `confide calibrate` wrote, or a release of
@@ -66,8 +64,6 @@ def _making(released: Calibration) -> list[tuple[str, str]]:
 
 
 def _mechanism(released: Calibration) -> str:
-    from confide.federated import FederatedCalibration
-
     mechanism = released.mechanism
     if isinstance(released, FederatedCalibration):
         among = f"; number {released.k} of {len(released.answered)} answers in order" if released.k else ""

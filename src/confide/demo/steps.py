@@ -32,9 +32,9 @@ def run(folder: Path, *, force: bool = False) -> str:
     force
         Whether the files of an earlier demo may be replaced.
     """
-    names = ("calibration.json", "sets.parquet", "images.parquet", "report.html")
-    calibration, sets, images, page = (folder / name for name in names)
-    for path in (calibration, sets, images, page):
+    files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
+    calibration, sets, images, page = files
+    for path in files:
         refuse_existing(path, overwrite=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def run(folder: Path, *, force: bool = False) -> str:
     evaluation = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
     report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
     private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
-    return tell(digits, released, costs, private, nonprivate, calibration, sets, images, page)
+    return tell(digits, released, costs, private, nonprivate, files)
 
 
 def _write_images(path: Path, digits: Digits, *, force: bool) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,9 @@ def tell(
     costs: Plan,
     private: Outcome,
     ordinary: Outcome,
-    calibration: Path,
-    sets: Path,
-    images: Path,
-    report: Path,
+    files: Sequence[Path],
 ) -> str:
-    """The whole story, in lines of at most 96 characters if the paths are short."""
+    """The whole story, in lines of at most 96 characters if the paths are short; `files` as `run` leaves them."""
     parts = (
         f"""\
 1. A model
@@ -37,7 +35,7 @@ def tell(
         _result(private, ordinary, costs),
         "4. Some of the sets\n" + _examples(digits, private),
         NOT_PRIVATE,
-        _next_steps(released, *(shlex.quote(str(path)) for path in (calibration, sets, images, report))),
+        _next_steps(released, *(shlex.quote(str(path)) for path in files)),
     )
     return "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)\n\n" + "\n\n".join(parts)
 

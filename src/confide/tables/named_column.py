@@ -96,8 +96,5 @@ def group_column(table: Table, column: str, names: Names) -> NamedColumn:
         raise InputError(f"column {column!r} holds {held}; groups are named by texts or integers; {table.existing()}")
     wrong = sum(as_integer(name) is None for name in names)
     if is_integer(kind) and wrong:
-        raise InputError(
-            f"column {column!r} holds integers, and the names of its groups must be integers, too; found {wrong} that "
-            "are not"
-        )
+        raise InputError(f"groups must be integers, for column {column!r} holds integers; found {wrong} that are not")
     return NamedColumn(column, names, "groups")

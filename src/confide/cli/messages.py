@@ -1,0 +1,66 @@
+"""The library's messages in the words of the command line: an argument is called by the option that gives it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import click
+
+_GIVEN_BY = {
+    "people": "person",
+    "answers": "answer",
+    "silos": "silo",
+    "silo reports": "silo_report",
+    "methods": "allow",
+    "missing": "arbitrary",
+}
+"""The parameters of commands that stand for arguments of another name."""
+
+_QUOTED = r"""(?<!\w)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
+
+
+def options_of(command: click.Command, words: Sequence[str]) -> dict[str, str]:
+    """The options of the command that words of a command line name, by the arguments that they give."""
+    for word in words:
+        if not isinstance(command, click.Group):
+            break
+        command = command.commands.get(word, command)
+    own = {str(one.name): one.opts[0] for one in command.params if isinstance(one, click.Option)}
+    return own | {argument: own[name] for argument, name in _GIVEN_BY.items() if name in own}
+
+
+def in_options(message: str, options: Mapping[str, str]) -> str:
+    """A message in which options stand for arguments; what is quoted, such as a column or a file, stays as it is.
+
+    A name that is also a word counts as an argument where messages speak of arguments: before "must", "belongs" or "=",
+    and after "with".
+
+    Examples
+    --------
+    >>> options = {"n": "--n", "n_min": "--n-min", "neighbors": "--neighbors", "rho": "--rho"}
+    >>> in_options("n must be given under neighbors='replace_one'; found n_min=3 in column 'n_min'", options)
+    "--n must be given under --neighbors replace_one; found --n-min 3 in column 'n_min'"
+    >>> in_options("epsilon or rho must be given, and not both", options | {"epsilon": "--epsilon"})
+    '--epsilon or --rho must be given, and not both'
+    """
+    if not options:
+        return message
+    name = "|".join(map(re.escape, sorted(options, key=len, reverse=True)))
+    more = rf"(?:(?:, | and | or )(?:{name}))*"
+    pattern = re.compile(
+        rf"(?P<quoted>{_QUOTED})"
+        rf"|\b(?P<set>{name})=(?P<value>{_QUOTED}|\[[^\]]*\]|[\w.+-]+)"
+        rf"|(?:(?<=^)|(?<=; )|(?<=: ))(?P<subject>(?:{name}){more})(?= (?:must|belongs?)\b)"
+        rf"|(?<=\bwith )(?P<other>{name})(?=[,;.]|$)"
+        rf"|\b(?P<plain>(?=\w*_)(?:{name}))\b"
+    )
+
+    def reworded(found: re.Match[str]) -> str:
+        if found["quoted"]:
+            return found["quoted"]
+        if found["set"]:
+            return f"{options[found['set']]} {found['value'].strip('[]').strip(chr(39) + chr(34))}"
+        return re.sub(rf"\b(?:{name})\b", lambda word: options[word[0]], found[0])
+
+    if "force" in options:
+        message = message.replace("allow overwriting", f"give {options['force']}")
+    return pattern.sub(reworded, message)
