@@ -15,6 +15,7 @@ class Fault(NamedTuple):
 
 
 PRIVACY = "tests/mechanisms/test_privacy_exact.py"
+SELECTOR = "tests/selection/test_selector.py"
 COVERAGE = "tests/guarantee/test_coverage_exact.py"
 CERTIFICATE = "tests/guarantee/test_certificate.py"
 BOOK = "tests/ledger/test_book.py"
@@ -56,9 +57,9 @@ FAULTS = (
     Fault("relations exchanged", SLOPES, 'if neighbors == "replace_one":', 'if neighbors == "add_remove":',
           f"{PRIVACY}::test_no_budget_is_wasted"),
     Fault("noise too small by a hundredth", "selection/selector.py", "    scale = range_distance / epsilon\n",
-          "    return 0.99 * range_distance / epsilon\n", "tests/selection/test_selector.py::test_scale_meets_opendp_privacy_map"),
+          "    return 0.99 * range_distance / epsilon\n", f"{SELECTOR}::test_scale_meets_opendp_privacy_map"),
     Fault("noise doubled when sampled", "selection/selector.py", "return int(_noisy_max(scale, selector)(",
-          "return int(_noisy_max(2 * scale, selector)(", f"{PRIVACY}::test_installed_sampler_matches_exact_law"),
+          "return int(_noisy_max(2 * scale, selector)(", f"{SELECTOR}::test_installed_sampler_matches_exact_law"),
     Fault("noise reused in every run", "selection/selector.py",
           "return int(_noisy_max(scale, selector)(np.ascontiguousarray(utilities, dtype=np.int64)))",
           "key = (utilities.tobytes(), scale, selector)\n"
@@ -69,7 +70,7 @@ FAULTS = (
           "return np.asarray(counts + _laplace(scale)(np.zeros(1, dtype=np.int64))[0], dtype=np.int64)",
           "tests/mechanisms/test_noisy_histogram.py::test_installed_noise_matches_its_law"),
     Fault("selectors exchanged", "selection/selector.py", 'if selector == "permute_and_flip" else dp.zero',
-          'if selector != "permute_and_flip" else dp.zero', f"{PRIVACY}::test_installed_sampler_matches_exact_law"),
+          'if selector != "permute_and_flip" else dp.zero', f"{SELECTOR}::test_installed_sampler_matches_exact_law"),
     Fault("permute-and-flip given the zCDP bound", SLOPES, 'return self.selector == "exponential"', "return True",
           f"{BOOK}::test_permute_and_flip_is_charged_without_zcdp"),
     Fault("certificate gains a rank", "guarantee/certificate.py", "(top + 1 - Fraction(lost)) / (n + 1)",
