@@ -232,7 +232,9 @@ class DataFusion(Engine):
     def table(self, data: pa.Table) -> Any:
         import ibis
 
-        return ibis.datafusion.connect().create_table(f"t{next(_names)}", data)
+        path = self.next().with_suffix(".parquet")
+        pq.write_table(data, path)
+        return ibis.datafusion.connect().read_parquet(path)
 
 
 class Postgres(Engine):
