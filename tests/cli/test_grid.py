@@ -335,3 +335,16 @@ def test_every_source_is_written_to_every_target(run, confide_run, folder, reque
     wanted = confide.predict_set(P, confide.Calibration.load("cal.json"), NAMES).labels()
     assert [json.loads(one) if isinstance(one, str) else one for one in sets] == wanted
     assert confide_run("predict", *source.arguments, *options).code == 4  # it exists
+
+
+@pytest.mark.parametrize("engine", ["polars", "datafusion"])
+def test_engines_of_ibis_are_named(run, folder, engine):
+    pytest.importorskip(engine)
+    source = Source(f"{engine}://{write(folder / 'records.parquet', DATA)}")
+    run("calibrate", source, *CLASSES, *SURE, "--out", "cal.json")
+    released = confide.Calibration.load("cal.json")
+    assert released.threshold == confide.calibrate(confide.lac_score(P, Y), 0.2, 1000.0, score="lac").threshold
+    run("evaluate", source, *CLASSES, "--calibration", "cal.json")
+    run("predict", source, *MODEL, "--calibration", "cal.json", "--keep", "id", "--out", "sets.parquet")
+    found = pq.read_table(folder / "sets.parquet").sort_by("id")["prediction_set"].to_pylist()
+    assert found == confide.predict_set(P, released, NAMES).labels()

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import confide
@@ -17,6 +18,7 @@ from confide.tables import (
     calibrate_table,
     evaluate_table,
     group_histograms,
+    predict_table,
     score_histogram,
 )
 
@@ -264,3 +266,20 @@ def test_rows_that_cannot_be_evaluated_are_refused(engine):
         InputError, match=rf"'s' must hold a number between 0 and 1 .* in every row; 2 do not{ROW}( \(|$)"
     ):
         evaluate_table(table, Scored("s", "lac"), one)
+
+
+def test_residuals_relative_to_positive_predictions(engine, tmp_path):
+    f, y, edges = np.exp(F[:, 0]), np.abs(TARGET), np.linspace(0.1, 3, 30)
+    what, table = Regressed("f", "y", "gamma"), engine.table(pa.table({"f": f, "y": y}))
+    wanted = np.bincount(np.searchsorted(edges, confide.gamma_score(f, y)), minlength=31)
+    assert score_histogram(table, what, Candidates.of(edges)).counts.tolist() == wanted.tolist()
+    released = calibrate_table(table, what, 0.2, epsilon=2000.0, candidates=Candidates.of(edges))
+    predict_table(table, Regressed("f"), released, tmp_path / "ends.parquet", keep=["f"])
+    found = pq.read_table(tmp_path / "ends.parquet").to_pandas()
+    lower, upper = confide.scores.interval_ends(found["f"], "gamma", released.threshold)
+    assert len(found) == N
+    assert np.isfinite(released.threshold)
+    assert (found["lower"] == lower).all()
+    assert (found["upper"] == upper).all()
+    with pytest.raises(InputError, match=r"column 'f' must hold a positive number .* in every row; 1 does not"):
+        score_histogram(engine.table(pa.table({"f": [1.0, -1.0], "y": [1.0, 1.0]})), what, UNIT)
