@@ -65,10 +65,19 @@ def test_published_private_method(tmp_path):
 
 
 PARAMETERS = {"raps": "(penalty=0.01,k_reg=5)", "saps": "(penalty=0.1)"}
-SCORES = [None, "aps_randomised", *(family + PARAMETERS.get(family, "") for family in FAMILIES)]
+SCORES = [None, *(family + PARAMETERS.get(family, "") for family in FAMILIES)]
+ALIKE = ("saps", "normalised_residual", "gamma", "cqr_low", "cqr_high")
+"""Scores whose recipe of candidates another score has, too."""
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(
+    "score",
+    [
+        *(one for one in SCORES if one is None or not one.startswith(ALIKE)),
+        *(pytest.param(one, marks=pytest.mark.long) for one in SCORES if one and one.startswith(ALIKE)),
+        pytest.param("aps_randomised", marks=pytest.mark.long),
+    ],
+)
 def test_every_score_with_its_own_candidates(five, score):
     """Signed, read by silos and coordinator, answered and aggregated: recipes of all kinds are known to the reader."""
     if score == "top_k":

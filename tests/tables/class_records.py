@@ -4,7 +4,7 @@ import numpy as np
 
 import confide
 
-K, N = 5, 5000
+K, N = 5, 2500
 NAMES = tuple("abcde")
 RNG = np.random.default_rng(0)
 P = RNG.dirichlet(np.full(K, 0.4), N).astype(np.float32)
