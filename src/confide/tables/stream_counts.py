@@ -22,14 +22,14 @@ from confide.tables.progress import Progress
 from confide.tables.readings import Reading, noted
 from confide.tables.table import Read, Table
 
-_CELLS = 2**19
-_LEAST, _MOST = 2**11, 2**15
+_CELLS = 2**18
+_LEAST, _MOST = 2**11, 2**16
 _FEW_GROUPS = 16
 _GATHERED = 2**14
 
 
 def rows_per_batch(width: int) -> int:
-    """Rows of a batch, so that it has half a million numbers, or 2048 rows."""
+    """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
     return min(_MOST, max(_LEAST, _CELLS // max(width, 1)))
 
 
