@@ -16,7 +16,14 @@ def calibration() -> confide.Calibration:
     return confide.calibrate(scores, 0.1, 10.0, score="lac")
 
 
-ENGINES = [*EMBEDDED, "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))]
+ALIKE = ("polars", "arrow", "hive")
+"""Read as pandas frames, batches and folders are once they are open; each is opened by other tests, too."""
+
+ENGINES = [
+    *(pytest.param(name, marks=pytest.mark.long) if name in ALIKE else name for name in EMBEDDED),
+    "postgres",
+    pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
+]
 
 
 @pytest.fixture(params=ENGINES)
