@@ -138,7 +138,7 @@ def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
         assert table.row_count() == n
         found = score_histogram(table, Scored("score"), UNIT, progress=sizes.append)
     assert found.total == sum(sizes) == n
-    assert max(sizes) <= 2**15
+    assert max(sizes) <= 2**16
 
 
 def test_batches_shrink_with_the_number_of_columns(tmp_path):
