@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,15 +47,11 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
         raise InputError(f"table must be given: which table of {shown!r} to read")
     doing = f"opening {shown!r}"
     if scheme == "duckdb":
-        with of_engine(doing):
-            opening = embedded(path, write=write)
-            connection = opening.__enter__()
-        try:
+        with ExitStack() as opening:
             with of_engine(doing):
+                connection = opening.enter_context(embedded(path, write=write))
                 opened = _duckdb_table(connection, shown, str(table), writes=write)
             yield opened
-        finally:
-            opening.__exit__(None, None, None)
         return
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
     with of_engine(doing, f"install {extra}"):

@@ -2,7 +2,7 @@
 
 import glob
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,16 +70,11 @@ def open_files(source: str) -> Iterator[DuckTable]:
         _check_readable(path)
     name = f"file {source!r}" if len(paths) == 1 else f"files {source!r}"
     in_words = partial(of_files, name, form)
-    with in_words():
-        opening = embedded()
-        connection = opening.__enter__()
-    try:
+    with ExitStack() as opening:
         with in_words():
-            opened = _open(connection, name, paths, form)
+            opened = _open(opening.enter_context(embedded()), name, paths, form)
         opened._in_words = in_words
         yield opened
-    finally:
-        opening.__exit__(None, None, None)
 
 
 def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> DuckTable:
