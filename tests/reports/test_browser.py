@@ -16,6 +16,7 @@ from tests.reports.pages import HOSTILE, calibration, write_all
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 KINDS = ("report", "plan", "federated", "regression", "levels", "groups")
+LONG_WIDTHS = [pytest.param("report", width, marks=pytest.mark.long) for width in (390, 768)]
 MORE = [
     ("plan", "light"),
     ("federated", "dark"),
@@ -23,6 +24,8 @@ MORE = [
     ("regression", "dark"),
     ("levels", "light"),
     ("groups", "dark"),
+    ("levels", "dark"),
+    ("groups", "light"),
 ]
 
 
@@ -37,8 +40,14 @@ def pages(tmp_path_factory):
     return write_all(tmp_path_factory.mktemp("pages"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "scheme"),
+    [
+        *((kind, "light") for kind in KINDS),
+        ("report", "dark"),
+        *(pytest.param(kind, "dark", marks=pytest.mark.long) for kind in KINDS[1:]),
+    ],
+)
 def test_draws_without_a_complaint_and_asks_the_network_for_nothing(browser, pages, kind, scheme):
     with Opened(browser, pages[kind], scheme=scheme) as opened:
         assert opened.complaints == []
@@ -201,8 +210,6 @@ def test_sliders_and_everything_else_work_by_keyboard(browser, pages):
         ("report", "dark"),
         ("plan", "dark"),
         ("federated", "light"),
-        ("levels", "dark"),
-        ("groups", "light"),
         *(pytest.param(kind, scheme, marks=pytest.mark.long) for kind, scheme in MORE),
     ],
 )
@@ -216,9 +223,7 @@ def test_axe_finds_nothing(browser, pages, kind, scheme):
         assert len(found.response["passes"]) > 20
 
 
-@pytest.mark.parametrize(
-    ("kind", "width"), [*((kind, 360) for kind in KINDS), ("report", 390), ("report", 768), ("report", 1600)]
-)
+@pytest.mark.parametrize(("kind", "width"), [*((kind, 360) for kind in KINDS), ("report", 1600), *LONG_WIDTHS])
 def test_no_wider_than_the_screen(browser, pages, kind, width):
     with Opened(browser, pages[kind], width=width) as opened:
         opened.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

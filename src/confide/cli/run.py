@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import click
 import typer
@@ -23,9 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         Without the program's name; by default those of the process.
     """
-    from confide.cli.app import app
-
-    command = typer.main.get_command(app)
+    command = _command()
     options = options_of(command, sys.argv[1:] if arguments is None else arguments)
     with interruptible():
         try:
@@ -35,6 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return code if isinstance(code, int) else DONE
         except BaseException as error:
             return _interrupted() if received() else _answer(error, options)
+
+
+@cache
+def _command() -> click.Command:
+    from confide.cli.app import app
+
+    return typer.main.get_command(app)
 
 
 def _answer(error: BaseException, options: Mapping[str, str]) -> int:

@@ -125,8 +125,8 @@ def _sizes(n: int | None, n_min: int | None, *more: int) -> tuple[int, ...]:
 
 def _reach(failure: Failure, p: float) -> float:
     """The largest level, to seven digits, at which the probability of less is at most p."""
-    low, high = 0.0, 1.0
-    while high - low > 1e-7:
-        middle = (low + high) / 2
-        low, high = (middle, high) if failure(middle) <= p else (low, middle)
-    return round(low, 7)
+    from scipy.optimize import brentq
+
+    if failure(0.0) > p or failure(1.0) <= p:
+        return float(failure(0.0) <= p)
+    return round(float(brentq(lambda level: failure(level) - p, 0.0, 1.0, xtol=1e-8)), 7)

@@ -48,9 +48,11 @@ class SecureSum(FederatedProtocol):
 
     Examples
     --------
+    >>> from confide import Candidates
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> made = plan(silos, 0.1, 2.0, method="secure-sum", population="common")
+    >>> few = Candidates.unit(100)
+    >>> made = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", population="common")
     >>> made.protocol.scale, made.protocol.colluding, made.loss(0), made.certify()[1].coverage
     (1.0, 2, 2.0, 0.9)
     """
