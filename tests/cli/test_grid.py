@@ -8,6 +8,7 @@ import io
 import json
 import sqlite3
 import sys
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 
@@ -79,7 +80,7 @@ KINDS = {
 }
 FILES = ("parquet", "csv", "tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "partitioned")
 STREAMS = ("standard input, CSV", "standard input, Arrow")
-DATABASES = ("duckdb", "sqlite", "postgres", pytest.param("spark", marks=pytest.mark.xdist_group("spark")))
+DATABASES = ("duckdb", "sqlite", "postgres", "spark")
 
 
 class Source:
@@ -135,9 +136,28 @@ def source_of(kind: str, folder: Path, request: pytest.FixtureRequest) -> Source
     return Source(server.url(postgres_server.READER), "--table", reader.table(DATA).get_name())
 
 
-@pytest.fixture(params=[*FILES, *STREAMS, *DATABASES])
+@pytest.fixture
 def source(request, folder) -> Source:
     return source_of(request.param, folder, request)
+
+
+ALIKE = ("tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "standard input, CSV", "sqlite")
+"""Sources that are read as another one once they are open: the everyday tests give them some kinds, long ones all."""
+
+
+def marks_of(source: str, everyday: bool) -> list[pytest.MarkDecorator]:
+    marks = [pytest.mark.long] if source in ALIKE and not everyday else []
+    return [pytest.mark.xdist_group("spark"), *marks] if source == "spark" else marks
+
+
+def on_every_source(kinds: Collection[str], some: Collection[str]) -> pytest.MarkDecorator:
+    """Parametrise a test with each source and each kind."""
+    cases = [
+        pytest.param(source, name, marks=marks_of(source, name in some))
+        for source in (*FILES, *STREAMS, *DATABASES)
+        for name in kinds
+    ]
+    return pytest.mark.parametrize(("source", "name"), cases, indirect=["source"])
 
 
 @pytest.fixture
@@ -168,7 +188,7 @@ def expected(released, name):
     return None
 
 
-@pytest.mark.parametrize("name", KINDS)
+@on_every_source(KINDS, some=("lac", "residuals", "groups", "people"))
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate, and report: the numbers are those of the calls on arrays."""
     columns, asked, model, by = KINDS[name]
@@ -229,7 +249,7 @@ def check_predictions(name, released, predicted):
         )
 
 
-@pytest.mark.parametrize("name", ["scores", "lac", "aps", "residuals", "quantiles"])
+@on_every_source(("scores", "lac", "aps", "residuals", "quantiles"), some=("lac", "residuals"))
 def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, folder, name):
     columns, asked, _, _ = KINDS[name]
     coordinator, silo = SiloKeys.generate("coordinator"), SiloKeys.generate("north")

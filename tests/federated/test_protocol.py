@@ -78,12 +78,12 @@ ALIKE = ("saps", "normalised_residual", "gamma", "cqr_low", "cqr_high")
         pytest.param("aps_randomised", marks=pytest.mark.long),
     ],
 )
-def test_every_score_with_its_own_candidates(five, score):
+def test_every_score_with_its_own_candidates(tmp_path, score):
     """Signed, read by silos and coordinator, answered and aggregated: recipes of all kinds are known to the reader."""
-    if score == "top_k":
-        five.scores = [np.ceil(20 * scores) for scores in five.scores]
-    plan = federated.plan(five.silos, 0.1, 4.0, score=score).sign(five.coordinator)
-    released = federated.aggregate(plan, five.answers(plan))
+    drawn = np.random.default_rng(0).random((3, 60))
+    three = Federation(tmp_path, list(np.ceil(20 * drawn) if score == "top_k" else drawn))
+    plan = federated.plan(three.silos, 0.1, 4.0, score=score).sign(three.coordinator)
+    released = federated.aggregate(plan, three.answers(plan))
     assert released.score == score
     assert released.plan.candidates == score_kind(score).candidates()
     assert released.threshold in released.plan.candidates.values

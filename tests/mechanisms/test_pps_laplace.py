@@ -127,7 +127,9 @@ def test_number_of_bins_is_of_the_published_order():
         assert order / 10 <= optimal_bins(n, TENTH, epsilon) <= 2 * order
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(1000, 1.0), (5000, 1.0), (5000, 10.0)])
+@pytest.mark.parametrize(
+    ("n", "epsilon"), [(1000, 1.0), *(pytest.param(5000, epsilon, marks=pytest.mark.long) for epsilon in (1.0, 10.0))]
+)
 def test_number_of_bins_minimises_the_mean_threshold_on_uniform_scores(n, epsilon):
     """Algorithm 5's objective by direct simulation: no other number of bins is better by 1 % of a threshold.
 

@@ -109,7 +109,14 @@ def test_hostile_names_are_shown_as_text(browser, pages):
 POSITIONS = [(0, 0, 0), (1, 3, 7), (2, 2, 3), (3, 6, 12), (3, 7, 18), (2, 0, 18), (0, 7, 0)]
 
 
-@pytest.mark.parametrize("options", [{}, {"neighbors": "replace_one"}, {"delta": 0.05, "neighbors": "replace_one"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"neighbors": "replace_one"}, marks=pytest.mark.long),
+        {"delta": 0.05, "neighbors": "replace_one"},
+    ],
+)
 def test_numbers_on_the_page_are_those_of_the_library(browser, tmp_path, options):
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, **options)
     path = tmp_path / "plan.html"
