@@ -11,7 +11,7 @@ and independent of the data, has the mixture of these over the law of R.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -66,22 +66,32 @@ class RandomRankReply:
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(S_(R) <= t) for n uniform scores: P(R <= Bin(n, t)), so one tail and a few binomial probabilities."""
-        from scipy.special import betainc, gammaln
+        from scipy.special import betainc
 
         if not self.ranks:
             return np.full(np.shape(t), self.bottom)
-        n, top, total = self.n, self.ranks[-1], float(np.sum(self.probabilities))
-        mixed: NDArray[np.float64] = self.bottom + total * betainc(top, n - top + 1, t)
-        if np.any(np.diff(self.ranks) != 1):
+        n, top = self.n, self.ranks[-1]
+        if self._consecutive is None:
             r = np.array(self.ranks)[:, None]
-            mixed = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
-        elif len(self.ranks) > 1:
-            r = np.array(self.ranks[:-1], dtype=np.float64)  # consecutive: Bin = r counts all ranks up to r
-            ways = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
+            mixed: NDArray[np.float64] = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
+            return np.minimum(mixed, 1.0)
+        below_top, ways, up_to = self._consecutive
+        mixed = self.bottom + float(np.sum(self.probabilities)) * betainc(top, n - top + 1, t)
+        if below_top.size:
             with np.errstate(divide="ignore"):
-                logs = ways + np.outer(np.log(t), r) + np.outer(np.log1p(-t), n - r)
-            mixed = mixed + np.exp(logs) @ np.cumsum(self.probabilities[:-1])
+                logs = ways + np.outer(np.log(t), below_top) + np.outer(np.log1p(-t), n - below_top)
+            mixed = mixed + np.exp(logs) @ up_to
         return np.minimum(mixed, 1.0)
+
+    @cached_property
+    def _consecutive(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
+        """For ranks without gaps: those below the last, their ln C(n, r), and P(R <= r), as Bin = r counts them all."""
+        from scipy.special import gammaln
+
+        if np.any(np.diff(self.ranks) != 1):
+            return None
+        n, r = self.n, np.array(self.ranks[:-1], dtype=np.float64)
+        return r, gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1), np.cumsum(self.probabilities[:-1])
 
 
 def order_statistic_coverage(replies: Sequence[ReplyLaw], k: int, honest: int | None = None) -> float:
