@@ -141,12 +141,12 @@ def source(request, folder) -> Source:
     return source_of(request.param, folder, request)
 
 
-ALIKE = ("tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "standard input, CSV", "sqlite")
-"""Sources that are read as another one once they are open: the everyday tests give them some kinds, long ones all."""
+SHORT = ("tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "standard input, CSV", "sqlite", "spark")
+"""Sources that are read as another one once they are open, and the slow one: everyday tests give them some kinds."""
 
 
 def marks_of(source: str, everyday: bool) -> list[pytest.MarkDecorator]:
-    marks = [pytest.mark.long] if source in ALIKE and not everyday else []
+    marks = [pytest.mark.long] if source in SHORT and not everyday else []
     return [pytest.mark.xdist_group("spark"), *marks] if source == "spark" else marks
 
 
@@ -188,7 +188,7 @@ def expected(released, name):
     return None
 
 
-@on_every_source(KINDS, some=("lac", "residuals", "groups", "people"))
+@on_every_source(KINDS, some=("lac", "aps", "residuals", "groups", "people"))
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate, and report: the numbers are those of the calls on arrays."""
     columns, asked, model, by = KINDS[name]

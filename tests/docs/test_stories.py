@@ -36,6 +36,7 @@ def test_hospitals_without_data_say_what_they_need(tmp_path):
     assert err.startswith("needs the folder uci_heart")
 
 
+@pytest.mark.long
 def test_images():
     for module in ("torch", "opacus", "PIL"):
         pytest.importorskip(module, reason="needs the extra 'experiments'")
