@@ -17,78 +17,70 @@ Examples
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from confide.calibration import (
-    calibrate,
-    calibrate_false_negatives,
-    calibrate_groups,
-    calibrate_histogram,
-    calibrate_levels,
-    calibrate_losses,
-    calibrate_sides,
-)
-from confide.candidates import Candidates
-from confide.counting import ScoreHistogram
-from confide.errors import (
-    BudgetError,
-    ConfideError,
-    CoverageWarning,
-    FormatError,
-    InputError,
-    InputTypeError,
-    LedgerError,
-)
-from confide.evaluation import (
-    CoverageEstimate,
-    CoverageTable,
-    Evaluation,
-    LevelEvaluation,
-    class_coverage,
-    coverage,
-    evaluate_intervals,
-    evaluate_scores,
-    evaluate_sets,
-    false_negative_rate,
-    group_coverage,
-    load_evaluation,
-    plot_coverage,
-    plot_intervals,
-    plot_sizes,
-    size_coverage,
-)
-from confide.guarantee import Guarantee
-from confide.mechanisms import PrivacyStatement
-from confide.planning import Plan, plan
-from confide.releases import (
-    Calibration,
-    GroupCalibration,
-    LevelCalibration,
-    RiskCalibration,
-    SidesCalibration,
-    register_kind,
-)
-from confide.scores import (
-    absolute_residual_score,
-    all_scores,
-    aps_score,
-    class_score,
-    cqr_score,
-    gamma_score,
-    interval_score,
-    lac_score,
-    margin_score,
-    normalised_residual_score,
-    raps_score,
-    saps_score,
-    score_name,
-    top_k_score,
-    tune_raps,
-)
-from confide.sets import PredictionSets, predict_interval, predict_labels, predict_set
-
 if TYPE_CHECKING:
+    from confide.calibration import (
+        calibrate,
+        calibrate_false_negatives,
+        calibrate_groups,
+        calibrate_histogram,
+        calibrate_levels,
+        calibrate_losses,
+        calibrate_sides,
+    )
+    from confide.candidates import Candidates
+    from confide.counting import ScoreHistogram
+    from confide.errors import (
+        BudgetError,
+        ConfideError,
+        CoverageWarning,
+        FormatError,
+        InputError,
+        InputTypeError,
+        LedgerError,
+    )
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
+    from confide.evaluation import (
+        CoverageEstimate,
+        CoverageTable,
+        Evaluation,
+        LevelEvaluation,
+        class_coverage,
+        coverage,
+        evaluate_intervals,
+        evaluate_scores,
+        evaluate_sets,
+        false_negative_rate,
+        group_coverage,
+        load_evaluation,
+        plot_coverage,
+        plot_intervals,
+        plot_sizes,
+        size_coverage,
+    )
+    from confide.guarantee import Guarantee
     from confide.ledger import Dataset, Ledger
+    from confide.mechanisms import PrivacyStatement
+    from confide.planning import Plan, plan
+    from confide.releases import Calibration, GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
     from confide.reports import report
+    from confide.scores import (
+        absolute_residual_score,
+        all_scores,
+        aps_score,
+        class_score,
+        cqr_score,
+        gamma_score,
+        interval_score,
+        lac_score,
+        margin_score,
+        normalised_residual_score,
+        raps_score,
+        saps_score,
+        score_name,
+        top_k_score,
+        tune_raps,
+    )
+    from confide.sets import PredictionSets, predict_interval, predict_labels, predict_set
 
     __version__: str
 
@@ -106,29 +98,51 @@ __all__ = [
     "tune_raps",
 ]  # fmt: skip
 
-
-_LATER = {
-    "Dataset": "confide.ledger",
-    "Ledger": "confide.ledger",
-    "PrivateConformalClassifier": "confide.estimators",
-    "PrivateConformalRegressor": "confide.estimators",
-    "report": "confide.reports",
+_ROOMS = {
+    "calibration": (
+        "calibrate calibrate_false_negatives calibrate_groups calibrate_histogram calibrate_levels "
+        "calibrate_losses calibrate_sides"
+    ),
+    "candidates": "Candidates",
+    "counting": "ScoreHistogram",
+    "errors": "BudgetError ConfideError CoverageWarning FormatError InputError InputTypeError LedgerError",
+    "estimators": "PrivateConformalClassifier PrivateConformalRegressor",
+    "evaluation": (
+        "CoverageEstimate CoverageTable Evaluation LevelEvaluation class_coverage coverage "
+        "evaluate_intervals evaluate_scores evaluate_sets false_negative_rate group_coverage "
+        "load_evaluation plot_coverage plot_intervals plot_sizes size_coverage"
+    ),
+    "guarantee": "Guarantee",
+    "ledger": "Dataset Ledger",
+    "mechanisms": "PrivacyStatement",
+    "planning": "Plan plan",
+    "releases": "Calibration GroupCalibration LevelCalibration RiskCalibration SidesCalibration",
+    "reports": "report",
+    "scores": (
+        "absolute_residual_score all_scores aps_score class_score cqr_score gamma_score interval_score "
+        "lac_score margin_score normalised_residual_score raps_score saps_score score_name top_k_score "
+        "tune_raps"
+    ),
+    "sets": "PredictionSets predict_interval predict_labels predict_set",
 }
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """Fronts, pages, the ledger and the version are imported when they are first asked for."""
+    """A name is imported from its room, and a room with all that it needs, when it is first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("confide")
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'confide' has no attribute {name!r}")
+        found: Any = version("confide")
+    elif name in _ROOM_OF:
+        found = getattr(import_module(f"confide.{_ROOM_OF[name]}"), name)
+    elif name in _ROOMS:
+        found = import_module(f"confide.{name}")
+    else:
+        raise AttributeError(f"module 'confide' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
 
-# Federations are imported when the first of their releases is read.
-register_kind(
-    "confide.federated.calibration",
-    lambda text: import_module("confide.federated").FederatedCalibration.from_json(text),
-)
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -14,7 +14,7 @@ from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import CODES, Refusal
 from confide.guarantee import Guarantee
-from confide.releases import Calibration
+from confide.releases import Calibration, register_kind
 
 KIND = "confide.federated.calibration"
 
@@ -161,3 +161,6 @@ def _read(text: str) -> FederatedCalibration:
         if fields.take("epsilon", (float, int, str)) != _stated_loss(read):
             raise Refusal("malformed", "the calibration claims another privacy loss than its plan has; do not use it")
     return read
+
+
+register_kind(KIND, FederatedCalibration.from_json)
