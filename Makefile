@@ -15,7 +15,7 @@ $(READY): requirements/dev.txt pyproject.toml
 demo: $(READY)  ## the main job on real data, in under two minutes
 	$(BIN)/confide demo --out demo-output --force
 
-test: $(READY)  ## the test suite, in about five minutes on two cores
+test: $(READY)  ## the test suite, in about four minutes on two cores
 	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
 
 test-long: $(READY)  ## everything, including the checks that take minutes each
