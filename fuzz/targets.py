@@ -30,7 +30,7 @@ from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.account import replay
-from confide.ledger.events import FIRST_SEAL, Charged, Limited, Opened, Released, read_event, seal, write_event
+from confide.ledger.events import FIRST_SEAL, Charged, Keyed, Limited, Opened, Released, read_event, seal, write_event
 from confide.ledger.store import Store
 from confide.support.rationals import exact_level
 from fuzz.release_targets import (
@@ -108,6 +108,9 @@ EVENTS = (
     Charged("patients", "0" * 32, "1" * 64, Cost(1.0, "add_remove", "slopes", 0.125)),
     Charged("patients", "2" * 32, "3" * 64, Cost(0.5, "add_remove", "pps", None, ("region", "north"))),
     Released("0" * 32, "{}"),
+    Keyed("4" * 64),
+    Charged("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
+    Released("2" * 32, "{}", "6" * 64),
 )
 
 
@@ -123,7 +126,7 @@ def ledger_fields(data: bytes) -> None:
     for _ in range(1 + source.byte() % 8):
         document = json.loads(write_event(EVENTS[source.below(len(EVENTS))]))
         bodies.append(json.dumps(change(document, source) if source.byte() % 2 else document))
-    _replay([*map(write_event, EVENTS[: source.byte() % 7]), *bodies])
+    _replay([*map(write_event, EVENTS[: source.byte() % 10]), *bodies])
 
 
 def _replay(bodies: list[str]) -> None:
@@ -146,7 +149,8 @@ def ledger_file() -> tuple[Path, bytes]:
     path = folder / "good.db"
     ledger = Ledger(path, limit=10.0)
     for k in range(3):
-        ledger.attach(ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), request_digest({"k": k})), "{}")
+        token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), request_digest({"k": k}))
+        ledger.attach(token, "{}", b"seen")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return folder, path.read_bytes()

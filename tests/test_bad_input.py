@@ -53,7 +53,7 @@ HERE = {
     "ledger: missing, only to be read": lambda s, d: Ledger(d / "none.db", create=False),
     "ledger: a text file": lambda s, d: Ledger(_file(d, b"text")),
     "ledger: another program's database": lambda s, d: Ledger(_database(d)),
-    "ledger: newer schema": lambda s, d: Ledger(_changed(d, "PRAGMA user_version=2")),
+    "ledger: newer schema": lambda s, d: Ledger(_changed(d, "PRAGMA user_version=3")),
     "ledger: foreign table": lambda s, d: Ledger(_changed(d, "CREATE TABLE t (x)")),
     "ledger: damaged record": lambda s, d: Ledger(_damaged(d)),
     "ledger: over the limit": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d), dataset="patients"),
@@ -62,7 +62,7 @@ HERE = {
         s, 0.5, 20.0, neighbors="replace_one", ledger=_limited(d), dataset="patients"
     ),
     "ledger: without privacy": lambda s, d: confide.calibrate(
-        s, 0.1, neighbors="replace_one", mechanism="none", ledger=_limited(d), dataset="others"
+        s, 0.1, mechanism="none", ledger=Ledger(d / "budget.db", limit=1.0), dataset="others"
     ),
     "ledger: unknown data set": lambda s, d: _limited(d).account("unknown"),
     "ledger: name of two lines": lambda s, d: Dataset("two\nlines"),

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
         BudgetError,
         ConfideError,
         CoverageWarning,
+        EarlierReleaseWarning,
         FormatError,
         InputError,
         InputTypeError,
         LedgerError,
+        OtherDataError,
+        SimilarNameWarning,
     )
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
     from confide.evaluation import (
@@ -86,16 +89,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetError", "Calibration", "Candidates", "ConfideError", "CoverageEstimate", "CoverageTable", "CoverageWarning",
-    "Dataset", "Evaluation", "FormatError", "GroupCalibration", "Guarantee", "InputError", "InputTypeError", "Ledger",
-    "LedgerError", "LevelCalibration", "LevelEvaluation", "Plan", "PredictionSets", "PrivacyStatement",
-    "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration", "ScoreHistogram", "SidesCalibration",
-    "absolute_residual_score", "all_scores", "aps_score", "calibrate", "calibrate_false_negatives", "calibrate_groups",
-    "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides", "class_coverage", "class_score",
-    "coverage", "cqr_score", "evaluate_intervals", "evaluate_scores", "evaluate_sets", "false_negative_rate",
-    "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation", "margin_score",
-    "normalised_residual_score", "plan", "plot_coverage", "plot_intervals", "plot_sizes", "predict_interval",
-    "predict_labels", "predict_set", "raps_score", "report", "saps_score", "score_name", "size_coverage", "top_k_score",
-    "tune_raps",
+    "Dataset", "EarlierReleaseWarning", "Evaluation", "FormatError", "GroupCalibration", "Guarantee", "InputError",
+    "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation", "OtherDataError", "Plan",
+    "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration",
+    "ScoreHistogram", "SidesCalibration", "SimilarNameWarning", "absolute_residual_score", "all_scores", "aps_score",
+    "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
+    "calibrate_losses", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score",
+    "evaluate_intervals", "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage",
+    "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score", "plan",
+    "plot_coverage", "plot_intervals", "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score",
+    "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -105,7 +108,10 @@ _ROOMS = {
     ),
     "candidates": "Candidates",
     "counting": "ScoreHistogram",
-    "errors": "BudgetError ConfideError CoverageWarning FormatError InputError InputTypeError LedgerError",
+    "errors": (
+        "BudgetError ConfideError CoverageWarning EarlierReleaseWarning FormatError InputError InputTypeError "
+        "LedgerError OtherDataError SimilarNameWarning"
+    ),
     "estimators": "PrivateConformalClassifier PrivateConformalRegressor",
     "evaluation": (
         "CoverageEstimate CoverageTable Evaluation LevelEvaluation class_coverage coverage "

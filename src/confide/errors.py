@@ -29,6 +29,28 @@ class CoverageWarning(UserWarning):
     """The released threshold is +inf: the promise holds, but the sets contain every label."""
 
 
+class OtherDataError(InputError):
+    """A request that a ledger has answered before, about other data than these. Nothing was released nor charged."""
+
+
+class EarlierReleaseWarning(UserWarning):
+    """A ledger has answered this very request about these very data: its release was returned, nothing was charged.
+
+    Attributes
+    ----------
+    made
+        When the releases were charged, UTC, ISO 8601, one for each threshold.
+    """
+
+    def __init__(self, message: str, made: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.made = made
+
+
+class SimilarNameWarning(UserWarning):
+    """A data set that is new to a ledger has nearly the name of a known one: its people may have two budgets."""
+
+
 class LedgerError(ConfideError):
     """A privacy-budget ledger cannot be read or written: locked, read-only, on a full disk, damaged or foreign."""
 

@@ -23,12 +23,65 @@ def calibrate(confide_run, records, out, *options):
 
 
 def test_identical_requests_are_paid_once(confide_run, records, folder):
-    assert calibrate(confide_run, records, "one.json").code == 0
-    assert calibrate(confide_run, records, "two.json").code == 0
+    one = calibrate(confide_run, records, "one.json", "--json").json
+    assert one["earlier"] == []
+    two = calibrate(confide_run, records, "two.json")
+    made = Ledger("budget.db").account("patients").entries[0].made
+    assert two.code == 0
+    assert f"earlier release of {made} returned; nothing was charged\n" in two.out
+    again = calibrate(confide_run, records, "four.json", "--json").json
+    assert again["earlier"] == [made]
+    assert again["warnings"] == one["warnings"]
     assert (folder / "one.json").read_text() == (folder / "two.json").read_text()
     assert calibrate(confide_run, records, "three.json", "--n-min", 2).code == 0
     listed = confide_run("ledger", "list", "budget.db", "--json").json["datasets"]
     assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.0, 2)]
+
+
+def test_other_data_are_refused_and_again_charges_them(confide_run, records, folder):
+    assert calibrate(confide_run, records, "one.json").code == 0
+    other = write(folder / "july.csv", class_table().slice(1))
+    ran = calibrate(confide_run, other, "two.json")
+    assert ran.code == REFUSED
+    for words in ("made from other data than these; nothing was charged", "give --again, which", "other people"):
+        assert words in ran.error
+    assert not (folder / "two.json").exists()
+    ran = calibrate(confide_run, other, "two.json", "--again")
+    assert ran.code == 0
+    assert "earlier release" not in ran.out + ran.err
+    assert "spent 2 in 2 releases" in confide_run("ledger", "list", "budget.db").out
+
+
+def test_look_alikes_are_pointed_out(confide_run, records, folder):
+    assert calibrate(confide_run, records, "one.json").code == 0
+    shown = confide_run("ledger", "limit", "budget.db", "p\u0430tients", 1)
+    assert shown.err.startswith("warning: dataset 'p\u0430tients' is new to the ledger and looks like 'patients'")
+    assert "limit 1" in shown.out
+    asked = ("calibrate", records, *ASK, "--ledger", "budget.db", "--json", "--out")
+    ran = confide_run(*asked, "two.json", "--dataset", "Patients 1", "--alpha", 0.2).json
+    assert not ran["warnings"]
+    ran = confide_run(*asked, "three.json", "--dataset", "patients l", "--alpha", 0.2).json
+    assert "looks like 'Patients 1'" in ran["warnings"][0]
+
+
+def test_without_privacy_every_screen_says_infinite(confide_run, records, folder):
+    paid = ("--ledger", "budget.db", "--dataset", "patients", "--out")
+    asked = ("calibrate", records, *ASK[:-2], "--mechanism", "none", *paid)
+    assert confide_run(*asked, "one.json").code == 0
+    assert "patients: spent +inf (not private) in 1 releases" in confide_run("ledger", "list", "budget.db").out
+    shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6").out
+    assert "none  epsilon +inf (not private)" in shown
+    assert "together: NOT PRIVATE: 1 of 1 releases is without privacy" in shown
+    document = confide_run("ledger", "show", "budget.db", "patients", "--json").json
+    assert (document["spent"], document["together"][0]["epsilon"]) == ("+inf", "+inf")
+    assert confide_run("ledger", "export", "budget.db").json["datasets"][0]["spent"] == "+inf"
+    assert confide_run("ledger", "list", "budget.db", "--json").json["datasets"][0]["spent"] == "+inf"
+    limited = confide_run("ledger", "limit", "budget.db", "patients", 5, "--neighbors", "replace_one").out
+    assert "limit 5, 0 left" in limited
+    confide_run("ledger", "limit", "budget.db", "others", 5, "--neighbors", "replace_one")
+    ran = confide_run(*asked[:-2], "others", "--out", "two.json")
+    assert ran.code == REFUSED
+    assert "its loss is infinite" in ran.error
 
 
 def test_over_the_limit_the_file_is_not_even_opened(confide_run, folder):

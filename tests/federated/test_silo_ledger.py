@@ -1,6 +1,7 @@
 """A silo's memory is its budget ledger: charged first, never twice, never too little, whatever interrupts it."""
 
 import dataclasses
+import math
 import os
 import signal
 import sqlite3
@@ -99,12 +100,30 @@ def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
     assert three.ledgers[0].spent == 0
 
 
-def test_answers_without_privacy_are_kept_apart(three):
-    plan = three.plan(epsilon=None, method="fedcp-qq")
+@pytest.mark.parametrize("method", ["fedcp-qq", "fedcp-avg"])
+def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
+    plan = three.plan(epsilon=None, method=method)
     first = three.answer(0, plan)
     assert three.answer(0, plan) == first
-    assert three.ledgers[0].spent == 0
-    assert list(Ledger(three.ledgers[0].path).accounts()) == ["calibration records (not private)"]
+    assert three.ledgers[0].spent == math.inf
+    account = Ledger(three.ledgers[0].path).account("calibration records")
+    assert account.spent().epsilon == math.inf
+    assert len(account.entries) == 1
+    with refused("budget-spent"):  # no budget can hold what comes after it
+        three.answer(0, three.plan(epsilon=1.0))
+
+
+def test_a_limit_refuses_an_answer_without_privacy(three):
+    three.answer(0, three.plan(epsilon=1.0))  # opens the account with the policy's budget as its limit
+    with refused("budget-spent"):
+        three.answer(0, three.plan(epsilon=None, method="fedcp-qq"))
+    assert three.ledgers[0].spent == 1.0
+
+
+def test_what_0_1_kept_apart_counts(three):
+    silo = three.ledgers[0]
+    Ledger(silo.path).charge(f"{silo.dataset} (not private)", Cost(0.0, "replace_one", "fedcp-qq"), "0" * 64)
+    assert silo.spent == math.inf
 
 
 def test_session_is_never_used_twice(three):
@@ -165,16 +184,33 @@ def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
     silo, scores = three.ledgers[0], three.scores[0]
     three.answer(0, three.plan(epsilon=2.0))
     report = federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
-    assert federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo) == report
+    with pytest.warns(confide.EarlierReleaseWarning, match="returned; nothing was charged"):
+        assert federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo) == report
     assert silo.spent == 3.0
     own = federated.own_calibration(scores, 0.2, 1.5, ledger=silo)
-    assert federated.own_calibration(scores, 0.2, 1.5, ledger=silo) == own
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert federated.own_calibration(scores, 0.2, 1.5, ledger=silo) == own
     assert silo.spent == 4.5
     with pytest.raises(confide.BudgetError):
         federated.coverage_in_silo("silo 0", scores, 0.8, 1.0, ledger=silo)
     with refused("budget-spent"):
         three.answer(0, three.plan(epsilon=1.0))
     assert silo.spent == 4.5
+
+
+def test_reports_about_other_records_are_not_the_earlier_one(three):
+    silo, scores = three.ledgers[0], three.scores[0]
+    federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
+    for ask in (federated.coverage_in_silo, lambda *a, **o: federated.own_calibration(a[1], 0.2, 1.0, **o)):
+        paid = {"ledger": silo}
+        if ask is not federated.coverage_in_silo:
+            ask("silo 0", scores, 0.9, 1.0, **paid)
+        before = silo.spent
+        with pytest.raises(confide.OtherDataError):
+            ask("silo 0", scores / 2, 0.9, 1.0, **paid)
+        assert silo.spent == before
+        ask("silo 0", scores / 2, 0.9, 1.0, again=True, **paid)
+        assert silo.spent == before + 1.0
 
 
 # Where a process is killed: a function, whether before or after it, and what remains.

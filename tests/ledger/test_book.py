@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError
-from confide.ledger import Cost, Dataset, Group, Ledger, fingerprint, request_digest
+from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest
 from confide.mechanisms import slopes
 from tests.private import assert_error_is_private, planted_scores
 
@@ -149,8 +149,9 @@ def test_binding_to_data(ledger, tmp_path):
 def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
     asked = {"alpha": 0.1, "epsilon": 1.0, "score": "lac", "dataset": "patients", "ledger": ledger}
     first = confide.calibrate(SCORES, **asked)
-    assert confide.calibrate(SCORES, **asked) == first
-    assert confide.calibrate(SCORES, **asked | {"alpha": "1/10"}) == first
+    for same in ({}, {"alpha": "1/10"}):
+        with pytest.warns(confide.EarlierReleaseWarning):
+            assert confide.calibrate(SCORES, **asked | same) == first
     confide.calibrate(SCORES, **asked | change)
     assert sum(len(account.entries) for account in ledger.accounts().values()) == 2
 
@@ -159,7 +160,8 @@ def test_histograms_and_arrays_are_the_same_request(ledger):
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients")
     candidates = confide.scores.kinds.score_kind("lac").candidates()
     counts = confide.ScoreHistogram.from_scores(SCORES, candidates, "lac")
-    assert confide.calibrate_histogram(counts, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients") == first
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate_histogram(counts, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients") == first
 
 
 def test_the_charge_is_on_disk_before_the_mechanism_runs(ledger, monkeypatch):
@@ -207,7 +209,8 @@ def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
     assert [e.release for e in ledger.account("patients").entries] == [None]
     released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert ledger.account("patients").spent().epsilon == 2.0
-    assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
 
 
 def test_infinite_threshold_without_data_costs_nothing(ledger):
@@ -215,6 +218,21 @@ def test_infinite_threshold_without_data_costs_nothing(ledger):
     with pytest.warns(confide.CoverageWarning):
         released = confide.calibrate(SCORES[:5], 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="few")
     assert released.epsilon == ledger.account("few").spent().epsilon == 0.0
+
+
+def test_charges_together_are_bounded_together(ledger):
+    ledger.set_limit("patients", 1.0)
+    charges = [Charge(Dataset("patients"), cost(0.75), digest(k)) for k in range(2)]
+    with pytest.raises(BudgetError, match=r"1 left .* costs 1\.5;"):
+        ledger.charge_all(charges)
+    assert ledger.account("patients").entries == ()
+    assert ledger.charge_all([]) == []
+    groups = [Group("region", cell) for cell in ("north", "south")]
+    cells = [Charge(Dataset("patients", one), cost(0.75, group=one), digest(one)) for one in groups]
+    assert ledger.charge_all(cells) == [one.token for one in cells]
+    assert ledger.account("patients").spent().epsilon == 0.75
+    with pytest.raises(InputError, match="about one data set"):
+        ledger.charge_all([Charge(Dataset(name), cost(0.1), digest(name)) for name in ("a", "b")])
 
 
 def test_attach_needs_an_open_charge(ledger):

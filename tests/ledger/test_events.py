@@ -1,5 +1,6 @@
 """The records of a ledger as text: those that exist stay readable, and nothing else is read."""
 
+import math
 import sqlite3
 from contextlib import closing
 
@@ -10,6 +11,7 @@ from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import (
     FIRST_SEAL,
     Charged,
+    Keyed,
     Limited,
     Opened,
     Released,
@@ -33,6 +35,14 @@ WRITTEN = {
     '["ward", "north"]}': Charged(
         "patients", TOKEN, REQUEST, Cost(0.30000000000000004, "add_remove", "slopes", 0.125, ("ward", "north"))
     ),
+    f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "epsilon": "+inf", '
+    '"neighbors": "replace_one", "mechanism": "none", "rho": null, "group": null}': Charged(
+        "patients", TOKEN, REQUEST, Cost(math.inf, "replace_one", "none")
+    ),
+    f'{{"kind": "keyed", "key": "{REQUEST}"}}': Keyed(REQUEST),
+    f'{{"kind": "released", "token": "{TOKEN}", "text": "{{}}", "fingerprint": "{REQUEST}"}}': Released(
+        TOKEN, "{}", REQUEST
+    ),
     f'{{"kind": "released", "token": "{TOKEN}", "text": "{{\\"threshold\\": \\"+inf\\", \\"s\\": '
     '\\"\\\\ud800\\"}\\n"}': Released(TOKEN, '{"threshold": "+inf", "s": "\\ud800"}\n'),
 }
@@ -55,6 +65,9 @@ def test_lines_of_existing_ledgers_are_read_and_written_as_they_were(line):
         '{"kind": "limited", "dataset": "patients", "epsilon": 1e999, "dp_delta": 0.0}',
         '{"kind": "limited", "dataset": "patients", "epsilon": 1' + "0" * 5000 + ', "dp_delta": 0.0}',
         f'{{"kind": "released", "token": "{TOKEN}", "text": "\\ud800"}}',
+        f'{{"kind": "released", "token": "{TOKEN}", "text": "", "fingerprint": "{TOKEN}"}}',
+        f'{{"kind": "keyed", "key": "{TOKEN}"}}',
+        '{"kind": "limited", "dataset": "patients", "epsilon": "+inf", "dp_delta": 0.0}',
         '["limited"]',
         "[" * 100_000,
         "",
@@ -78,7 +91,7 @@ def add(path, line):
 def test_a_ledger_of_such_lines_opens_and_one_with_a_repeated_field_does_not(tmp_path):
     path = tmp_path / "budget.db"
     Ledger(path)
-    for line in list(WRITTEN)[:1] + list(WRITTEN)[2:3] + list(WRITTEN)[4:]:
+    for line in list(WRITTEN)[:1] + list(WRITTEN)[2:3] + [list(WRITTEN)[4], list(WRITTEN)[6], list(WRITTEN)[-1]]:
         add(path, line)
     account = Ledger(path).account("patients")
     assert account.limit == (3.0, 1e-6)
@@ -87,6 +100,16 @@ def test_a_ledger_of_such_lines_opens_and_one_with_a_repeated_field_does_not(tmp
     add(path, '{"kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 0.0, "epsilon": 99.0}')
     with pytest.raises(FormatError, match="restore it from a backup"):
         Ledger(path).account("patients")
+
+
+def test_a_second_key_is_refused(tmp_path):
+    path = tmp_path / "budget.db"
+    Ledger(path)
+    add(path, write_event(Keyed(REQUEST)))
+    Ledger(path).charge("patients", Cost(1.0, "add_remove", "slopes"), REQUEST)
+    add(path, write_event(Keyed(REQUEST)))
+    with pytest.raises(FormatError, match="contradict each other"):
+        Ledger(path).accounts()
 
 
 def test_half_of_a_surrogate_pair_is_not_kept(tmp_path):

@@ -28,15 +28,23 @@ print(done)
 
 # Every step of a paid release, as (module or class, function, whether to die before it, in the middle, or after).
 STEPS = {
-    "before the charge": ("confide.ledger.book.Ledger.charge", "before"),
+    "before the charge": ("confide.ledger.book.Ledger.charge_all", "before"),
+    "key written, not committed": ("confide.ledger.store.Writer.append:Keyed", "after"),
     "charge written, not committed": ("confide.ledger.store.Writer.append:Charged", "after"),
-    "charge committed": ("confide.ledger.book.Ledger.charge", "after"),
+    "charge committed": ("confide.ledger.book.Ledger.charge_all", "after"),
     "before the draw": ("confide.mechanisms.slopes.Slopes.choose", "before"),
     "after the draw": ("confide.mechanisms.slopes.Slopes.choose", "after"),
     "before the release is kept": ("confide.ledger.book.Ledger.attach", "before"),
     "release written, not committed": ("confide.ledger.store.Writer.append:Released", "after"),
     "release kept": ("confide.ledger.book.Ledger.attach", "after"),
-    "calibration returned": ("confide.calibration.threshold.ChargedThreshold.draw", "after"),
+    "calibration returned": ("confide.calibration.priced.PricedRelease.release", "after"),
+}
+
+# The same for a request of which one threshold was released before, and another is new.
+LATER_STEPS = {
+    "compared, not charged": ("confide.ledger.payment.Bill.recall", "after"),
+    "the other one charged": ("confide.ledger.book.Ledger.charge_all", "after"),
+    "the other one kept": ("confide.ledger.book.Ledger.attach", "after"),
 }
 
 # A process of its own that imports once and forks a child per step; each child arms one step and really dies there.
@@ -72,13 +80,18 @@ def arm(place, when):
     setattr(owner, name, armed)
 
 confide.calibrate(SCORES, 0.2, 1.0)  # loads everything before the forks
-for folder, (place, when) in json.loads(sys.argv[1]).items():
+for folder, (place, when, later) in json.loads(sys.argv[1]).items():
     ledger = Ledger(folder + "/budget.db", limit=1.5)
     out = folder + "/published"
+    if later:
+        confide.calibrate(SCORES, 0.1, 0.5, ledger=ledger, dataset="patients")
     child = os.fork()
     if child == 0:
         arm(place, when)
-        released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
+        if later:
+            released = confide.calibrate_levels(SCORES, [0.1, 0.2], 1.0, ledger=ledger, dataset="patients")
+        else:
+            released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
         with open(out, "w") as file:
             file.write(released.to_json())
         os._exit(0)
@@ -114,8 +127,9 @@ def test_processes_make_one_ledger(tmp_path):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory) -> dict[str, Path]:
-    folders = {step: tmp_path_factory.mktemp("killed") for step in STEPS}
-    plan = {str(folder): STEPS[step] for step, folder in folders.items()}
+    folders = {step: tmp_path_factory.mktemp("killed") for step in [*STEPS, *LATER_STEPS]}
+    plan = {str(folders[step]): (*where, False) for step, where in STEPS.items()}
+    plan |= {str(folders[step]): (*where, True) for step, where in LATER_STEPS.items()}
     driver = run(DRIVER, json.dumps(plan))
     driver.communicate(timeout=300)
     assert driver.returncode == 0
@@ -130,10 +144,24 @@ def test_killed_between_request_and_release(killed, step):
     assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
     accounts = Ledger(folder / "budget.db").accounts()
     entries = accounts["patients"].entries if accounts else ()
-    committed = step not in ("before the charge", "charge written, not committed")
+    committed = step not in ("before the charge", "key written, not committed", "charge written, not committed")
     assert [entry.cost.epsilon for entry in entries] == ([1.0] if committed else [])
     kept = step in ("release kept", "calibration returned")
     assert [entry.release is not None for entry in entries] == ([kept] if committed else [])
+    assert not (folder / "published").exists()
+
+
+@pytest.mark.xdist_group("killed")
+@pytest.mark.parametrize("step", LATER_STEPS)
+def test_killed_between_comparison_and_release(killed, step):
+    """What was kept before is neither charged again nor lost; what is new is charged before it is drawn."""
+    folder = killed[step]
+    assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
+    entries = Ledger(folder / "budget.db").account("patients").entries
+    charged = step != "compared, not charged"
+    assert [entry.cost.epsilon for entry in entries] == ([0.5, 0.5] if charged else [0.5])
+    kept = step == "the other one kept"
+    assert [entry.release is not None for entry in entries] == ([True, kept] if charged else [True])
     assert not (folder / "published").exists()
 
 
@@ -149,7 +177,8 @@ def test_after_a_kill_the_limit_still_counts_the_charge(killed):
         confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
     # A release that was kept before the process died is found, and costs nothing.
     ledger = Ledger(killed["release kept"] / "budget.db")
-    assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients").epsilon == 1.0
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients").epsilon == 1.0
     assert len(ledger.account("patients").entries) == 1
 
 

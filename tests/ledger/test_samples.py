@@ -1,14 +1,19 @@
-"""A ledger as version 0.1 wrote it: the same accounts and releases, and identical requests are served from it."""
+"""A ledger as version 0.1 wrote it: the same accounts and releases, and identical requests are known from it."""
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from confide.errors import FormatError
-from confide.ledger import Ledger
+import confide
+from confide.errors import FormatError, OtherDataError
+from confide.ledger import Ledger, payment
+from confide.ledger.book import key_of
 from tests.releases.samples.made_by_0_1 import ledger_requests, summary
 
 FOLDER = Path(__file__).parent / "samples" / "0.1"
@@ -24,13 +29,38 @@ def test_the_sample_says_what_it_said(path):
     assert Ledger(path, create=False).export() == EXPECTED["export"]
 
 
-def test_identical_requests_are_served_from_the_sample(path):
-    """Nothing is charged: today's requests, mechanisms and candidates have the digests that 0.1 gave them."""
+@pytest.mark.filterwarnings("ignore::confide.EarlierReleaseWarning")
+def test_identical_requests_are_known_from_the_sample(path, monkeypatch):
+    """Today's requests, mechanisms and candidates have the digests that 0.1 gave them; its releases are read."""
+    monkeypatch.setattr(payment, "recognised", lambda dataset, entries, seen, key: entries[-1])
     ledger = Ledger(path, create=False)
     before = ledger.accounts()
     served = ledger_requests(ledger)
     assert {name: summary(one) for name, one in served.items()} == EXPECTED["served"]
     assert ledger.accounts() == before
+
+
+def test_the_sample_cannot_tell_whether_data_are_the_same(path):
+    """0.1 kept no fingerprints: nothing is charged, nothing returned, and the message says why."""
+    ledger = Ledger(path, create=False)
+    before = ledger.accounts()
+    with pytest.raises(
+        OtherDataError, match=r"by an earlier version, which kept nothing to tell .* nothing was charged"
+    ):
+        ledger_requests(ledger)
+    assert ledger.accounts() == before
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_the_sample_gets_its_key_with_its_first_charge(path):
+    ledger = Ledger(path, create=False)
+    scores = np.random.default_rng(0).random(300)
+    assert key_of(ledger.records()) is None
+    released = confide.calibrate(scores, 0.4, 0.5, ledger=ledger, dataset="patients")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(scores, 0.4, 0.5, ledger=ledger, dataset="patients") == released
 
 
 def test_the_sample_goes_on(path):

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
-from confide.calibration.threshold import check_candidates, plain_threshold, price_threshold
+from confide.calibration.priced import PricedRelease
+from confide.calibration.threshold import Seen, check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
@@ -38,6 +39,7 @@ def calibrate(
     mechanism: MechanismName = "slopes",
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
+    again: bool = False,
 ) -> Calibration:
     """Release a threshold with a coverage guarantee and a differential-privacy guarantee.
 
@@ -65,17 +67,28 @@ def calibrate(
         prediction on the scores themselves; leave out epsilon). See docs/methods.md.
     ledger, dataset
         A `confide.Ledger`, and the name (or `confide.Dataset`) under which it keeps these data's budget. The cost is
-        charged durably before the mechanism runs; an identical request returns the kept release and costs nothing.
+        charged durably before the mechanism runs. An identical request about the same data returns the kept release,
+        says so and costs nothing; about other data it is refused.
+    again
+        These are the same people with new records or a new model: draw anew, and charge it, although the ledger has
+        answered an identical request.
 
     Returns
     -------
     Calibration
         The threshold (possibly +inf, with a `CoverageWarning`), the promise and the privacy statement.
 
+    Warns
+    -----
+    EarlierReleaseWarning
+        If it is the ledger's earlier release; nothing was charged.
+
     Raises
     ------
     InputError, InputTypeError
         If an argument cannot be used; then nothing was released.
+    OtherDataError
+        If the ledger answered this request before, about other data; then nothing was released nor charged.
     BudgetError, LedgerError
         If the ledger's limit does not allow it, or the ledger cannot be used; then nothing was released.
 
@@ -91,10 +104,13 @@ def calibrate(
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
     array = as_vector("scores", scores)
     priced = price_threshold(**options, n=len(array), candidates=chosen)
-    if (earlier := priced.earlier()) is not None:
-        return earlier
-    histogram = ScoreHistogram.from_scores(array, chosen, score)
-    return plain_threshold(array, priced.request, score) if mechanism == "none" else priced.charge().draw(histogram)
+
+    def seen() -> dict[None, Seen]:
+        histogram = ScoreHistogram.from_scores(array, chosen, score)
+        return {None: array if mechanism == "none" else histogram}
+
+    released: Calibration = PricedRelease.single(priced).release(seen)
+    return released
 
 
 def calibrate_histogram(
@@ -121,5 +137,5 @@ def calibrate_histogram(
         raise InputTypeError(f"histogram must be a ScoreHistogram; found {type(histogram).__name__}")
     score_kind(score)
     priced = price_threshold(alpha, epsilon, histogram.total, candidates=histogram.candidates, score=score, **options)
-    earlier = priced.earlier()
-    return priced.charge().draw(histogram) if earlier is None else earlier
+    released: Calibration = PricedRelease.single(priced).release(lambda: {None: histogram})
+    return released

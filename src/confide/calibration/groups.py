@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike
 
 from confide.arrays import as_positions, as_vector
-from confide.calibration.calibrate import calibrate, calibrate_histogram
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget
-from confide.calibration.threshold import price_threshold
+from confide.calibration.threshold import check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.releases import Calibration, GroupCalibration
+from confide.releases import GroupCalibration
 from confide.scores import score_kind
-from confide.support import Level, check_names, one_of
+from confide.support import Level, check_names, one_of, outside
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -82,25 +81,25 @@ def calibrate_groups(
     >>> released.privacy.epsilon <= 1, released.privacy.add_remove
     (True, 0.5)
     """
-    one_of("by", by, ("group", "class"))
+    chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
     payer: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
-    terms = _group_terms(names, epsilon, rho=rho, neighbors=neighbors, **payer, **options)
-    known = tuple(terms)
+    options |= {"rho": rho, "by": by, "neighbors": neighbors, **payer}
+    priced = price_groups(names, alpha, epsilon, chosen, score, **options)
+    known = tuple(priced.parts)
     array = as_vector("scores", scores)
     place = as_positions("groups", groups, known, len(array))
-    # A score that cannot be counted is refused with its own position, before anything is released.
-    chosen = score_kind(score).candidates() if candidates is None else candidates
-    whole = ScoreHistogram.from_scores(array, chosen, score)
-    parts: dict[str | int, Calibration] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CoverageWarning)
-        for i, name in enumerate(known):
-            members, own = array[place == i], terms[name]
-            if members.size:
-                parts[name] = calibrate(members, alpha, candidates=whole.candidates, score=score, **own)
-            else:
-                parts[name] = calibrate_histogram(ScoreHistogram.empty(whole.candidates), alpha, score=score, **own)
-    return _warned(GroupCalibration(by, neighbors, parts))
+
+    def seen() -> dict[str | int, ScoreHistogram]:
+        # A score that cannot be counted is refused with its own position among all records.
+        ScoreHistogram.from_scores(array, chosen, score)
+        members = {name: array[place == i] for i, name in enumerate(known)}
+        return {
+            name: ScoreHistogram.from_scores(own, chosen, score) if own.size else ScoreHistogram.empty(chosen)
+            for name, own in members.items()
+        }
+
+    released: GroupCalibration = priced.release(seen)
+    return released
 
 
 def price_groups(
@@ -120,7 +119,7 @@ def price_groups(
     --------
     >>> candidates = Candidates.unit(100)
     >>> counts = {name: ScoreHistogram.from_scores([0.5] * 1000, candidates) for name in ("a", "b")}
-    >>> price_groups(["a", "b"], 0.1, 1.0, candidates, "lac").charge().draw(counts).privacy.epsilon
+    >>> price_groups(["a", "b"], 0.1, 1.0, candidates, "lac").release(lambda: counts).privacy.epsilon
     1.0
     """
     one_of("by", by, ("group", "class"))
@@ -170,6 +169,6 @@ def _warned(released: GroupCalibration) -> GroupCalibration:
             f"the threshold is +inf for {len(released.infinite)} of {len(released.parts)} groups: {shown}; every label "
             "is in their sets; they need more records, or a larger epsilon or alpha",
             CoverageWarning,
-            stacklevel=3,
+            stacklevel=outside(),
         )
     return released

@@ -9,13 +9,14 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
-from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, exact_shares, part_of_failure
-from confide.calibration.threshold import price_threshold
+from confide.calibration.threshold import Seen, check_candidates, price_threshold
 from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import Calibration, LevelCalibration
+from confide.scores import score_kind
 from confide.support import Level, exact_level, several
 
 
@@ -25,6 +26,7 @@ def calibrate_levels(
     epsilon: float | None = None,
     *,
     score: str | None = None,
+    candidates: Candidates | None = None,
     rho: float | None = None,
     shares: Sequence[Level] | None = None,
     delta: Level | None = None,
@@ -49,7 +51,7 @@ def calibrate_levels(
     delta
         Training-conditional promises that hold for all levels at once with probability 1 - delta: each gets an equal
         part of delta.
-    score, **options
+    score, candidates, **options
         As in `calibrate`.
 
     Raises
@@ -65,9 +67,16 @@ def calibrate_levels(
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
     """
-    terms = _level_terms(alphas, epsilon, rho=rho, shares=shares, delta=delta, **options)
+    chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
     array = as_vector("scores", scores)
-    return _nested({level: calibrate(array, level, score=score, **own) for level, own in terms.items()})
+    options |= {"rho": rho, "shares": shares, "delta": delta}
+
+    def seen() -> dict[None, Seen]:
+        histogram = ScoreHistogram.from_scores(array, chosen, score)
+        return {None: array if options.get("mechanism") == "none" else histogram}
+
+    released: LevelCalibration = price_levels(alphas, epsilon, len(array), chosen, score, **options).release(seen)
+    return released
 
 
 def price_levels(
@@ -86,7 +95,7 @@ def price_levels(
     >>> from confide.counting import ScoreHistogram
     >>> candidates = Candidates.unit(100)
     >>> counts = {None: ScoreHistogram.from_scores(np.linspace(0, 1, 5000), candidates)}
-    >>> list(price_levels([0.2, 0.1], 1.0, None, candidates, "lac").charge().draw(counts).parts)
+    >>> list(price_levels([0.2, 0.1], 1.0, None, candidates, "lac").release(lambda: counts).parts)
     [Fraction(1, 5), Fraction(1, 10)]
     """
     parts = {

@@ -1,46 +1,32 @@
-"""A release of one or more thresholds, for data that are counted elsewhere: priced, charged, drawn.
+"""A release of one or more thresholds: priced, compared with what a ledger remembers, charged, drawn.
 
-price_...(...)            checks what is asked and knows its price; nothing is charged
-priced.charge()           charges it durably, or finds the earlier releases of identical requests
-charged.draw(histograms)  draws every threshold, once
+price_...(...)          checks what is asked and knows its price; nothing is charged
+priced.release(count)   does the rest, in this order
+
+1. What the ledger's limit does not allow is refused, before there is a count. All thresholds are looked at together.
+2. If the ledger has answered a request that looks identical, the data are counted and compared with those of then, by
+   a keyed fingerprint. The same data: the earlier release is the answer. Other data: refused. Nothing is charged yet.
+3. All other thresholds are charged in one transaction, and drawn once; the ledger keeps them before they are returned.
 """
 
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from confide.calibration.threshold import ChargedThreshold, PricedThreshold
-from confide.counting import ScoreHistogram
-from confide.errors import CoverageWarning
+from confide.calibration.threshold import PricedThreshold, Seen, content
+from confide.errors import CoverageWarning, EarlierReleaseWarning
 from confide.releases import Calibration
+from confide.support import outside
+
+if TYPE_CHECKING:
+    from confide.ledger import Bill
 
 Assemble = Callable[[Mapping[Any, Calibration]], Any]
 """From the thresholds, by their names, to the release that is made of them."""
 
-
-@dataclass(frozen=True)
-class ChargedRelease:
-    """Thresholds that are paid for and wait for their counts, or were released before; see `PricedRelease.charge`."""
-
-    priced: "PricedRelease"
-    parts: Mapping[Any, ChargedThreshold | Calibration]
-
-    @property
-    def waits(self) -> bool:
-        """Whether any threshold waits for its counts."""
-        return any(isinstance(part, ChargedThreshold) for part in self.parts.values())
-
-    def draw(self, histograms: Mapping[Any, ScoreHistogram]) -> Any:
-        """Draw every threshold that waits for its counts, once."""
-        with warnings.catch_warnings():
-            if self.priced.warns_together:
-                warnings.simplefilter("ignore", CoverageWarning)
-            drawn = {
-                name: part.draw(histograms[self.priced.parts[name][0]]) if isinstance(part, ChargedThreshold) else part
-                for name, part in self.parts.items()
-            }
-        return self.priced.assemble(drawn)
+Count = Callable[[], Mapping[Any, Seen]]
+"""Looks at the data: what the mechanisms see, by the names that the thresholds refer to."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +47,66 @@ class PricedRelease:
 
     def refuse_early(self) -> None:
         """Refuse what the ledger's limit does not allow; nothing is charged."""
-        for _, part in self.parts.values():
-            part.earlier()
+        if (bill := self._bill()) is not None:
+            bill.refuse_over_limit()
 
-    def charge(self) -> ChargedRelease:
-        """All thresholds paid for, or found."""
-        found = {name: (part, part.earlier()) for name, (_, part) in self.parts.items()}
-        return ChargedRelease(
-            self, {name: part.charge() if kept is None else kept for name, (part, kept) in found.items()}
-        )
+    def release(self, count: Count, *, charge_first: bool = False) -> Any:
+        """Compare, charge, draw: in this order (see the head of this file).
+
+        Parameters
+        ----------
+        count
+            Looks at the data, once.
+        charge_first
+            Charge before `count` is called, because looking at the data tells somebody something, unless the ledger has
+            answered a request that looks identical: then what it costs is known only after the data were compared.
+
+        Raises
+        ------
+        OtherDataError
+            If a request that looks identical was answered about other data; nothing was charged.
+        BudgetError
+            If the ledger's limit does not allow all of it together; nothing was charged.
+        """
+        bill = self._bill()
+        if bill is None:
+            return self._drawn(count(), {}, {})
+        bill.refuse_over_limit()
+        if charge_first and not bill.kept:
+            tokens = bill.charge()
+            return self._drawn(count(), tokens, {})
+        seen = count()
+        earlier = bill.recall({name: content(seen[self.parts[name][0]]) for name in bill.kept})
+        tokens = bill.charge(without=earlier)
+        released = self._drawn(seen, tokens, {name: Calibration.from_json(one.text) for name, one in earlier.items()})
+        if earlier:
+            _say_earlier(tuple(one.made for one in earlier.values()), len(self.parts))
+        return released
+
+    def _bill(self) -> "Bill | None":
+        payments = {name: part.payment for name, (_, part) in self.parts.items() if part.payment is not None}
+        if not payments:
+            return None
+        from confide.ledger import Bill
+
+        return Bill.of(payments)
+
+    def _drawn(self, seen: Mapping[Any, Seen], tokens: Mapping[Any, str], earlier: Mapping[Any, Calibration]) -> Any:
+        """The release, of thresholds that were kept and others that are drawn now, each once."""
+        with warnings.catch_warnings():
+            if self.warns_together:
+                warnings.simplefilter("ignore", CoverageWarning)
+            parts = {
+                name: earlier[name] if name in earlier else priced.draw(seen[counted], tokens.get(name))
+                for name, (counted, priced) in self.parts.items()
+            }
+        return self.assemble(parts)
+
+
+def _say_earlier(made: tuple[str, ...], parts: int) -> None:
+    dates = " and ".join(sorted(set(made)))
+    if len(made) == parts:
+        text = f"earlier release of {dates} returned; nothing was charged"
+    else:
+        text = f"earlier release of {dates} returned for {len(made)} of {parts} thresholds; the others were charged"
+    warnings.warn(EarlierReleaseWarning(text, made), stacklevel=outside())

@@ -124,7 +124,7 @@ def price_risk(
     >>> from confide.counting import ScoreHistogram
     >>> candidates = Candidates.unit(100)
     >>> counts = {None: ScoreHistogram.from_scores(np.linspace(0, 1, 5000), candidates)}
-    >>> price_risk(0.1, 1.0, None, candidates).charge().draw(counts).loss
+    >>> price_risk(0.1, 1.0, None, candidates).release(lambda: counts).loss
     'false_negative_rate'
     """
     bound, level = _share(risk, bound)

@@ -4,14 +4,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, part_of_failure
-from confide.calibration.threshold import price_threshold
+from confide.calibration.threshold import Seen, check_candidates, price_threshold
 from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import SidesCalibration
-from confide.scores import interval_score
+from confide.scores import interval_score, score_kind
 from confide.support import Level, exact_level
 
 SIDES = ("cqr_low", "cqr_high")
@@ -23,6 +23,7 @@ def calibrate_sides(
     alpha: Level | tuple[Level, Level],
     epsilon: float | None = None,
     *,
+    candidates: Candidates | None = None,
     rho: float | None = None,
     share_low: Level = "0.5",
     delta: Level | None = None,
@@ -45,7 +46,7 @@ def calibrate_sides(
         The budget of both together; the lower side gets `share_low` of it.
     delta
         A training-conditional promise for the interval; each side gets half of delta.
-    **options
+    candidates, **options
         As in `calibrate`.
 
     Examples
@@ -56,9 +57,16 @@ def calibrate_sides(
     >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
     True
     """
-    terms = _side_terms(alpha, epsilon, rho=rho, share_low=share_low, delta=delta, **options)
-    low, high = (calibrate(interval_score(quantiles, targets, name), score=name, **own) for name, own in terms.items())
-    return SidesCalibration(low, high)
+    chosen = score_kind(SIDES[0]).candidates() if candidates is None else check_candidates(candidates)
+    scores = {name: interval_score(quantiles, targets, name) for name in SIDES}
+    options |= {"rho": rho, "share_low": share_low, "delta": delta}
+
+    def seen() -> dict[str, Seen]:
+        counted = {name: ScoreHistogram.from_scores(one, chosen, name) for name, one in scores.items()}
+        return {**scores} if options.get("mechanism") == "none" else {**counted}
+
+    released: SidesCalibration = price_sides(alpha, epsilon, len(scores[SIDES[0]]), chosen, **options).release(seen)
+    return released
 
 
 def price_sides(
@@ -76,7 +84,7 @@ def price_sides(
     >>> from confide.counting import ScoreHistogram
     >>> candidates = Candidates.of([0.0, 1.0])
     >>> counts = {name: ScoreHistogram(candidates, np.array([900, 99, 1])) for name in SIDES}
-    >>> price_sides(0.2, 8.0, None, candidates).charge().draw(counts).alpha
+    >>> price_sides(0.2, 8.0, None, candidates).release(lambda: counts).alpha
     Fraction(1, 5)
     """
     parts = {

@@ -1,24 +1,29 @@
-"""One threshold in three steps: priced from public numbers, charged before any count exists, drawn once."""
+"""One threshold: priced from public numbers, drawn once from what the mechanism sees, and stated."""
 
 import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import Mechanism, certify, privacy_statement, split_conformal_for
+from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration
-from confide.support import Level
+from confide.support import Level, outside
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
+
+
+Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
+"""What a mechanism sees: counts over the candidates, or for `none` the scores themselves, shape (n,)."""
 
 
 @dataclass(frozen=True)
@@ -29,40 +34,34 @@ class PricedThreshold:
     score: str | None
     payment: "Payment | None" = None
 
-    def earlier(self) -> Calibration | None:
-        """The earlier release of an identical request; a request that the ledger's limit does not allow is refused."""
-        return None if self.payment is None else self.payment.earlier()
-
-    def charge(self) -> "ChargedThreshold":
-        """Choose the mechanism, and charge its cost durably, before any count exists."""
-        token = None if self.payment is None else self.payment.charge()
-        return ChargedThreshold(self.request, self.score, mechanism_for(self.request), self.payment, token)
-
-
-@dataclass(frozen=True)
-class ChargedThreshold:
-    """A threshold that is paid for, and waits for its counts; made by `PricedThreshold.charge`."""
-
-    request: Request
-    score: str | None
-    mechanism: Mechanism | None
-    payment: "Payment | None"
-    token: str | None
-
-    def draw(self, histogram: ScoreHistogram, depth: int = 4) -> Calibration:
-        """Run the mechanism on the counts, once; a ledger has the release before it is returned.
-
-        A warning points `depth` calls up.
-        """
-        if self.mechanism is None:
-            threshold = math.inf
+    def draw(self, seen: Seen, token: str | None = None) -> Calibration:
+        """Run the mechanism, once; with the token of its charge, a ledger has the release before it is returned."""
+        request, mechanism = self.request, mechanism_for(self.request)
+        if isinstance(seen, ScoreHistogram):
+            m, recipe, values = request.candidates, seen.candidates.recipe, seen.candidates.values
+            threshold = math.inf if mechanism is None else float(values[mechanism.choose(seen.counts)])
         else:
-            threshold = float(histogram.candidates.values[self.mechanism.choose(histogram.counts)])
-        request, recipe = self.request, histogram.candidates.recipe
-        released = _stated(threshold, self.mechanism, request, request.candidates, recipe, self.score, depth)
-        if self.payment is not None and self.token is not None:
-            self.payment.record_release(self.token, released)
+            m, recipe = len(seen) + 1, {"kind": "scores"}
+            threshold = mechanism.threshold(seen) if isinstance(mechanism, SplitConformal) else math.inf
+        released = _stated(threshold, mechanism, request, m, recipe, self.score)
+        if self.payment is not None and token is not None:
+            self.payment.keep(token, released, content(seen))
         return released
+
+
+def content(seen: Seen) -> bytes:
+    """What a mechanism sees, as bytes: the same for the same data, wherever they were counted.
+
+    Examples
+    --------
+    >>> candidates = Candidates.unit(10)
+    >>> one, other = (ScoreHistogram.from_scores(scores, candidates) for scores in ([0.1, 0.9], [0.9, 0.1]))
+    >>> content(one) == content(other)
+    True
+    """
+    if isinstance(seen, ScoreHistogram):
+        return seen.candidates.digest.encode() + seen.counts.astype("<i8").tobytes()
+    return np.sort(seen.astype("<f8")).tobytes()
 
 
 def price_threshold(
@@ -74,6 +73,7 @@ def price_threshold(
     score: str | None,
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
+    again: bool = False,
     **options: Any,
 ) -> PricedThreshold:
     """Check what is asked of a release; nothing is charged.
@@ -83,8 +83,8 @@ def price_threshold(
     Examples
     --------
     >>> candidates = Candidates.unit(100)
-    >>> charged = price_threshold(0.1, 1.0, candidates=candidates, score="lac").charge()
-    >>> charged.draw(ScoreHistogram.from_scores([0.5] * 1000, candidates)).privacy.epsilon
+    >>> priced = price_threshold(0.1, 1.0, candidates=candidates, score="lac")
+    >>> priced.draw(ScoreHistogram.from_scores([0.5] * 1000, candidates)).privacy.epsilon
     1.0
     """
     if unknown := sorted(set(options) - OPTIONS):
@@ -95,16 +95,10 @@ def price_threshold(
     if ledger is not None or dataset is not None:
         from confide.ledger import make_payment
 
-        payment = make_payment(request, candidates, score, ledger, dataset)
+        payment = make_payment(request, candidates, score, ledger, dataset, again=again)
+    elif again:
+        raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")
     return PricedThreshold(request, score, payment)
-
-
-def plain_threshold(scores: NDArray[Any], request: Request, score: str | None) -> Calibration:
-    """Split conformal prediction without privacy, on the scores themselves: they are the candidates, with +inf."""
-    assert request.n is not None
-    mechanism = split_conformal_for(request.level, request.n)
-    threshold = math.inf if mechanism is None else mechanism.threshold(scores)
-    return _stated(threshold, mechanism, request, request.n + 1, {"kind": "scores"}, score)
 
 
 def _stated(
@@ -114,13 +108,12 @@ def _stated(
     m: int,
     recipe: Mapping[str, Any],
     score: str | None,
-    depth: int = 4,
 ) -> Calibration:
     """A threshold with everything that is said about it, all from public numbers."""
     secret_from = request.n_min if request.n is None else None
     guarantee = certify(mechanism, request.alpha, m, request.n, secret_from, request.delta)
     if math.isinf(threshold):
-        warnings.warn(f"the threshold is +inf: {_advice(request)}", CoverageWarning, stacklevel=depth)
+        warnings.warn(f"the threshold is +inf: {_advice(request)}", CoverageWarning, stacklevel=outside())
     return Calibration(
         threshold=threshold,
         alpha=request.alpha,

@@ -19,11 +19,20 @@ class LedgerOptions:
         Path | None,
         privacy(
             "FILE",
-            "Charge this privacy-budget ledger before anything is released; an identical request returns its earlier "
-            "release and costs nothing. Needs --dataset.",
+            "Charge this privacy-budget ledger before anything is released. An identical request about the same data "
+            "returns its earlier release and costs nothing; about other data it is refused. Needs --dataset.",
         ),
     ] = None
     dataset: Annotated[str | None, privacy("NAME", "The name under which the ledger keeps its budget.")] = None
+    again: Annotated[
+        bool,
+        privacy(
+            None,
+            "With --ledger: these are the same people with new records or a new model; make a new release, and charge "
+            "it, although the ledger has answered an identical request.",
+            "--again",
+        ),
+    ] = False
     group: Annotated[
         str | None,
         privacy(
@@ -37,20 +46,21 @@ class LedgerOptions:
         privacy(
             "FILE",
             "A file of at least 16 secret random bytes: binds the data set's name to this very input file, by a keyed "
-            "fingerprint.",
+            "fingerprint, so that every request about another file is refused without --again.",
         ),
     ] = None
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
-        if (self.ledger, self.dataset, self.group, self.ledger_key) == (None, None, None, None):
+        if (self.ledger, self.dataset, self.group, self.ledger_key, self.again) == (None, None, None, None, False):
             return {}
         if self.ledger is None or self.dataset is None:
             raise InputError("--ledger and --dataset must be given together")
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("--ledger-key binds to one file's bytes; leave it out for everything else")
         mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
-        return {"ledger": Ledger(self.ledger), "dataset": Dataset(self.dataset, _group(self.group), mark)}
+        dataset = Dataset(self.dataset, _group(self.group), mark)
+        return {"ledger": Ledger(self.ledger), "dataset": dataset, "again": self.again}
 
 
 def _group(text: str | None) -> Group | None:

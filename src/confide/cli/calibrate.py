@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import click
 
-from confide.calibration import price_threshold
+from confide.calibration import PricedRelease, price_threshold
 from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.output import emit, say, warn
 from confide.cli.parameters import command
-from confide.errors import CoverageWarning, InputError
+from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan
 from confide.releases import Calibration
@@ -65,7 +65,8 @@ def calibrate(
     labels, from predictions and targets, or it is a column already. From these
     one threshold is drawn with noise. The calibration that is written holds
     the threshold, what it promises, and the privacy it cost; nothing else
-    about the records leaves. Every run costs its epsilon anew.
+    about the records leaves. Every run costs its epsilon anew,
+    unless --ledger finds the same request about the same data.
 
     With --by or --by-class there is one threshold per group or class, with
     several levels, as --alpha 0.2,0.1, one per level; all from the same pass.
@@ -95,9 +96,11 @@ def calibrate(
     account = budget.account(source.file)
     known = n is not None or privacy.neighbors == "add_remove"
     if account and known and not divided and len(levels) == 1 and columns.one_score:
-        price(alpha=levels[0], n=n, **account).earlier()  # and so is what the ledger's limit does not allow
+        # and so is what the ledger's limit does not allow
+        PricedRelease.single(price(alpha=levels[0], n=n, **account)).refuse_early()
     with new_file(output.out, overwrite=output.force) as part, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CoverageWarning)
+        for kind in _KINDS:
+            warnings.simplefilter("always", kind)
         with source.open("counting", what, columns.ways) as (opened, what, progress):
             released = calibrate_table(
                 opened,
@@ -116,8 +119,12 @@ def calibrate(
     if isinstance(released, Calibration) and mechanism == "slopes":
         request = price(alpha=levels[0], n=released.n).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
-    notes = [str(one.message) for one in caught if issubclass(one.category, CoverageWarning)]
-    _report(released, plan, str(output.out), notes, as_json=as_json)
+    said = [one.message for one in caught if issubclass(one.category, _KINDS)]
+    _report(released, plan, str(output.out), said, as_json=as_json)
+
+
+_KINDS = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
+"""The warnings that are shown in the program's own words."""
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
@@ -130,15 +137,21 @@ def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
         )
 
 
-def _report(released: Any, plan: Plan | None, out: str, notes: list[str], *, as_json: bool) -> None:
+def _report(released: Any, plan: Plan | None, out: str, said: list[Warning | str], *, as_json: bool) -> None:
+    earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
+    notes = [str(one) for one in said if one not in earlier]
     for note in notes:
         warn(note)
     if as_json:
         expected = None
         if plan is not None:
             expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
-        emit({"out": out, "calibration": json.loads(released.to_json()), "expected": expected, "warnings": notes})
+        made = [time for one in earlier for time in one.made]
+        document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
+        emit({**document, "earlier": made, "warnings": notes})
         return
+    for one in earlier:
+        say(str(one))
     say(str(released))
     if plan is not None:
         known = "" if released.n is not None else ", a public guess: the true number stays secret"

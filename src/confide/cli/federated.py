@@ -1,9 +1,11 @@
 """`confide federated keygen | plan | answer | aggregate | report`: silos that exchange small signed files."""
 
+import math
+import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 import typer
@@ -14,7 +16,7 @@ from confide.cli.columns import Columns, Score, parsed
 from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
 from confide.counting import ScoreHistogram
-from confide.errors import InputError
+from confide.errors import EarlierReleaseWarning, InputError
 from confide.federated import (
     METHODS,
     RECORDS,
@@ -65,7 +67,10 @@ class SiloBudget:
 
     def spent(self) -> str:
         """What these records have cost until now, in words."""
-        return f"spent so far: {self.open().spent:.6g} of {self.budget:g}"
+        spent = self.open().spent
+        if math.isinf(spent):
+            return f"spent so far: +inf, for an answer was not private; the budget was {self.budget:g}"
+        return f"spent so far: {spent:.6g} of {self.budget:g}"
 
 
 @app.command()
@@ -209,7 +214,10 @@ def answer(
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
     counts = _counted(source, what, columns, people, read.candidates)
+    earlier = budget.open().answered(read)
     message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
+    if earlier is not None:
+        say(f"earlier answer of {earlier} returned, whatever the records are now; nothing was charged")
     output.write(message, "answer")
     say(budget.spent())
 
@@ -247,6 +255,9 @@ def report(
     silo: Annotated[str, typer.Option(metavar="NAME", help="This silo's name in the plan.")],
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Privacy loss that the report may cost.")],
     budget: SiloBudget,
+    again: Annotated[
+        bool, typer.Option("--again", help="New records of the same people: count and charge anew.")
+    ] = False,
     output: o.Output,
     columns: Columns,
     people: o.PeopleOptions,
@@ -279,7 +290,12 @@ def report(
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
     counts = _counted(source, what, columns, people, Candidates.of([released.threshold]))
-    made = coverage_in_silo(silo, counts, released.threshold, epsilon, ledger=budget.open(), budget=budget.budget)
+    paid: dict[str, Any] = {"ledger": budget.open(), "budget": budget.budget, "again": again}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", EarlierReleaseWarning)
+        made = coverage_in_silo(silo, counts, released.threshold, epsilon, **paid)
+    for one in caught:
+        say(str(one.message))
     output.write(made.to_json(), f"{made}\nreport")
     say(budget.spent())
 

@@ -1,6 +1,8 @@
 """`confide ledger`: what has been spent on which data."""
 
 import json
+import math
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +10,8 @@ import click
 import typer
 
 from confide.cli import options as o
-from confide.cli.output import check_output, emit, number, say, table
+from confide.cli.output import check_output, emit, number, say, table, warn
+from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, plain
 from confide.mechanisms import NEIGHBORS
 from confide.support import write_text
@@ -58,8 +61,10 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
         group = "" if entry.cost.group is None else f"  group {'='.join(entry.cost.group)}"
         zcdp = "" if entry.cost.rho is None else f" ({number(entry.cost.rho)}-zCDP)"
         kept = "" if entry.release is not None else "  (no release: the run ended before it)"
-        say(f"  {entry.made}  {entry.cost.mechanism}  epsilon {entry.cost.epsilon:.12g}{zcdp}{group}{kept}")
+        say(f"  {entry.made}  {entry.cost.mechanism}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{kept}")
     say(f"together: {loss}")
+    if not all(cost.private for cost in account.costs):
+        return
     rows = [
         (bound.rule, f"epsilon {bound.epsilon:.6g}{'' if bound.adaptive else ', parameters fixed in advance'}")
         for bound in loss.bounds
@@ -87,7 +92,11 @@ def limit(
     Example: confide ledger limit budget.db patients 2.0
     """
     wanted = None if epsilon is None else (epsilon, dp_delta)
-    account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)  # type: ignore[arg-type]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SimilarNameWarning)
+        account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)  # type: ignore[arg-type]
+    for one in caught:
+        warn(str(one.message))
     if as_json:
         emit(plain(account))
         return
@@ -113,8 +122,12 @@ def export(
     say(f"saved: {out}")
 
 
+def _loss(epsilon: float) -> str:
+    return "+inf (not private)" if math.isinf(epsilon) else f"{epsilon:.12g}"
+
+
 def _summary(account: Account) -> str:
-    spent = f"spent {account.spent().epsilon:.12g} in {len(account.entries)} releases ({account.neighbors})"
+    spent = f"spent {_loss(account.spent().epsilon)} in {len(account.entries)} releases ({account.neighbors})"
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""

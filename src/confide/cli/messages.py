@@ -58,7 +58,8 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         if found["quoted"]:
             return found["quoted"]
         if found["set"]:
-            return f"{options[found['set']]} {found['value'].strip('[]').strip(chr(39) + chr(34))}"
+            value = found["value"].strip("[]").strip("'\"")
+            return options[found["set"]] if value == "True" else f"{options[found['set']]} {value}"
         return re.sub(rf"\b(?:{name})\b", lambda word: options[word[0]], found[0])
 
     if "force" in options:

@@ -6,15 +6,17 @@ request gets the first message again, a session serves one answer, and a silo th
 its budget rather than answered twice.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.errors import BudgetError, InputError
+from confide.errors import BudgetError, EarlierReleaseWarning, InputError
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
-from confide.ledger import Cost, Entry, Ledger, request_digest
+from confide.ledger import Cost, Entry, Ledger, known, request_digest
+from confide.support import outside
 
 RECORDS = "calibration records"
 
@@ -28,8 +30,7 @@ class SiloLedger:
     path
         The ledger's file; made if it does not exist. Keep it on a local disk of the silo.
     dataset
-        The name of the silo's records in the ledger. Answers of methods that are not private are kept under this name
-        with " (not private)" added and cost nothing there: no account can hold their infinite loss.
+        The name of the silo's records in the ledger. An answer without privacy makes what was spent on them infinite.
 
     Examples
     --------
@@ -48,9 +49,14 @@ class SiloLedger:
 
     @property
     def spent(self) -> float:
-        """The sum of all losses charged on the silo's records so far, other releases included."""
-        account = self._ledger().accounts().get(self.dataset)
-        return 0.0 if account is None else account.spent().epsilon
+        """The sum of all losses charged on the silo's records so far, other releases included.
+
+        Infinite after an answer without privacy, also where 0.1 kept it apart, under this name and " (not private)".
+        """
+        accounts = self._ledger().accounts()
+        names = (self.dataset, f"{self.dataset} (not private)")
+        found = [account for name in names if (account := known(accounts, name)) is not None]
+        return sum((account.spent().epsilon for account in found), 0.0)
 
     def earlier_answer(self, plan: FederatedPlan) -> str | None:
         """The message that answered this plan before, or None.
@@ -61,16 +67,24 @@ class SiloLedger:
             `interrupted` if an answer was charged and never finished, `session-used` if the session served another
             plan.
         """
-        entries: list[Entry] = []
-        for account in self._ledger().accounts().values():
-            entries += [entry for entry in account.entries if entry.token == plan.session]
-        if not entries:
+        entry = self._entry(plan)
+        if entry is None:
             return None
-        if entries[0].request != plan.digest:
+        if entry.request != plan.digest:
             raise Refusal("session-used")
-        if entries[0].release is None:
+        if entry.release is None:
             raise Refusal("interrupted")
-        return entries[0].release
+        return entry.release
+
+    def answered(self, plan: FederatedPlan) -> str | None:
+        """When this plan was answered, UTC, ISO 8601; None if it was not."""
+        entry = self._entry(plan)
+        return None if entry is None or entry.request != plan.digest or entry.release is None else entry.made
+
+    def _entry(self, plan: FederatedPlan) -> Entry | None:
+        """The charge of this plan's session."""
+        entries = (one for account in self._ledger().accounts().values() for one in account.entries)
+        return next((entry for entry in entries if entry.token == plan.session), None)
 
     def charge(self, plan: FederatedPlan, own: int, budget: float) -> str | None:
         """Charge the answer of silo `own`. When this returns, the charge is on disk.
@@ -84,18 +98,16 @@ class SiloLedger:
         ------
         Refusal
             `budget-spent` if the ledger's limit or the budget, all releases about these records together, does not
-            allow it; `session-used` or `interrupted` if another process was faster.
+            allow it; `session-used` or `interrupted` if another process was faster. No budget bounds an answer without
+            privacy, which a policy allows by the name of its method; a limit in the ledger refuses it.
         InputError
             If the ledger accounts for these records under a relation for which the plan has no finite loss.
         """
-        dataset, relation, ledger = self.dataset, self._ledger().relation(self.dataset), Ledger(self.path, limit=budget)
-        if not plan.protocol.private:
-            dataset += " (not private)"
-            cost = Cost(0.0, plan.neighbors, plan.method)
-        else:
-            cost = Cost.of(plan.privacy([own]), plan.method, relation)
+        most = budget if plan.protocol.private else None
+        cost = Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
+        ledger = Ledger(self.path, limit=most)
         try:
-            ledger.charge(dataset, cost, plan.digest, token=plan.session, at_most=budget)
+            ledger.charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
             return None
         except BudgetError as error:
             raise Refusal("budget-spent", str(error)) from None
@@ -110,9 +122,16 @@ class SiloLedger:
         self._ledger().attach(plan.session, message)
 
     def release(
-        self, cost: Cost, request: Mapping[str, Any], draw: Callable[[], str], budget: float | None = None
+        self,
+        cost: Cost,
+        request: Mapping[str, Any],
+        seen: bytes,
+        draw: Callable[[], str],
+        budget: float | None = None,
+        *,
+        again: bool = False,
     ) -> str:
-        """Another release about these records: the same again if it was asked before, else charged, drawn and stored.
+        """Another release about these records: the same if it was asked before about the same data, else a new one.
 
         Parameters
         ----------
@@ -120,23 +139,35 @@ class SiloLedger:
             Its price.
         request
             Everything public that was asked, plain JSON values.
+        seen
+            What the release is made from, as bytes.
         draw
             Makes the release; called after the charge is on disk.
         budget
             What all releases about these records together may cost; by default the ledger's limit alone decides.
+        again
+            Draw and charge anew, although this was asked before: the same people with new records or a new model.
+
+        Warns
+        -----
+        EarlierReleaseWarning
+            If it is the earlier release; nothing was charged.
 
         Raises
         ------
+        OtherDataError
+            If the same was asked about other data; nothing was charged.
         BudgetError
             If the ledger's limit or the budget does not allow it.
         """
         ledger, name = self._ledger(), request_digest(request)
-        earlier = ledger.find(self.dataset, name)
-        if earlier is not None:
-            return earlier
-        token = ledger.charge(self.dataset, cost, name, at_most=budget)
+        if not again and (earlier := ledger.find(self.dataset, name, seen)) is not None:
+            text = f"earlier release of {earlier.made} returned; nothing was charged"
+            warnings.warn(EarlierReleaseWarning(text, (earlier.made,)), stacklevel=outside())
+            return earlier.text
+        token = ledger.charge(self.dataset, cost, name, at_most=budget, again=again)
         drawn = draw()
-        ledger.attach(token, drawn)
+        ledger.attach(token, drawn, seen)
         return drawn
 
     def _ledger(self) -> Ledger:

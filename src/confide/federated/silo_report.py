@@ -99,6 +99,7 @@ def coverage_in_silo(
     *,
     ledger: SiloLedger | None = None,
     budget: float | None = None,
+    again: bool = False,
 ) -> SiloReport:
     """How well a released threshold covers in this silo, privately.
 
@@ -120,14 +121,19 @@ def coverage_in_silo(
     confidence
         Of the interval.
     ledger
-        Where the loss is charged before the noise is drawn; asked the same again, the same report costs nothing.
+        Where the loss is charged before the noise is drawn; asked the same again about the same records, the same
+        report costs nothing, with an `EarlierReleaseWarning`.
     budget
         What all releases in that ledger about these records together may cost.
+    again
+        Count and charge anew, although the same was asked before: new records of the same people.
 
     Raises
     ------
     BudgetError
         If the silo's ledger or the budget does not allow it.
+    OtherDataError
+        If the same was asked before, about other records.
     InputError
         If the threshold is not among the candidates of a histogram, there are no records, or the ledger keeps their
         number secret.
@@ -153,7 +159,9 @@ def coverage_in_silo(
                 "report on other records, under another data set's name"
             )
         request = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
-        noisy = int(ledger.release(Cost(loss, "replace_one", "coverage report"), request, count, budget))
+        seen = f"{covered} of {n}".encode()
+        cost = Cost(loss, "replace_one", "coverage report")
+        noisy = int(ledger.release(cost, request, seen, count, budget, again=again))
     return SiloReport(name, _interval(noisy, n, scale_for(1, loss), error), loss)
 
 
@@ -189,15 +197,16 @@ def own_calibration(
     score: str | None = None,
     candidates: Candidates | None = None,
     ledger: SiloLedger | None = None,
+    again: bool = False,
 ) -> Calibration:
     """A threshold of the silo's own: coverage at least 1 - alpha for its own population, whatever the others are like.
 
     A plain private calibration (`confide.calibrate`) of the silo's scores, charged in the silo's ledger if `ledger` is
-    given. With few records it is +inf.
+    given (`again` as there). With few records it is +inf.
     """
     paid: dict[str, Any] = {}
     if ledger is not None:
-        paid = {"ledger": Ledger(ledger.path), "dataset": ledger.dataset}
+        paid = {"ledger": Ledger(ledger.path), "dataset": ledger.dataset, "again": again}
     return calibrate(scores, alpha, epsilon, score=score, candidates=candidates, neighbors="replace_one", **paid)
 
 

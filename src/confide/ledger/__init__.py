@@ -6,19 +6,20 @@ accountants.py  the figures that dp-accounting gives
 events.py       the append-only records of a ledger, each sealed with the one before
 account.py      records to what has been spent (a pure function)
 store.py        records in SQLite: durable, atomic across processes, suspicious of what it reads
+names.py        which names are one, and which only look alike
 book.py         `Ledger`, which joins them
 identity.py     which requests are identical; keyed fingerprints
 payment.py      who pays what for which request: the earlier release, or a charge before and a record after it
 """
 
-from confide.ledger.account import Account, Entry, Limit
-from confide.ledger.book import Ledger, plain
+from confide.ledger.account import Account, Entry, Limit, known
+from confide.ledger.book import Charge, Ledger, plain
 from confide.ledger.composition import compose
 from confide.ledger.cost import Bound, Cost, Group, Loss
 from confide.ledger.identity import Dataset, fingerprint, request_digest
-from confide.ledger.payment import Payment, make_payment
+from confide.ledger.payment import Bill, Payment, make_payment
 
 __all__ = [
-    "Account", "Bound", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Payment", "compose",
-    "fingerprint", "make_payment", "plain", "request_digest",
+    "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Payment",
+    "compose", "fingerprint", "known", "make_payment", "plain", "request_digest",
 ]  # fmt: skip

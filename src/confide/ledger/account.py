@@ -1,13 +1,15 @@
 """From the records of a ledger to what was spent: a pure function, run again on every reading."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from confide.errors import FormatError
+from confide.errors import FormatError, InputError
 from confide.ledger.composition import compose, worst
 from confide.ledger.cost import Cost, Group, Loss, decimal
-from confide.ledger.events import Charged, Event, Limited, Opened, Released
+from confide.ledger.events import Charged, Event, Keyed, Limited, Opened, Released
+from confide.ledger.names import name_key
 from confide.mechanisms import Neighbors
 
 
@@ -34,6 +36,8 @@ class Entry:
         What was charged.
     release
         The text of the release; None if the run ended before there was one. Its charge stands.
+    fingerprint
+        Of what the mechanism saw, under the ledger's own key; None if it was not kept. Not for publication.
     """
 
     token: str
@@ -41,6 +45,13 @@ class Entry:
     request: str
     cost: Cost
     release: str | None
+    fingerprint: str | None = field(default=None, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The text of a release that is there."""
+        assert self.release is not None
+        return self.release
 
 
 @dataclass(frozen=True)
@@ -76,15 +87,17 @@ class Account:
         """What all releases cost together, as in `compose`."""
         return compose(self.costs, dp_delta, adaptive=adaptive)
 
-    def allows(self, cost: Cost) -> bool:
-        """Whether the limit leaves room for one more release.
+    def allows(self, *costs: Cost) -> bool:
+        """Whether the limit leaves room for one more release, or several together.
 
         A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. One with dp_delta > 0 also allows
         what zero-concentrated accounting allows; no figure is used that needs parameters to be fixed in advance.
         """
-        if self.limit is None or cost.epsilon == 0:
+        if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
-        after = [*self.costs, cost]
+        after = [*self.costs, *costs]
+        if not all(one.private for one in after):
+            return False
         if worst(after, lambda one: one.exact) <= decimal(self.limit.epsilon):
             return True
         if self.limit.dp_delta == 0:
@@ -94,10 +107,13 @@ class Account:
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit is sure to allow; None without a limit.
 
-        By the sum of epsilons alone: with dp_delta > 0, more may be possible.
+        By the sum of epsilons alone: with dp_delta > 0, more may be possible. Nothing is left once a release was
+        without privacy.
         """
         if self.limit is None:
             return None
+        if not all(one.private for one in self.costs):
+            return 0.0
         limit = decimal(self.limit.epsilon)
         base = worst(self.costs, lambda one: one.exact)
         if base > limit:
@@ -109,9 +125,13 @@ class Account:
         behind = limit - (worst([*self.costs, probe], lambda one: one.exact) - base)
         return float(min(limit, limit - base + behind))
 
-    def find(self, request: str) -> str | None:
-        """The oldest release that answered this request."""
-        return next((e.release for e in self.entries if e.request == request and e.release is not None), None)
+    def answers(self, request: str) -> tuple[Entry, ...]:
+        """The kept releases that answered this request, newest first."""
+        return tuple(one for one in reversed(self.entries) if one.request == request and one.release is not None)
+
+
+_BARE = ("fedcp-qq", "fedcp-avg")
+"""Methods without privacy whose answers 0.1 kept at cost 0, under a name of their own."""
 
 
 def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
@@ -126,6 +146,7 @@ def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
     accounts: dict[str, Account] = {}
     entries: dict[str, dict[str, Entry]] = {}
     owner: dict[str, str] = {}
+    keys = 0
     for made, event in events:
         match event:
             case Opened(dataset, neighbors, fingerprint):
@@ -140,13 +161,37 @@ def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
                 _require(dataset in accounts and token not in owner)
                 _require(cost.neighbors == accounts[dataset].neighbors)
                 owner[token] = dataset
-                entries[dataset][token] = Entry(token, made, request, cost, None)
-            case Released(token, text):
+                true = replace(cost, epsilon=math.inf) if cost.epsilon == 0 and cost.mechanism in _BARE else cost
+                entries[dataset][token] = Entry(token, made, request, true, None)
+            case Released(token, text, fingerprint):
                 _require(token in owner)
                 entry = entries[owner[token]][token]
                 _require(entry.release is None)
-                entries[owner[token]][token] = replace(entry, release=text)
+                entries[owner[token]][token] = replace(entry, release=text, fingerprint=fingerprint)
+            case Keyed():
+                keys += 1
+                _require(keys == 1)
     return {name: replace(account, entries=tuple(entries[name].values())) for name, account in accounts.items()}
+
+
+def known(accounts: Mapping[str, Account], name: str) -> Account | None:
+    """The account of a data set, whose name may be written in another case or Unicode form; None if it is new.
+
+    Raises
+    ------
+    InputError
+        If a ledger of 0.1 holds several that are one name today, and this is none of their spellings.
+    """
+    if name in accounts:
+        return accounts[name]
+    alike = [account for other, account in accounts.items() if name_key(other) == name_key(name)]
+    if len(alike) > 1:
+        spellings = ", ".join(repr(account.dataset) for account in alike)
+        raise InputError(
+            f"dataset {name!r} is one of {spellings}, which an earlier version opened one by one although they differ "
+            "only in case or Unicode form; write the one that is meant as it stands there"
+        )
+    return alike[0] if alike else None
 
 
 def _require(condition: bool) -> None:

@@ -7,24 +7,30 @@ The order is always the same, and each step is on disk before the next begins:
 
 A process that dies after 1 has paid for nothing; one that dies after 3 finds its release again. There is no release
 without a charge, and no charge is ever taken back.
+
+With a release the ledger keeps a fingerprint of what the mechanism saw, under a key of its own, so that it can tell
+whether a request that looks identical is about the same data.
 """
 
 import json
 import math
 import secrets
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from confide.errors import BudgetError, InputError, InputTypeError
-from confide.ledger.account import Account, Limit, replay
-from confide.ledger.composition import check_delta
+from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
+from confide.ledger.account import Account, Entry, Limit, known, replay
+from confide.ledger.composition import check_delta, worst
 from confide.ledger.cost import Cost, check_name
-from confide.ledger.events import Charged, Limited, Opened, Released, check_release
-from confide.ledger.identity import Dataset, is_hexadecimal
-from confide.ledger.store import Store
+from confide.ledger.events import Charged, Event, Keyed, Limited, Opened, Released, check_release
+from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
+from confide.ledger.names import similar
+from confide.ledger.store import Store, Writer
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import one_of, positive_number
+from confide.support import one_of, outside, positive_number
 
 
 @dataclass(frozen=True)
@@ -57,9 +63,8 @@ class Ledger:
     >>> ledger = confide.Ledger(Path(folder.name) / "budget.db", limit=2.0)
     >>> scores = np.random.default_rng(0).random(2000)
     >>> first = confide.calibrate(scores, alpha=0.1, epsilon=1.5, ledger=ledger, dataset="patients")
-    >>> again = confide.calibrate(scores, alpha=0.1, epsilon=1.5, ledger=ledger, dataset="patients")
-    >>> again == first, ledger.account("patients").remaining()
-    (True, 0.5)
+    >>> first.epsilon, ledger.account("patients").remaining()
+    (1.5, 0.5)
     >>> confide.calibrate(scores, alpha=0.2, epsilon=1.0, ledger=ledger, dataset="patients")
     Traceback (most recent call last):
         ...
@@ -90,7 +95,7 @@ class Ledger:
 
     def accounts(self) -> dict[str, Account]:
         """What was spent, by data set, in the order of their opening."""
-        return replay(self._store().read())
+        return replay(self.records())
 
     def account(self, dataset: str) -> Account:
         """What was spent on one data set.
@@ -101,9 +106,9 @@ class Ledger:
             If the ledger does not know it.
         """
         accounts = self.accounts()
-        if dataset not in accounts:
+        if (account := known(accounts, dataset)) is None:
             raise InputError(f"dataset {dataset!r} is not in the ledger; it holds {len(accounts)} others")
-        return accounts[dataset]
+        return account
 
     def set_limit(
         self,
@@ -124,33 +129,46 @@ class Ledger:
         check_name("dataset", dataset)
         new = None if limit is None else check_limit(limit)
         with self._store().writing() as writer:
-            account = replay(writer.records).get(dataset)
+            accounts = replay(writer.records)
+            account = known(accounts, dataset)
             if account is None:
+                _point_out(dataset, accounts)
                 writer.append(Opened(dataset, one_of("neighbors", neighbors, NEIGHBORS), None))
             elif account.neighbors != neighbors:
                 raise _other_relation(account, neighbors)
-            writer.append(Limited(dataset, new.epsilon if new else None, new.dp_delta if new else 0.0))
-            return replay(writer.records)[dataset]
+            name = dataset if account is None else account.dataset
+            writer.append(Limited(name, new.epsilon if new else None, new.dp_delta if new else 0.0))
+            return replay(writer.records)[name]
 
     def relation(self, dataset: str) -> Neighbors | None:
         """The neighbouring relation that a data set is accounted under; None if it is new."""
-        account = self.accounts().get(dataset)
+        account = known(self.accounts(), dataset)
         return account.neighbors if account else None
 
-    def find(self, dataset: str | Dataset, request: str) -> str | None:
-        """The release that answered an identical request on this data set, or None.
+    def find(self, dataset: str | Dataset, request: str, seen: bytes) -> Entry | None:
+        """The newest kept release that answered an identical request about the same data; None if there is no request.
+
+        Parameters
+        ----------
+        dataset
+            The data set.
+        request
+            Digest of what is asked (`request_digest`).
+        seen
+            What the mechanism would see, in bytes that are the same for the same data; see `attach`.
 
         Raises
         ------
-        InputError
-            If the data set is bound to other data.
+        OtherDataError
+            If the request was answered about other data only, or the data set is bound to others.
         """
-        data = as_dataset(dataset)
-        account = self.accounts().get(data.name)
+        data, records = as_dataset(dataset), self.records()
+        account = known(replay(records), data.name)
         if account is None:
             return None
-        _check_binding(account, data)
-        return account.find(request)
+        check_binding(account, data)
+        entries = account.answers(request)
+        return recognised(account.dataset, entries, seen, key_of(records)) if entries else None
 
     def charge(
         self,
@@ -160,6 +178,7 @@ class Ledger:
         *,
         token: str | None = None,
         at_most: float | tuple[float, float] | Limit | None = None,
+        again: bool = False,
     ) -> str:
         """Charge a release that is about to be made. When this returns, the charge is on disk.
 
@@ -175,11 +194,18 @@ class Ledger:
             32 to 64 hexadecimal digits that no charge in this ledger has had; by default random ones.
         at_most
             A limit besides the data set's own.
+        again
+            These are the same people with new records or a new model: a binding to earlier data does not refuse them.
 
         Returns
         -------
         token
             To `attach` the release to this charge.
+
+        Warns
+        -----
+        SimilarNameWarning
+            If the data set is new, and its name looks like a known one.
 
         Raises
         ------
@@ -196,41 +222,70 @@ class Ledger:
         >>> folder = tempfile.TemporaryDirectory()
         >>> ledger = Ledger(Path(folder.name) / "budget.db")
         >>> token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
-        >>> ledger.attach(token, "what was released")
-        >>> ledger.find("patients", "0" * 64)
+        >>> ledger.attach(token, "what was released", b"what the mechanism saw")
+        >>> ledger.find("patients", "0" * 64, b"what the mechanism saw").release
         'what was released'
         >>> folder.cleanup()
         """
-        data = as_dataset(dataset)
-        if cost.group != data.group:
-            raise InputError("cost must be stated for the group of the data set; found another")
-        if not is_hexadecimal(request, least=64):
-            raise InputError("request must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
         token = secrets.token_hex(16) if token is None else token
-        if not is_hexadecimal(token):
-            raise InputError("token must have 32 to 64 hexadecimal digits")
-        with self._store().writing() as writer:
-            accounts = replay(writer.records)
-            if any(entry.token == token for account in accounts.values() for entry in account.entries):
-                raise InputError("token must be new; the ledger has a charge with this one")
-            account = accounts.get(data.name)
-            if account is None:
-                writer.append(Opened(data.name, cost.neighbors, data.fingerprint))
-                if self.limit is not None:
-                    writer.append(Limited(data.name, self.limit.epsilon, self.limit.dp_delta))
-                account = replay(writer.records)[data.name]
-            if account.neighbors != cost.neighbors:
-                raise _other_relation(account, cost.neighbors)
-            _check_binding(account, data)
-            besides = account if at_most is None else replace(account, limit=check_limit(at_most))
-            for one in (account, besides):
-                if not one.allows(cost):
-                    raise BudgetError(refusal(one, cost))
-            writer.append(Charged(data.name, token, request, cost))
-        return token
+        return self.charge_all([Charge(as_dataset(dataset), cost, request, token)], at_most=at_most, again=again)[0]
 
-    def attach(self, token: str, release: str) -> None:
+    def charge_all(
+        self,
+        charges: Sequence["Charge"],
+        *,
+        at_most: float | tuple[float, float] | Limit | None = None,
+        again: bool = False,
+    ) -> list[str]:
+        """Charge several releases about one data set in one transaction: all or none; as `charge`."""
+        if not charges:
+            return []
+        data, costs = charges[0].dataset, [one.cost for one in charges]
+        if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
+            raise InputError("charges must be about one data set; found several")
+        with self._store().writing() as writer:
+            before = replay(writer.records)
+            used = {entry.token for account in before.values() for entry in account.entries}
+            if used & {one.token for one in charges}:
+                raise InputError("token must be new; the ledger has a charge with this one")
+            account = known(before, data.name)
+            if account is None:
+                _point_out(data.name, before)
+                account = self._opened(writer, data, costs[0].neighbors)
+            for cost in costs:
+                if account.neighbors != cost.neighbors:
+                    raise _other_relation(account, cost.neighbors)
+            if not again:
+                check_binding(account, data)
+            besides = account if at_most is None else replace(account, limit=check_limit(at_most))
+            for bounded in (account, besides):
+                if not bounded.allows(*costs):
+                    raise BudgetError(refusal(bounded, *costs))
+            if key_of(writer.records) is None:
+                writer.append(Keyed(secrets.token_hex(32)))
+            for one in charges:
+                writer.append(Charged(account.dataset, one.token, one.request, one.cost))
+        return [one.token for one in charges]
+
+    def _opened(self, writer: Writer, data: Dataset, neighbors: Neighbors) -> Account:
+        """A new account, with the limit that data sets get."""
+        writer.append(Opened(data.name, neighbors, data.fingerprint))
+        if self.limit is not None:
+            writer.append(Limited(data.name, self.limit.epsilon, self.limit.dp_delta))
+        return replay(writer.records)[data.name]
+
+    def attach(self, token: str, release: str, seen: bytes | None = None) -> None:
         """Keep the release that a charge paid for. When this returns, it is on disk, and may be published.
+
+        Parameters
+        ----------
+        token
+            From `charge`.
+        release
+            Its text.
+        seen
+            What the mechanism saw, in bytes that are the same for the same data; a keyed fingerprint of them is kept,
+            nothing else. Without it the release is never found for an identical request.
 
         Raises
         ------
@@ -242,7 +297,8 @@ class Ledger:
             entries = [e for account in replay(writer.records).values() for e in account.entries if e.token == token]
             if not entries or entries[0].release is not None:
                 raise InputError("token must be that of a charge without a release; found none")
-            writer.append(Released(token, release))
+            key = key_of(writer.records)
+            writer.append(Released(token, release, keyed_digest(key, seen) if key and seen is not None else None))
 
     def export(self) -> dict[str, Any]:
         """Everything in the ledger as plain data, for JSON.
@@ -256,8 +312,30 @@ class Ledger:
         """
         return {"kind": "confide.ledger", "schema": 1, "datasets": [plain(a) for a in self.accounts().values()]}
 
+    def records(self) -> list[tuple[str, Event]]:
+        """All records with their times. They hold the ledger's key: not for publication."""
+        return self._store().read()
+
     def _store(self) -> Store:
         return Store(self.path, create=False, timeout=self.timeout)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A release that is to be paid for: about which data, at what price, for which request; see `Ledger.charge`."""
+
+    dataset: Dataset
+    cost: Cost
+    request: str
+    token: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    def __post_init__(self) -> None:
+        if self.cost.group != self.dataset.group:
+            raise InputError("cost must be stated for the group of the data set; found another")
+        if not is_hexadecimal(self.request, least=64):
+            raise InputError("request must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
+        if not is_hexadecimal(self.token):
+            raise InputError("token must have 32 to 64 hexadecimal digits")
 
 
 def plain(account: Account) -> dict[str, Any]:
@@ -268,7 +346,7 @@ def plain(account: Account) -> dict[str, Any]:
         "neighbors": account.neighbors,
         "bound": account.fingerprint is not None,
         "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
-        "spent": account.spent().epsilon,
+        "spent": _finite(account.spent().epsilon),
         "remaining": account.remaining(),
         "entries": [
             {
@@ -276,7 +354,7 @@ def plain(account: Account) -> dict[str, Any]:
                 "made": entry.made,
                 "request": entry.request,
                 "mechanism": entry.cost.mechanism,
-                "epsilon": entry.cost.epsilon,
+                "epsilon": _finite(entry.cost.epsilon),
                 "rho": entry.cost.rho,
                 "group": None if entry.cost.group is None else "=".join(entry.cost.group),
                 "release": _as_json(entry.release),
@@ -286,16 +364,63 @@ def plain(account: Account) -> dict[str, Any]:
     }
 
 
-def refusal(account: Account, cost: Cost) -> str:
-    """Why a limit refuses a release, and what remains."""
+def refusal(account: Account, *costs: Cost) -> str:
+    """Why a limit refuses one release, or several together, and what remains."""
     assert account.limit is not None
-    left, limit = account.remaining(cost.group), account.limit
+    group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
+    left, limit = account.remaining(group), account.limit
     at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
+    if not all(cost.private for cost in account.costs):
+        return (
+            f"dataset {account.dataset!r} has nothing left of its limit epsilon = {limit.epsilon:g}{at}: a release "
+            "without privacy was made from it, and no limit can hold that; lift the limit with `confide ledger limit`, "
+            "which says that it holds no longer"
+        )
+    if not all(cost.private for cost in costs):
+        return (
+            f"dataset {account.dataset!r} has the limit epsilon = {limit.epsilon:g}{at}, and this release is not "
+            "private: its loss is infinite; use a private mechanism"
+        )
     return (
         f"dataset {account.dataset!r} has {left:.12g} left of its limit epsilon = {limit.epsilon:g}{at}, and this "
-        f"release costs {cost.epsilon:.12g}; ask for less, use an earlier release, or raise the limit with "
-        "`confide ledger limit`"
+        f"release costs {float(worst(costs, lambda one: one.exact)):.12g}; ask for less, use an earlier release, or "
+        "raise the limit with `confide ledger limit`"
     )
+
+
+def key_of(records: Iterable[tuple[str, Event]]) -> str | None:
+    """The ledger's own key; None if nothing was fingerprinted yet, as in ledgers of 0.1."""
+    return next((event.key for _, event in records if isinstance(event, Keyed)), None)
+
+
+def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:
+    """The newest of these kept releases that was made from the same data.
+
+    Raises
+    ------
+    OtherDataError
+        If there is none.
+    """
+    mark = None if key is None else keyed_digest(key, seen)
+    for entry in entries:
+        if entry.fingerprint is not None and entry.fingerprint == mark:
+            return entry
+    if any(entry.fingerprint for entry in entries):
+        found = "from other data than these"
+    else:
+        found = "by an earlier version, which kept nothing to tell whether the data are the same"
+    raise OtherDataError(
+        f"dataset {dataset!r} has a release for this very request, of {entries[0].made}, made {found}; nothing was "
+        f"charged. {THREE_WAYS}"
+    )
+
+
+THREE_WAYS = (
+    "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
+    "a new release; if they are other people, give them a name of their own; if neither, they are not the data that "
+    "were meant"
+)
+"""What to do about data that are not those of an earlier release."""
 
 
 def as_dataset(dataset: str | Dataset) -> Dataset:
@@ -316,19 +441,33 @@ def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
     return Limit(float(epsilon), check_delta(pair[1]))
 
 
-def _check_binding(account: Account, data: Dataset) -> None:
+def check_binding(account: Account, data: Dataset) -> None:
+    """Refuse data that are not those that a name is bound to."""
     if account.fingerprint is not None and account.fingerprint != data.fingerprint:
         what = "no fingerprint was given" if data.fingerprint is None else "these data are others, or the key is"
-        raise InputError(
-            f"dataset {account.dataset!r} is bound to a fingerprint, and {what}; give these data another name"
+        raise OtherDataError(
+            f"dataset {account.dataset!r} is bound to a fingerprint, and {what}; nothing was charged. {THREE_WAYS}"
         )
+
+
+def _point_out(name: str, accounts: Iterable[str]) -> None:
+    """Warn if a name that is new looks like known ones."""
+    if alike := similar(name, accounts):
+        shown = ", ".join(map(repr, alike[:3]))
+        text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
+        warnings.warn(SimilarNameWarning(text), stacklevel=outside())
 
 
 def _other_relation(account: Account, neighbors: Neighbors) -> InputError:
     return InputError(
         f"dataset {account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for {neighbors!r}; "
-        f"use neighbors={account.neighbors!r}, or another name for these data"
+        f"use neighbors={account.neighbors!r}"
     )
+
+
+def _finite(loss: float) -> float | str:
+    """A loss as a JSON value: an infinite one is a text."""
+    return loss if math.isfinite(loss) else "+inf"
 
 
 def _as_json(release: str | None) -> Any:

@@ -21,6 +21,8 @@ _LARGE_RHO = 50.0
 def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = False) -> Loss:
     """The tightest valid (epsilon, dp_delta) of releases together.
 
+    One release without privacy makes it infinite, whatever the others are.
+
     Parameters
     ----------
     costs
@@ -49,6 +51,9 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = Fa
     if len({cost.neighbors for cost in charged}) > 1:
         raise InputError("costs are stated for different neighbouring relations; account for each relation by itself")
     check_delta(dp_delta)
+    if bare := sum(not cost.private for cost in charged):
+        how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
+        return Loss((Bound(math.inf, 0.0, "sum", how, adaptive=True),))
     bounds = [_sum(charged)]
     if dp_delta > 0 and charged:
         bounds.append(_zcdp(charged, dp_delta))

@@ -1,5 +1,6 @@
 """What one release costs, in the units that compose, and figures for what many cost together."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -31,7 +32,7 @@ class Cost:
     Parameters
     ----------
     epsilon
-        Pure differential-privacy loss per person, finite and not negative.
+        Pure differential-privacy loss per person, not negative; infinite for a release without privacy.
     neighbors
         The relation it is stated for: `"add_remove"` or `"replace_one"`.
     mechanism
@@ -45,8 +46,8 @@ class Cost:
     Raises
     ------
     InputError, InputTypeError
-        If a loss is negative or not finite, a name unusable, or a group is given under `replace_one`: a replaced
-        record can leave one group and enter another, and the sizes of the groups would be public.
+        If a loss is negative or not a number, rho not finite, a name unusable, or a group is given under `replace_one`:
+        a replaced record can leave one group and enter another, and the sizes of the groups would be public.
 
     Examples
     --------
@@ -61,11 +62,12 @@ class Cost:
     group: Group | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _loss("epsilon", self.epsilon))
+        if self.epsilon != math.inf:
+            object.__setattr__(self, "epsilon", finite_loss("epsilon", self.epsilon))
         one_of("neighbors", self.neighbors, NEIGHBORS)
         check_name("mechanism", self.mechanism)
         if self.rho is not None:
-            object.__setattr__(self, "rho", _loss("rho", self.rho))
+            object.__setattr__(self, "rho", finite_loss("rho", self.rho))
         if self.group is not None:
             object.__setattr__(self, "group", check_group(self.group))
             if self.neighbors != "add_remove":
@@ -74,8 +76,13 @@ class Cost:
                 )
 
     @property
+    def private(self) -> bool:
+        """Whether the loss is finite."""
+        return math.isfinite(self.epsilon)
+
+    @property
     def exact(self) -> Fraction:
-        """Epsilon as the decimal number that is printed for it, so that ten times 0.1 is 1."""
+        """A finite epsilon as the decimal number that is printed for it, so that ten times 0.1 is 1."""
         return decimal(self.epsilon)
 
     @property
@@ -90,6 +97,9 @@ class Cost:
     ) -> "Cost":
         """The cost of a release with this privacy statement, under `neighbors` (default: the statement's own).
 
+        The relation comes first and the loss second: a release with public n says what n is even if it spends nothing,
+        as one does that answers +inf because there are too few records.
+
         Raises
         ------
         InputError
@@ -101,16 +111,16 @@ class Cost:
         1.2
         """
         relation = neighbors or privacy.neighbors
-        if privacy.epsilon == 0:
-            return cls(0.0, relation, mechanism, 0.0, group)
-        if relation == privacy.neighbors:
-            return cls(privacy.epsilon, relation, mechanism, privacy.rho, group)
-        epsilon = privacy.loss(relation, privacy.records_per_person)
-        if epsilon == float("inf"):
+        if relation == "add_remove" and privacy.neighbors == "replace_one":
             raise InputError(
                 "neighbors='replace_one' publishes the number of records, which has no finite loss for adding or "
                 "removing one; this data set is accounted under add_remove: use neighbors='add_remove'"
             )
+        if privacy.epsilon == 0:
+            return cls(0.0, relation, mechanism, 0.0, group)
+        if relation == privacy.neighbors or privacy.epsilon == math.inf:
+            return cls(privacy.epsilon, relation, mechanism, privacy.rho, group)
+        epsilon = privacy.loss(relation, privacy.records_per_person)
         return cls(epsilon, relation, mechanism, None if privacy.rho is None else epsilon**2 / 8, group)
 
 
@@ -167,6 +177,8 @@ class Loss:
 
     def __str__(self) -> str:
         best = self.best
+        if best.epsilon == math.inf:
+            return f"NOT PRIVATE: {best.derivation}"
         loss = f"{best.epsilon:.6g}" if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
         return f"{loss}-differential privacy: {best.derivation}"
 
@@ -200,7 +212,8 @@ def check_group(value: object) -> Group:
     return Group(check_name("group's partition", value[0]), check_name("group's cell", value[1]))
 
 
-def _loss(argument: str, value: object) -> float:
+def finite_loss(argument: str, value: object) -> float:
+    """A loss between 0 and 1e12."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputTypeError(f"{argument} must be a number; found {type(value).__name__}")
     if not 0 <= value <= 1e12:  # NaN fails

@@ -7,13 +7,14 @@ the whole file was put back.
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from confide.errors import FormatError
 from confide.ledger.composition import check_delta
-from confide.ledger.cost import Cost, Group, check_name
+from confide.ledger.cost import Cost, Group, check_name, finite_loss
 from confide.ledger.identity import is_hexadecimal
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import one_of, parse_object
@@ -54,13 +55,21 @@ class Charged:
 
 @dataclass(frozen=True)
 class Released:
-    """The release that a charge paid for."""
+    """The release that a charge paid for, and perhaps the keyed fingerprint of what the mechanism saw."""
 
     token: str
     text: str
+    fingerprint: str | None = None
 
 
-Event: TypeAlias = Opened | Limited | Charged | Released
+@dataclass(frozen=True)
+class Keyed:
+    """The ledger got its key: fingerprints of data are made with it, and it never leaves the ledger's file."""
+
+    key: str
+
+
+Event: TypeAlias = Opened | Limited | Charged | Released | Keyed
 
 
 def seal(previous: str, made: str, body: str) -> str:
@@ -72,6 +81,10 @@ def write_event(event: Event) -> str:
     """An event as one line of JSON."""
     content = {"kind": type(event).__name__.lower(), **asdict(event)}
     content |= content.pop("cost", {})
+    if isinstance(event, Charged) and not event.cost.private:
+        content["epsilon"] = "+inf"
+    if isinstance(event, Released) and event.fingerprint is None:
+        del content["fingerprint"]
     return json.dumps(content, allow_nan=False)
 
 
@@ -81,7 +94,7 @@ def read_event(body: str) -> Event:
     Raises
     ------
     FormatError
-        If the record is not one of the four, lacks a field, has one too many or one that cannot be used.
+        If the record is not one of the five, lacks a field, has one too many or one that cannot be used.
 
     Examples
     --------
@@ -101,19 +114,25 @@ def _opened(dataset: Any, neighbors: Any, fingerprint: Any) -> Opened:
 
 
 def _limited(dataset: Any, epsilon: Any, dp_delta: Any) -> Limited:
-    limit = None if epsilon is None else Cost(epsilon, "add_remove", "limit").epsilon
+    limit = None if epsilon is None else finite_loss("limit", epsilon)
     return Limited(check_name("dataset", dataset), limit, check_delta(dp_delta))
 
 
 def _charged(
     dataset: Any, token: Any, request: Any, epsilon: Any, neighbors: Any, mechanism: Any, rho: Any, group: Any
 ) -> Charged:
-    cost = Cost(epsilon, neighbors, mechanism, rho, None if group is None else Group(*group))
+    loss = math.inf if epsilon == "+inf" else finite_loss("epsilon", epsilon)
+    cost = Cost(loss, neighbors, mechanism, rho, None if group is None else Group(*group))
     return Charged(check_name("dataset", dataset), _hexadecimal(token), _hexadecimal(request), cost)
 
 
-def _released(token: Any, text: Any) -> Released:
-    return Released(_hexadecimal(token), check_release(text))
+def _released(token: Any, text: Any, fingerprint: Any = None) -> Released:
+    mark = None if fingerprint is None else _hexadecimal(fingerprint, least=64)
+    return Released(_hexadecimal(token), check_release(text), mark)
+
+
+def _keyed(key: Any) -> Keyed:
+    return Keyed(_hexadecimal(key, least=64))
 
 
 _READERS: dict[str, Callable[..., Event]] = {
@@ -121,6 +140,7 @@ _READERS: dict[str, Callable[..., Event]] = {
     "limited": _limited,
     "charged": _charged,
     "released": _released,
+    "keyed": _keyed,
 }
 """By keyword: a field that is lacking, or one too many, is a TypeError."""
 
@@ -136,7 +156,7 @@ def check_release(text: Any) -> str:
     return text
 
 
-def _hexadecimal(text: Any) -> str:
-    if not is_hexadecimal(text):
+def _hexadecimal(text: Any, least: int = 32) -> str:
+    if not is_hexadecimal(text, least=least):
         raise ValueError
     return str(text)

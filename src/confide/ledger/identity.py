@@ -1,4 +1,4 @@
-"""Which requests are identical, and which data a name stands for."""
+"""Which requests are identical, and whether data are the same."""
 
 import hashlib
 import hmac
@@ -30,7 +30,8 @@ class Dataset:
         The cell (partition, cell) of a public partition that the release is about; releases about different cells
         of one partition cost their maximum instead of their sum.
     fingerprint
-        From `fingerprint`: binds the name to these data. A data set that was opened with one refuses all others.
+        From `fingerprint`: binds the name to these data. A data set that was opened with one refuses every request
+        about others, where an unbound one refuses only a request that it has answered before.
 
     Examples
     --------
@@ -88,6 +89,17 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
     else:
         raise InputTypeError(f"data must be a Path or a numeric array; found {type(data).__name__}")
     return digest.hexdigest()
+
+
+def keyed_digest(key: str, content: bytes) -> str:
+    """HMAC-SHA-256 of what a mechanism saw, under a ledger's own key.
+
+    Examples
+    --------
+    >>> keyed_digest("ab" * 32, b"counts") == keyed_digest("ba" * 32, b"counts")
+    False
+    """
+    return hmac.new(bytes.fromhex(key), content, hashlib.sha256).hexdigest()
 
 
 def request_digest(content: Mapping[str, Any]) -> str:

@@ -17,7 +17,8 @@ from confide.ledger.events import FIRST_SEAL, Event, read_event, seal, write_eve
 from confide.support import OutputExistsError, new_file
 
 APPLICATION_ID = 0x436F6E66  # "Conf"
-SCHEMA = 1
+SCHEMA = 2
+"""1 had no keys, fingerprints or infinite losses. A ledger of schema 1 becomes one of 2 with the first record of 2."""
 MOST_BYTES = 2**30
 MOST_TEXT = 16_000_000
 
@@ -90,6 +91,7 @@ class Writer:
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
         self._last = seal(self._last, made, body)
         row = (made, body, self._last)
+        self._connection.execute(f"PRAGMA user_version={SCHEMA}")
         self._connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
         self.records.append((made, event))
 

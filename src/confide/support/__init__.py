@@ -6,8 +6,10 @@ rationals.py    levels as exact fractions, floats rounded to a side
 strict_json.py  the one reader of JSON: texts to objects, objects field by field
 files.py        files written whole or not at all
 extras.py       optional packages
+callers.py      where warnings point
 """
 
+from confide.support.callers import outside
 from confide.support.checks import (
     LEAST_LOSS,
     MOST_CANDIDATES,
@@ -30,7 +32,7 @@ from confide.support.strict_json import Fields, parse_object, read_fraction
 __all__ = [
     "LEAST_LOSS", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "Fields", "Level", "Name",
     "OutputExistsError", "as_integer", "canonical", "ceil_to", "check_names", "exact_level", "float_above",
-    "float_below", "known_positions", "needs_extra", "new_file", "one_of", "order_of", "parse_object", "places",
-    "positive_integer", "positive_number", "privacy_loss", "read_as", "read_fraction", "read_text", "refuse_existing",
-    "refuse_marked", "several", "write_text",
+    "float_below", "known_positions", "needs_extra", "new_file", "one_of", "order_of", "outside", "parse_object",
+    "places", "positive_integer", "positive_number", "privacy_loss", "read_as", "read_fraction", "read_text",
+    "refuse_existing", "refuse_marked", "several", "write_text",
 ]  # fmt: skip

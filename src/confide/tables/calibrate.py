@@ -40,7 +40,8 @@ def calibrate_table(
 
     With a ledger the price is charged before the mechanism sees a count. Where an engine counts, it is charged before
     the engine is asked, because what its logs or its timing tell is not known; where this process reads the rows, a
-    table with bad rows is refused first and costs nothing.
+    table with bad rows is refused first and costs nothing. A request that looks identical to an earlier one is counted
+    first, wherever the table lives, to tell whether the data are the same.
 
     Parameters
     ----------
@@ -105,14 +106,8 @@ def calibrate_table(
             if not table.local and options.get("ledger") is not None:
                 raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
             counted = _by_name(counting, progress)
-            return price(next(iter(counted.values())).total).charge().draw(counted)
-        priced = price(n)
-        if table.local:
-            priced.refuse_early()
-            counted = _by_name(counting, progress, n)
-            return priced.charge().draw(counted)
-        charged = priced.charge()
-        return charged.draw(_by_name(counting, progress, n) if charged.waits else {})
+            return price(next(iter(counted.values())).total).release(lambda: counted)
+        return price(n).release(lambda: _by_name(counting, progress, n), charge_first=not table.local)
 
 
 def _by_name(counting: Counting, progress: Progress, n: int | None = None) -> dict[Any, Any]:

@@ -1,0 +1,13 @@
+"""Where a warning belongs: with the caller, not inside the library."""
+
+import sys
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def outside() -> int:
+    """The `stacklevel` with which a warning points at the first caller outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,94 @@
+"""Names of data sets: one name in all its spellings, look-alikes pointed out, and what older ledgers hold."""
+
+import pytest
+
+from confide import BudgetError, InputError, Ledger, SimilarNameWarning
+from confide.ledger import Cost
+from confide.ledger.events import Charged, Opened, write_event
+from tests.ledger.test_events import add
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
+
+COST = Cost(1.0, "add_remove", "slopes")
+COMPOSED, DECOMPOSED, CAPITAL = "café", "cafe\u0301", "Café"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "budget.db", limit=2.5)
+
+
+def test_unicode_forms_and_case_are_one_name(ledger):
+    for k, name in enumerate((COMPOSED, DECOMPOSED)):
+        ledger.charge(name, COST, f"{k}" * 64)
+    with pytest.raises(BudgetError, match=r"0\.5 left"):
+        ledger.charge(CAPITAL.upper(), COST, "2" * 64)
+    assert list(ledger.accounts()) == [COMPOSED]
+    assert ledger.account(CAPITAL).spent().epsilon == 2.0
+    assert ledger.relation(DECOMPOSED) == "add_remove"
+    assert ledger.set_limit(CAPITAL, 9.0).dataset == COMPOSED
+    assert list(ledger.accounts()) == [COMPOSED]
+
+
+def test_spellings_ask_the_same(ledger):
+    import numpy as np
+
+    import confide
+
+    scores = np.linspace(0, 1, 300)
+    first = confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset=COMPOSED)
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset=CAPITAL) == first
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        ("patients 2024", "p\u0430tients 2024"),  # a Cyrillic letter
+        ("OPERA", "\u039fPERA"),  # a Greek one
+        ("patients 2024", "patients-2024"),
+        ("ward 10", "ward lO"),
+        ("caf\u00e9", "cafe"),
+        ("clinic", "\uff43linic"),  # a wide letter
+    ],
+)
+def test_look_alikes_are_pointed_out_once(ledger, known, new):
+    ledger.charge(known, COST, "0" * 64)
+    with pytest.warns(SimilarNameWarning, match=f"is new to the ledger and looks like '{known}'") as said:
+        ledger.charge(new, COST, "1" * 64)
+    assert said[0].filename == __file__
+    ledger.charge(new, COST, "2" * 64)  # known by now
+    assert list(ledger.accounts()) == [known, new]
+
+
+def test_setting_a_limit_points_out_look_alikes_too(ledger):
+    ledger.set_limit("clinic", 1.0)
+    with pytest.warns(SimilarNameWarning):
+        ledger.set_limit("clinic.", 1.0)
+
+
+def test_a_warning_that_is_an_error_charges_nothing(ledger):
+    """The tests turn warnings into errors."""
+    ledger.charge("clinic", COST, "0" * 64)
+    with pytest.raises(SimilarNameWarning):
+        ledger.charge("c-linic", COST, "1" * 64)
+    assert list(ledger.accounts()) == ["clinic"]
+
+
+def test_different_names_are_not_pointed_out(ledger):
+    for k, name in enumerate(("patients 2024", "patients 2025", "north", "south", "東", "西", "---", "+++")):
+        ledger.charge(name, COST, f"{k}" * 64)
+
+
+def test_ledgers_of_0_1_with_several_spellings_go_on(tmp_path):
+    path = tmp_path / "budget.db"
+    Ledger(path)
+    for k, name in enumerate((COMPOSED, CAPITAL)):
+        add(path, write_event(Opened(name, "add_remove", None)))
+        add(path, write_event(Charged(name, f"{k}" * 32, "f" * 64, Cost(k + 1.0, "add_remove", "slopes"))))
+    ledger = Ledger(path)
+    assert [ledger.account(name).spent().epsilon for name in (COMPOSED, CAPITAL)] == [1.0, 2.0]
+    ledger.charge(CAPITAL, COST, "0" * 64)
+    assert [ledger.account(name).spent().epsilon for name in (COMPOSED, CAPITAL)] == [1.0, 3.0]
+    with pytest.raises(InputError, match=f"is one of '{COMPOSED}', '{CAPITAL}', which an earlier version opened"):
+        ledger.charge(DECOMPOSED, COST, "0" * 64)

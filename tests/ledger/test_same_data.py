@@ -1,0 +1,213 @@
+"""A request that looks identical: the same data get the earlier release and are told so, other data are refused."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import EarlierReleaseWarning, InputError, Ledger, OtherDataError
+from confide.ledger import Dataset, fingerprint
+from confide.ledger.events import Keyed
+from confide.mechanisms import slopes
+from confide.tables import Scored, calibrate_table
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
+
+UNIT = confide.Candidates.unit(20)
+N = 400
+
+
+def month(k):
+    """The records of one month."""
+    return np.random.default_rng(k).random(N)
+
+
+def groups(scores, **options):
+    return confide.calibrate_groups(scores, np.arange(N) % 2, [0, 1], 0.1, 1.0, partition="kind", **options)
+
+
+def sides(scores, **options):
+    return confide.calibrate_sides(np.tile([-1.0, 1.0], (N, 1)), scores * 4 - 2, 0.2, 1.0, **options)
+
+
+def losses(scores, **options):
+    options.pop("candidates")
+    table = np.clip(scores[:, None] - UNIT.edges, 0, 1)
+    return confide.calibrate_losses(table, UNIT, 0.1, 1.0, u=np.linspace(0, 0.99, N), loss="shortfall", **options)
+
+
+KINDS = {
+    "threshold": lambda s, **o: confide.calibrate(s, 0.1, 1.0, **o),
+    "public n": lambda s, **o: confide.calibrate(s, 0.1, 1.0, neighbors="replace_one", **o),
+    "noisy-histogram": lambda s, **o: confide.calibrate(s, 0.1, 1.0, mechanism="noisy-histogram", **o),
+    "pps-laplace": lambda s, **o: confide.calibrate(s, 0.1, 1.0, neighbors="replace_one", mechanism="pps-laplace", **o),
+    "none": lambda s, **o: confide.calibrate(s, 0.1, mechanism="none", **o),
+    "levels": lambda s, **o: confide.calibrate_levels(s, [0.1, 0.2], 1.0, **o),
+    "groups": groups,
+    "sides": sides,
+    "losses": losses,
+    "table": lambda s, **o: calibrate_table(pa.table({"s": s}), Scored("s"), 0.1, 1.0, **o),
+}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "budget.db")
+
+
+def charges(ledger, dataset="clinic"):
+    return len(ledger.account(dataset).entries)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_same_data_get_the_earlier_release(ledger, kind):
+    ask, paid = KINDS[kind], {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
+    first = ask(month(1), **paid)
+    before = charges(ledger)
+    with pytest.warns(EarlierReleaseWarning, match="^earlier release of .* returned; nothing was charged$") as said:
+        assert ask(month(1), **paid) == first
+    assert said[0].filename == __file__
+    made = {entry.made for entry in ledger.account("clinic").entries}
+    assert set(said[0].message.made) <= made
+    with pytest.raises(OtherDataError, match="made from other data than these; nothing was charged"):
+        ask(month(2), **paid)
+    assert charges(ledger) == before
+    ask(month(2), again=True, **paid)
+    assert charges(ledger) == 2 * before
+
+
+def test_the_refusal_names_the_three_ways_and_no_value(ledger):
+    confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
+    with pytest.raises(OtherDataError) as caught:
+        confide.calibrate(month(2), 0.1, 1.0, ledger=ledger, dataset="clinic")
+    for way in ("the same people with new records, a new model", "again=True", "other people", "not the data"):
+        assert way in str(caught.value)
+    assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].made, "")
+
+
+def test_twelve_months_are_twelve_charges(ledger):
+    ledger.set_limit("clinic", 4.0)
+    for k in range(12):
+        confide.calibrate(month(k), 0.1, 1 / 3, ledger=ledger, dataset="clinic", again=True)
+    assert charges(ledger) == 12
+    assert all(entry.release for entry in ledger.account("clinic").entries)
+    assert ledger.account("clinic").spent().epsilon == pytest.approx(4.0)
+    with pytest.raises(confide.BudgetError):
+        confide.calibrate(month(12), 0.1, 1 / 3, ledger=ledger, dataset="clinic", again=True)
+    assert charges(ledger) == 12
+
+
+def test_again_draws_anew_whatever_the_data_are(ledger, monkeypatch):
+    """Were the earlier release returned for the same data, equal releases would tell that nobody joined or left."""
+    drawn = []
+    choose = slopes.Slopes.choose
+    monkeypatch.setattr(slopes.Slopes, "choose", lambda self, counts: drawn.append(1) or choose(self, counts))
+    for k in range(3):
+        confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic", again=True)
+        assert (charges(ledger), len(drawn)) == (k + 1, k + 1)
+
+
+def test_the_newest_release_of_the_same_data_is_found(ledger):
+    """As after a process that died between the record of a release and its return."""
+    paid = {"ledger": ledger, "dataset": "clinic"}
+    drawn = [confide.calibrate(month(k), 0.1, 1.0, again=True, **paid) for k in (1, 2, 1)]
+    with pytest.warns(EarlierReleaseWarning):
+        assert confide.calibrate(month(1), 0.1, 1.0, **paid) == drawn[2]
+    with pytest.warns(EarlierReleaseWarning):
+        assert confide.calibrate(month(2), 0.1, 1.0, **paid) == drawn[1]
+
+
+def test_the_order_of_records_does_not_matter_and_one_record_does(ledger):
+    paid = {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
+    first = confide.calibrate(month(1), 0.1, 1.0, **paid)
+    with pytest.warns(EarlierReleaseWarning):
+        assert confide.calibrate(month(1)[::-1], 0.1, 1.0, **paid) == first
+    with pytest.raises(OtherDataError):
+        confide.calibrate(month(1)[1:], 0.1, 1.0, **paid)
+
+
+def test_arrays_files_and_databases_are_recognised_alike(ledger, tmp_path):
+    import ibis
+    import pyarrow.parquet
+
+    table = pa.table({"s": month(1)})
+    pyarrow.parquet.write_table(table, tmp_path / "s.parquet")
+    database = ibis.sqlite.connect(tmp_path / "s.db")
+    database.create_table("s", table)
+    paid = {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
+    first = confide.calibrate(month(1), 0.1, 1.0, **paid)
+    for source in (tmp_path / "s.parquet", database.table("s")):
+        with pytest.warns(EarlierReleaseWarning):
+            assert calibrate_table(source, Scored("s"), 0.1, 1.0, **paid) == first
+    database.create_table("other", pa.table({"s": month(2)}))
+    with pytest.raises(OtherDataError):
+        calibrate_table(database.table("other"), Scored("s"), 0.1, 1.0, **paid)
+    assert charges(ledger) == 1
+    calibrate_table(database.table("other"), Scored("s"), 0.1, 1.0, again=True, **paid)
+    assert charges(ledger) == 2
+
+
+def test_groups_that_are_new_are_not_charged_if_others_are_refused(ledger):
+    paid = {"partition": "kind", "candidates": UNIT, "ledger": ledger, "dataset": "clinic"}
+    place = np.arange(N) % 2
+    two = confide.calibrate_groups(month(1), place, [0, 1], 0.1, 1.0, **paid)
+    with pytest.raises(OtherDataError):
+        confide.calibrate_groups(month(2), place, [0, 1, 2], 0.1, 1.0, **paid)
+    assert charges(ledger) == 2
+    with pytest.warns(EarlierReleaseWarning, match="for 2 of 3 thresholds; the others were charged"):
+        three = confide.calibrate_groups(month(1), place, [0, 1, 2], 0.1, 1.0, **paid)
+    assert charges(ledger) == 3
+    assert [three[name] for name in (0, 1)] == [two[name] for name in (0, 1)]
+
+
+@pytest.mark.parametrize("ask", [KINDS["levels"], KINDS["sides"]])
+def test_what_is_released_together_is_charged_together_or_not_at_all(ledger, ask):
+    ledger.set_limit("clinic", 0.75)
+    with pytest.raises(confide.BudgetError, match=r"0\.75 left .* and this release costs 1;"):
+        ask(month(1), ledger=ledger, dataset="clinic", candidates=UNIT)
+    assert ledger.account("clinic").entries == ()
+
+
+def test_a_bound_name_refuses_every_request_about_other_data_but_again(ledger):
+    bound = [Dataset("clinic", fingerprint=fingerprint(bytes(32), month(k))) for k in (1, 2)]
+    confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset=bound[0])
+    with pytest.raises(OtherDataError, match=r"bound to a fingerprint, and these data are others.*again=True"):
+        confide.calibrate(month(2), 0.2, 1.0, ledger=ledger, dataset=bound[1])
+    confide.calibrate(month(2), 0.2, 1.0, ledger=ledger, dataset=bound[1], again=True)
+    assert charges(ledger) == 2
+
+
+def test_again_belongs_to_a_ledger():
+    with pytest.raises(InputError, match="again must be left out without a ledger"):
+        confide.calibrate(month(1), 0.1, 1.0, again=True)
+
+
+def test_key_and_fingerprints_stay_in_the_file(ledger):
+    confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
+    keys = [event.key for _, event in ledger.records() if isinstance(event, Keyed)]
+    marks = [entry.fingerprint for entry in ledger.account("clinic").entries]
+    assert [len(text) for text in (*keys, *marks)] == [64, 64]
+    shown = json.dumps(ledger.export()) + repr(ledger) + repr(ledger.account("clinic")) + repr(ledger.accounts())
+    assert not [text for text in (*keys, *marks) if text in shown]
+
+
+def test_ledgers_have_keys_of_their_own(tmp_path):
+    marks = []
+    for name in ("a.db", "b.db"):
+        ledger = Ledger(tmp_path / name)
+        confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
+        marks.append(ledger.account("clinic").entries[0].fingerprint)
+    assert marks[0] != marks[1]
+
+
+def test_other_releases_are_recognised_by_what_they_saw(ledger):
+    cost = confide.ledger.Cost(1.0, "add_remove", "mine")
+    ledger.attach(ledger.charge("clinic", cost, "0" * 64), "text", b"counts")
+    ledger.attach(ledger.charge("clinic", cost, "1" * 64), "unverified")
+    assert ledger.find("clinic", "0" * 64, b"counts").release == "text"
+    assert ledger.find("clinic", "2" * 64, b"counts") is None
+    for request, seen in (("0" * 64, b"others"), ("1" * 64, b"counts")):
+        with pytest.raises(OtherDataError):
+            ledger.find("clinic", request, seen)

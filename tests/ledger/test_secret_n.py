@@ -1,0 +1,81 @@
+"""On a data set accounted under add_remove nothing that leaves depends on the number of records but the threshold."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import confide
+from confide import ConfideError, InputError, Ledger
+from confide.ledger import Cost
+from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
+from confide.mechanisms.privacy import PrivacyStatement
+
+SIZES = (1, 8, 30, 31, 60, 500)
+SCORES = np.random.default_rng(0).random(max(SIZES))
+UNIT = confide.Candidates.unit(20)
+
+
+def told(folder, n, options):
+    """Everything but the threshold: what is stated, refused, charged, kept and left."""
+    ledger = Ledger(folder / f"{n}.db")
+    ledger.set_limit("patients", 1.0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", confide.CoverageWarning)  # says that the threshold is +inf
+            released = confide.calibrate(SCORES[:n], 0.1, candidates=UNIT, ledger=ledger, dataset="patients", **options)
+        stated = {name: value for name, value in json.loads(released.to_json()).items() if name != "sha256"}
+        stated.pop("threshold")
+    except ConfideError as error:
+        stated = f"{type(error).__name__}: {error}"
+    account = ledger.account("patients")
+    charged = [(entry.cost, entry.request, entry.release is not None) for entry in account.entries]
+    return stated, charged, account.remaining()
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
+    epsilon = {} if mechanism == "none" else {"epsilon": 0.5}
+    found = [told(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon}) for n in SIZES]
+    assert all(one == found[0] for one in found)
+    if neighbors == "replace_one" or mechanism == "none":
+        assert "publishes the number of records" in found[0][0]
+        assert found[0][1:] == ([], 1.0)
+
+
+@pytest.mark.parametrize(
+    "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, {"n_min": 40}]
+)
+def test_nothing_told_depends_on_n_for_other_choices(tmp_path, more):
+    found = [told(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
+    assert all(one == found[0] for one in found)
+    assert found[0][1]
+
+
+@pytest.mark.parametrize("several", ["levels", "sides", "losses"])
+def test_no_release_of_several_thresholds_publishes_n(tmp_path, several):
+    scores, paid = SCORES[:30], {"ledger": Ledger(tmp_path / "b.db"), "dataset": "patients", "candidates": UNIT}
+    paid["ledger"].set_limit("patients", 1.0)
+    paid["neighbors"] = "replace_one"
+    ask = {
+        "levels": lambda: confide.calibrate_levels(scores, [0.1, 0.2], 0.5, **paid),
+        "sides": lambda: confide.calibrate_sides(np.tile([0.0, 1.0], (30, 1)), scores, 0.1, 0.5, **paid),
+        "losses": lambda: confide.calibrate_losses(
+            np.zeros((30, UNIT.size - 1)), risk=0.1, epsilon=0.5, u=scores, loss="mine", **paid
+        ),
+    }[several]
+    with pytest.raises(InputError, match="publishes the number of records"):
+        ask()
+    assert paid["ledger"].account("patients").entries == ()
+
+
+def test_relation_comes_before_cost():
+    for epsilon in (0.0, 1.0, np.inf):
+        public = PrivacyStatement("replace_one", epsilon, 1, None, epsilon, None)
+        with pytest.raises(InputError, match="publishes the number of records"):
+            Cost.of(public, "slopes", "add_remove")
+        assert Cost.of(public, "slopes", "replace_one").epsilon == epsilon
+    nothing = privacy_statement(None, "add_remove", 1)
+    assert Cost.of(nothing, "slopes").epsilon == Cost.of(nothing, "slopes", "replace_one").epsilon == 0

@@ -1,0 +1,85 @@
+"""A release without privacy makes an account's total infinite, everywhere; a limit refuses it."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import confide
+from confide import BudgetError, Ledger
+from confide.ledger import Cost, compose, plain
+from tests.ledger.test_events import REQUEST, TOKEN, add
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
+
+SCORES = np.random.default_rng(0).random(300)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "budget.db")
+
+
+def bare(ledger, scores=SCORES):
+    return confide.calibrate(scores, 0.1, mechanism="none", ledger=ledger, dataset="patients")
+
+
+def test_without_a_limit_the_total_is_infinite(ledger):
+    confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="patients")
+    released = bare(ledger)
+    assert released.threshold in SCORES
+    account = ledger.account("patients")
+    for loss in (account.spent(), account.spent(1e-6), account.spent(1e-6, adaptive=True)):
+        assert loss.epsilon == math.inf
+        assert str(loss) == "NOT PRIVATE: 1 of 2 releases is without privacy, which no sum can hold"
+    assert account.remaining() is None
+    document = json.loads(json.dumps(plain(account), allow_nan=False))
+    assert document["spent"] == "+inf"
+    assert [entry["epsilon"] for entry in document["entries"]] == [account.entries[0].cost.epsilon, "+inf"]
+
+
+def test_a_limit_set_afterwards_has_nothing_left(ledger):
+    bare(ledger)
+    account = ledger.set_limit("patients", 1e12, neighbors="replace_one")
+    assert account.remaining() == 0.0
+    with pytest.raises(BudgetError, match=r"nothing left of its limit .* a release without privacy was made"):
+        confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="patients")
+
+
+@pytest.mark.parametrize("limit", [1e12, (1e12, 1e-6)])
+def test_a_limit_refuses_it_before_the_data_are_touched(tmp_path, limit, monkeypatch):
+    ledger = Ledger(tmp_path / "limited.db", limit=limit)
+    monkeypatch.setattr(confide.ScoreHistogram, "from_scores", lambda *_: pytest.fail("the data were touched"))
+    with pytest.raises(BudgetError, match="not private: its loss is infinite"):
+        bare(ledger)
+    assert ledger.accounts() == {}
+    ledger.set_limit("patients", limit, neighbors="replace_one")
+    with pytest.raises(BudgetError, match="not private: its loss is infinite"):
+        bare(ledger)
+    assert ledger.account("patients").entries == ()
+
+
+def test_the_scores_themselves_are_compared(ledger):
+    """Scores that differ within one bin are other data: the threshold is one of them."""
+    bare(ledger, np.linspace(0.1, 0.2, 100))
+    with pytest.raises(confide.OtherDataError):
+        bare(ledger, np.linspace(0.1, 0.2, 100) + 1e-9)
+
+
+def test_one_infinite_cost_among_others():
+    costs = [Cost(1.0, "replace_one", "a"), Cost(math.inf, "replace_one", "b"), Cost(math.inf, "replace_one", "c")]
+    assert compose(costs).epsilon == compose(costs, 1e-6).epsilon == math.inf
+    assert "2 of 3 releases are without privacy" in str(compose(costs))
+
+
+def test_free_answers_that_0_1_kept_are_infinite(tmp_path):
+    path = tmp_path / "budget.db"
+    Ledger(path)
+    add(path, '{"kind": "opened", "dataset": "r (not private)", "neighbors": "replace_one", "fingerprint": null}')
+    add(
+        path,
+        f'{{"kind": "charged", "dataset": "r (not private)", "token": "{TOKEN}", "request": "{REQUEST}", '
+        '"epsilon": 0.0, "neighbors": "replace_one", "mechanism": "fedcp-qq", "rho": null, "group": null}',
+    )
+    assert Ledger(path).account("r (not private)").spent().epsilon == math.inf
