@@ -40,7 +40,7 @@ def test_identical_requests_are_paid_once(confide_run, records, folder):
 
 def test_other_data_are_refused_and_again_charges_them(confide_run, records, folder):
     assert calibrate(confide_run, records, "one.json").code == 0
-    other = write(folder / "july.csv", class_table().slice(1))
+    other = write(folder / "july.parquet", class_table().slice(1))
     ran = calibrate(confide_run, other, "two.json")
     assert ran.code == REFUSED
     for words in ("made from other data than these; nothing was charged", "give --again, which", "other people"):

@@ -155,9 +155,12 @@ def test_huge_losses_do_not_overflow():
 
 
 def test_costs_are_checked():
-    for wrong in (-1.0, math.nan, math.inf):
+    for wrong in (-1.0, math.nan, -math.inf, 2e12):
         with pytest.raises(InputError):
             Cost(wrong, ADD, "m")
+    with pytest.raises(InputError):
+        Cost(1.0, ADD, "m", math.inf)
+    assert not Cost(math.inf, ADD, "m").private
     with pytest.raises(InputTypeError):
         Cost("1", ADD, "m")
     with pytest.raises(InputError, match="one group and enter another"):

@@ -12,6 +12,7 @@ from confide.ledger import Dataset, fingerprint
 from confide.ledger.events import Keyed
 from confide.mechanisms import slopes
 from confide.tables import Scored, calibrate_table
+from tests.tables.engines import SQLite
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
 
@@ -68,9 +69,9 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     before = charges(ledger)
     with pytest.warns(EarlierReleaseWarning, match="^earlier release of .* returned; nothing was charged$") as said:
         assert ask(month(1), **paid) == first
-    assert said[0].filename == __file__
-    made = {entry.made for entry in ledger.account("clinic").entries}
-    assert set(said[0].message.made) <= made
+    (earlier,) = [one for one in said if one.category is EarlierReleaseWarning]
+    assert earlier.filename == __file__
+    assert set(earlier.message.made) <= {entry.made for entry in ledger.account("clinic").entries}
     with pytest.raises(OtherDataError, match="made from other data than these; nothing was charged"):
         ask(month(2), **paid)
     assert charges(ledger) == before
@@ -134,18 +135,17 @@ def test_arrays_files_and_databases_are_recognised_alike(ledger, tmp_path):
 
     table = pa.table({"s": month(1)})
     pyarrow.parquet.write_table(table, tmp_path / "s.parquet")
-    database = ibis.sqlite.connect(tmp_path / "s.db")
-    database.create_table("s", table)
+    made = [SQLite(tmp_path).create(pa.table({"s": month(k)})) for k in (1, 2)]
+    same, other = map(ibis.sqlite.connect(tmp_path / "db.sqlite").table, made)
     paid = {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
     first = confide.calibrate(month(1), 0.1, 1.0, **paid)
-    for source in (tmp_path / "s.parquet", database.table("s")):
+    for source in (tmp_path / "s.parquet", same):
         with pytest.warns(EarlierReleaseWarning):
             assert calibrate_table(source, Scored("s"), 0.1, 1.0, **paid) == first
-    database.create_table("other", pa.table({"s": month(2)}))
     with pytest.raises(OtherDataError):
-        calibrate_table(database.table("other"), Scored("s"), 0.1, 1.0, **paid)
+        calibrate_table(other, Scored("s"), 0.1, 1.0, **paid)
     assert charges(ledger) == 1
-    calibrate_table(database.table("other"), Scored("s"), 0.1, 1.0, again=True, **paid)
+    calibrate_table(other, Scored("s"), 0.1, 1.0, again=True, **paid)
     assert charges(ledger) == 2
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import BudgetError, Candidates, CoverageWarning, InputError
+from confide import BudgetError, Candidates, CoverageWarning, EarlierReleaseWarning, InputError
 from confide.ledger import Ledger
 from confide.tables import Classified, EngineError, Scored, calibrate_table
 from confide.tables.failures import of_engine
@@ -152,7 +152,7 @@ def test_a_public_number_of_rows_is_checked(engine):
         calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=3000)
 
 
-def test_an_identical_request_is_served_without_the_engine(tmp_path, monkeypatch, remote):
+def test_a_request_that_looks_identical_is_counted_and_not_charged(tmp_path, remote):
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.set_limit("patients", 3.0)
     paid = {"ledger": ledger, "dataset": "patients"}
@@ -162,19 +162,21 @@ def test_an_identical_request_is_served_without_the_engine(tmp_path, monkeypatch
         {"what": Scored("s", "lac"), "alpha": 0.1} | GROUPED,
     ]
     first = [calibrate_table(remote, epsilon=1.0, **asked, **paid) for asked in requests]
-    monkeypatch.setattr(IbisTable, "batches", lambda *arguments: pytest.fail("the engine was asked"))
-    assert [calibrate_table(remote, epsilon=1.0, **asked, **paid) for asked in requests] == first
+    with pytest.warns(EarlierReleaseWarning, match="nothing was charged"):
+        assert [calibrate_table(remote, epsilon=1.0, **asked, **paid) for asked in requests] == first
     assert ledger.account("patients").spent().epsilon == 3.0
 
 
 def test_a_table_that_this_process_reads_costs_nothing_if_rows_are_bad(tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.set_limit("patients", 3.0)
+    ledger.set_limit("public", 3.0, neighbors="replace_one")
     paid = {"ledger": ledger, "dataset": "patients"}
     table = pa.table({"s": [0.5, float("nan")], "g": ["a", "b"]})
-    for asked in ({}, GROUPED, {"neighbors": "replace_one", "n": 2}):
+    public = {"neighbors": "replace_one", "n": 2, "dataset": "public"}
+    for asked in (paid, paid | GROUPED, paid | public):
         with pytest.raises(InputError, match=r"; 1 does not, row 1 \(rows count from 0\)"):
-            calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **asked, **paid)
-    assert ledger.account("patients").entries == ()
+            calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **asked)
+    assert ledger.account("patients").entries == ledger.account("public").entries == ()
     with pytest.raises(BudgetError):
         calibrate_table(table, Scored("s", "lac"), 0.1, 4.0, **paid)

@@ -83,7 +83,7 @@ class PricedRelease:
             _say_earlier(tuple(one.made for one in earlier.values()), len(self.parts))
         return released
 
-    def _bill(self) -> "Bill | None":
+    def _bill(self) -> "Bill[Any] | None":
         payments = {name: part.payment for name, (_, part) in self.parts.items() if part.payment is not None}
         if not payments:
             return None

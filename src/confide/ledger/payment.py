@@ -5,6 +5,7 @@ relation and all other choices; the mechanism that follows from them; the candid
 data are the same is another question, which a keyed fingerprint of what the mechanism sees decides.
 """
 
+import math
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -152,4 +153,6 @@ def make_payment(
 
 
 def _plain(value: Any) -> Any:
+    if value == math.inf:
+        return "+inf"
     return value if value is None or isinstance(value, int | float | str) else str(value)
