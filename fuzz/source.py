@@ -53,6 +53,8 @@ def change(document: Any, source: Source) -> Any:
     copy = json.loads(json.dumps(document))
     for _ in range(1 + source.byte() % 3):
         paths = list(_paths(copy, ()))
+        if not paths:  # all of its fields were removed
+            break
         path = paths[source.below(len(paths))]
         place = copy
         for key in path[:-1]:
