@@ -103,7 +103,9 @@ def test_wrong_files_are_refused_by_name(files, capsys):
     for name in ("north", "south", "east"):
         assert answer(files, name) == 0
     first = (files / "north-answer.json").read_text()
+    capsys.readouterr()
     assert answer(files, "north", "--force") == 0
+    assert "earlier answer of 20" in capsys.readouterr().out
     assert (files / "north-answer.json").read_text() == first  # the same answer again
     altered = json.loads(first)
     altered["content"]["candidate"] = 3
@@ -141,7 +143,13 @@ def test_a_silos_own_report_from_its_table_to_the_page(files, capsys, method):
         assert answer(files, name, *(() if private else ("--allow", method))) == 0
     assert aggregate(files, "north", "south", "east") == 0
     released = Calibration.load(files / "released.json")
-    assert report(files, "north") == 0
+    whose = "calibration records"
+    if not private:
+        assert "spent so far: +inf, for an answer was not private; the budget was 4" in capsys.readouterr().out
+        assert report(files, "north") != 0
+        assert "a release without privacy was made from it" in capsys.readouterr().err
+        whose = "new records"
+    assert report(files, "north", "--dataset", whose) == 0
     assert f"spent so far: {3 if private else 1} of 4" in capsys.readouterr().out
     made = SiloReport.load(files / "north-report.json")
     scores = np.loadtxt(files / "north.csv", skiprows=1)
@@ -149,11 +157,13 @@ def test_a_silos_own_report_from_its_table_to_the_page(files, capsys, method):
     assert (made.silo, made.epsilon, made.estimate.n) == ("north", 1.0, 200)
     assert abs(made.estimate.value - covered) <= 40 / 200  # discrete Laplace noise of scale 1: beyond with 1e-17
     # Asked the same again, the same noise and no new cost; another epsilon is another release.
-    assert report(files, "north", "--force") == 0
+    capsys.readouterr()
+    assert report(files, "north", "--force", "--dataset", whose) == 0
+    assert "earlier release of 20" in capsys.readouterr().out
     assert SiloReport.load(files / "north-report.json") == made
-    spent = Ledger(files / "north.db").account("calibration records").spent().epsilon
+    spent = Ledger(files / "north.db").account(whose).spent().epsilon
     assert spent == (3.0 if private else 1.0)
-    assert report(files, "north", "--force", epsilon=3.5) != 0
+    assert report(files, "north", "--force", "--dataset", whose, epsilon=3.5) != 0
     assert f"has {1 if private else 3} left of its limit" in capsys.readouterr().err
     assert SiloReport.load(files / "north-report.json") == made
     assert report(files, "north", "--force", "--dataset", "new patients", epsilon=3.5) == 0

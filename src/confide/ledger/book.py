@@ -373,8 +373,7 @@ def refusal(account: Account, *costs: Cost) -> str:
     if not all(cost.private for cost in account.costs):
         return (
             f"dataset {account.dataset!r} has nothing left of its limit epsilon = {limit.epsilon:g}{at}: a release "
-            "without privacy was made from it, and no limit can hold that; lift the limit with `confide ledger limit`, "
-            "which says that it holds no longer"
+            "without privacy was made from it, which no limit can hold; use other people's records"
         )
     if not all(cost.private for cost in costs):
         return (
