@@ -98,3 +98,13 @@ def test_errors_are_standard_errors_too():
     assert issubclass(confide.CoverageWarning, UserWarning)
     for error in (confide.InputError, confide.InputTypeError, confide.FormatError):
         assert issubclass(error, confide.ConfideError)
+
+
+def test_dir_is_what_there_is_to_use():
+    import confide
+
+    listed = dir(confide)
+    assert set(confide.__all__) <= set(listed)
+    assert {"PrivateConformalClassifier", "Ledger", "__version__"} <= set(listed)
+    assert not {"Any", "TYPE_CHECKING", "import_module", "blocks", "cells", "loops"} & set(listed)
+    assert all(hasattr(confide, name) for name in listed)

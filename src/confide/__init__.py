@@ -83,7 +83,7 @@ if TYPE_CHECKING:
         top_k_score,
         tune_raps,
     )
-    from confide.sets import PredictionSets, predict_interval, predict_labels, predict_set
+    from confide.sets import PredictionIntervals, PredictionSets, predict_interval, predict_labels, predict_set
 
     __version__: str
 
@@ -91,14 +91,15 @@ __all__ = [
     "BudgetError", "Calibration", "Candidates", "ConfideError", "CoverageEstimate", "CoverageTable", "CoverageWarning",
     "Dataset", "EarlierReleaseWarning", "Evaluation", "FormatError", "GroupCalibration", "Guarantee", "InputError",
     "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation", "OtherDataError", "Plan",
-    "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration",
-    "ScoreHistogram", "SidesCalibration", "SimilarNameWarning", "absolute_residual_score", "all_scores", "aps_score",
-    "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
-    "calibrate_losses", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score",
-    "evaluate_intervals", "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage",
-    "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score", "plan",
-    "plot_coverage", "plot_intervals", "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score",
-    "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
+    "PredictionIntervals", "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier",
+    "PrivateConformalRegressor", "RiskCalibration", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning",
+    "absolute_residual_score", "all_scores", "aps_score", "calibrate", "calibrate_false_negatives", "calibrate_groups",
+    "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides", "class_coverage", "class_score",
+    "coverage", "cqr_score", "evaluate_intervals", "evaluate_scores", "evaluate_sets", "false_negative_rate",
+    "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation", "margin_score",
+    "normalised_residual_score", "plan", "plot_coverage", "plot_intervals", "plot_sizes", "predict_interval",
+    "predict_labels", "predict_set", "raps_score", "report", "saps_score", "score_name", "size_coverage", "top_k_score",
+    "tune_raps",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -129,7 +130,7 @@ _ROOMS = {
         "lac_score margin_score normalised_residual_score raps_score saps_score score_name top_k_score "
         "tune_raps"
     ),
-    "sets": "PredictionSets predict_interval predict_labels predict_set",
+    "sets": "PredictionIntervals PredictionSets predict_interval predict_labels predict_set",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
@@ -151,4 +152,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """What there is to use."""
     return sorted([*__all__, "__version__"])

@@ -197,6 +197,14 @@ def test_too_few_records_warn_and_are_done(confide_run, folder):
     assert document["calibration"]["threshold"] == "+inf"
     done = confide_run("predict", records, "--calibration", "a.json", "--probabilities", "p_*", "--out", "s.parquet")
     assert done.out.startswith("5 sets, 3.00 classes each")
+    assert done.err.startswith("warning: the threshold is +inf: every label is in every set; ")
+    out = ("--out", "t.parquet", "--json")
+    done = confide_run("predict", records, "--calibration", "a.json", "--probabilities", "p_*", *out)
+    assert done.json["warnings"][0].startswith("the threshold is +inf")
+    seen = confide_run("evaluate", records, "--calibration", "a.json", *COLUMNS)
+    assert seen.err.startswith("warning: the threshold is +inf: every label is in every set; ")
+    assert document["expected"] is None
+    assert "cost:" not in made.out
     shown = confide_run("show", "a.json")
     assert "threshold +inf" in shown.out
     assert confide_run("show", "a.json", "--json").json["losses"]["replace_one"] == 0

@@ -92,8 +92,74 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     by_text = confide.calibrate_groups(scores, np.array(["a", "b"])[place], ["a", "b"], 0.1, 1.0, score="lac")
     by_text.save("release.json", overwrite=True)
     assert "must hold one of the 2 groups (a, b)" in confide_run(*asked, "--by", "number").error
-    confide.calibrate(scores, 0.1, 1.0, score="lac").save("release.json", overwrite=True)
-    assert "no thresholds per group of records" in confide_run(*asked, "--by", "ward").error
+    predict = ("predict", path, "--calibration", "one.json", "--probabilities", "p_*", "--out", "s.parquet")
+    confide.calibrate(scores, 0.1, 1.0, score="lac").save("one.json")
+    assert "no thresholds per group of records" in confide_run(*predict, "--by", "ward").error
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_any_column_is_a_check_of_subgroups(confide_run, folder, suffix):
+    path, _, _, ward = table(folder / f"records.{suffix}", 3000)
+    released = confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, score="lac")
+    for by, names in (("ward", ["north", "south"]), ("number", ["0", "1"])):
+        out = kept(confide_run, released, path, *COLUMNS, "--by", by)
+        found = load_evaluation("ev.json")
+        assert [part.name for part in found.subgroups] == names
+        assert [part.n for part in found.subgroups] == [(ward == "north").sum(), (ward == "south").sum()]
+        assert all(f"group {part.name}" in out and str(part.coverage) in out for part in found.subgroups)
+        assert "worst group" in out
+    assert "Coverage by group" in (folder / "report.html").read_text(encoding="utf-8")
+    kept(confide_run, released, path, "--score-column", "s", "--by", "ward")
+    assert [part.name for part in load_evaluation("ev.json").subgroups] == ["north", "south"]
+    refused = confide_run("evaluate", path, "--calibration", "release.json", *COLUMNS, "--by", "s")
+    assert ("groups are named by texts or integers" in refused.error) == (suffix == "parquet")
+
+
+def test_a_record_without_a_group_is_refused(confide_run, folder):
+    p, y = classified(100)
+    columns = {f"p_{name}": p[:, k] for k, name in enumerate(NAMES)} | {"label": np.array(NAMES)[y]}
+    path = write(folder / "r.parquet", columns | {"ward": [None] + ["north"] * 99})
+    confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, score="lac").save("release.json")
+    refused = confide_run("evaluate", path, "--calibration", "release.json", *COLUMNS, "--by", "ward").error
+    assert "column 'ward' must name the group of the record (not missing) in every row; 1 does not, row 0" in refused
+
+
+def test_the_screen_names_who_is_covered_least(confide_run, folder):
+    """A class that is covered half as often as promised, and one with three records of which nobody can be sure."""
+    rng = np.random.default_rng(0)
+    label = np.array(["a"] * 2000 + ["stroma"] * 240 + ["rare"] * 3)
+    right = np.concatenate([rng.random(2000) < 0.98, np.arange(240) % 2 == 0, [True, False, True]])
+    own = np.where(right, 0.98, 0.01)
+    columns = {f"p_{name}": np.where(label == name, own, (1 - own) / 2) for name in ("a", "stroma", "rare")}
+    path = write(folder / "r.parquet", columns | {"label": label})
+    released = confide.calibrate([0.3] * 2000, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3))
+    released.save("one.json")
+    done = confide_run("evaluate", path, "--calibration", "one.json", *COLUMNS)
+    assert done.code == 0, done.err
+    assert "worst class" in done.out
+    assert "stroma: 0.500 (95 % interval 0.435 to 0.565, n=240), surely below 0.9" in done.out
+    assert "worst set size" in done.out
+    assert "1 of 3 classes is surely covered less than 0.9: stroma. " in done.out
+    assert "--by-class" in done.out
+    kept(confide_run, released, path, *COLUMNS)
+    words = (folder / "report.html").read_text(encoding="utf-8")
+    assert "1 of 3 classes is surely covered less than 0.9: stroma." in words
+    assert "Not everybody is covered as often as that." in words
+
+
+def test_losses_by_subgroup(confide_run, folder):
+    rng = np.random.default_rng(0)
+    p = rng.random((4000, 3))
+    truth, site = rng.random(p.shape) < p, rng.choice(["x", "y"], 4000)
+    released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0, u=rng)
+    scores = confide.calibration.risk.false_negative_thresholds(p, truth, u=rng)
+    path = write(folder / "r.parquet", {"s": np.where(site == "y", 0.99, scores), "site": site})
+    out = kept(confide_run, released, path, "--score-column", "s", "--by", "site")
+    assert "group y" in out
+    assert "1.000 (95 % interval" in out
+    assert "surely above it" in out
+    assert "worst" not in out
+    assert "Loss by group" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_classes(confide_run, folder):

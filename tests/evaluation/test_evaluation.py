@@ -168,15 +168,13 @@ def test_risk_by_critical_thresholds():
 
 
 def test_refusals():
-    p, y, ward = records(100)
+    p, y, _ = records(100)
     levels, groups = several()["levels"][0], confide.calibrate_groups(
         np.linspace(0, 1, 2000), np.tile(["north", "south"], 1000), ["north", "south"], 0.1, 1.0, score="lac"
     )  # fmt: skip
     for message, call in (
         ("groups must be given", lambda: evaluate_sets(groups, p, y)),
         ("groups must be among the 2 public names", lambda: evaluate_sets(groups, p, y, groups=["east"] * 100)),
-        ("groups must be left out", lambda: evaluate_sets(levels, p, y, groups=ward)),
-        ("groups must be left out", lambda: evaluate_scores(levels, p[:, 0], groups=ward)),
         ("groups must be given", lambda: evaluate_scores(groups, p[:, 0])),
         ("examples must lie", lambda: evaluate_sets(levels, p, y, examples=1001)),
         (

@@ -267,3 +267,16 @@ def test_counts_beyond_64_bits_are_refused():
     mechanism = confide.plan(alpha=0.123457, epsilon=1.0, candidates=2).mechanism
     with pytest.raises(confide.InputError, match=r"^the utilities exceed 64 bits"):
         mechanism.utilities(np.array([2**47, 0]))
+
+
+def test_candidates_count_themselves():
+    candidates = confide.Candidates.geometric(10.0)
+    assert confide.plan(0.1, 1.0, candidates=candidates) == confide.plan(0.1, 1.0, candidates=candidates.size)
+
+
+def test_a_plan_in_words():
+    words = str(confide.plan(0.1, 1.0, 1000))
+    assert "promise: coverage at least 0.9" in words
+    assert "records needed           69 at the least" in words
+    assert "records for comfort      345" in words
+    assert "Request(" not in words

@@ -104,7 +104,7 @@ def test_what_it_says():
     assert "with probability 0.95 over the calibration data, coverage at least 0.9" in str(released("delta"))
     assert "adding or removing up to 3 records of a person" in str(released("people"))
     assert "for every number of records from 200 on" in str(released("n_min"))
-    assert "threshold +inf (every label is in every set)" in str(released("only infinity"))
+    assert "threshold +inf (nothing is excluded)" in str(released("only infinity"))
     assert "0-differential privacy" in str(released("too few records"))
 
 

@@ -24,7 +24,7 @@ from confide.evaluation import (
     read_evaluation,
 )
 from confide.evaluation.release_parts import fingerprint
-from confide.releases import Release, load_release
+from confide.releases import Release, everything, load_release
 from confide.reports import grid, page
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
@@ -73,7 +73,8 @@ def test_every_kind_of_calibration_has_a_page(name):
     assert hashlib.sha256(cal.to_json().encode()).hexdigest() in text
     words = words_of(text)
     assert html.unescape(str(cal.privacy)) in words
-    assert ("Every label is in every set" in words) == math.isinf(cal.threshold)
+    excludes = everything(cal.score).capitalize()
+    assert (f"{excludes}. With these records" in words) == math.isinf(cal.threshold)
     assert f"{cal.candidates:,}" in words
     assert "None" not in words
     assert "nan" not in words.lower().split()
@@ -385,7 +386,7 @@ def test_the_command_of_a_plan_makes_the_planned_calibration(tmp_path, monkeypat
 
 def test_a_plan_that_no_record_number_serves_has_a_page():
     words = words_of(page_of(confide.plan(alpha=0.01, epsilon=0.1, n=50, neighbors="replace_one")))
-    assert "Every label would be in every set" in words
+    assert "Nothing would be excluded from any set" in words
 
 
 def test_evaluations_come_back_as_they_were_and_damage_is_refused():

@@ -83,12 +83,15 @@ def as_vector(name: str, data: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArray[Any]:
-    """A non-empty array of shape (n, K) with values in [0, 1]. Rows need not sum to one.
+def as_probabilities(name: str, data: ArrayLike, *, check: bool = True, may_be_empty: bool = False) -> NDArray[Any]:
+    """An array of shape (n, K) with values in [0, 1], not empty unless no records may be asked for.
 
-    With `check=False` the range is left to the caller, who looks at the entries in passing (see `unit_check`).
+    Rows need not sum to one. With `check=False` the range is left to the caller, who looks at the entries in passing
+    (see `unit_check`).
     """
     array = as_numeric(name, data)
+    if may_be_empty and array.ndim == 2 and not len(array) and array.shape[1]:
+        return array
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"{name} must have shape (n, classes), neither of them 0; found shape {array.shape}")
     if check and not all(map(unit_check(array), blocks(0, *array.shape))):

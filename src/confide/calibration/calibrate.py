@@ -76,7 +76,8 @@ def calibrate(
     Returns
     -------
     Calibration
-        The threshold (possibly +inf, with a `CoverageWarning`), the promise and the privacy statement.
+        The threshold (possibly +inf or nearly so, with a `CoverageWarning` that says why), the promise and the
+        privacy statement.
 
     Warns
     -----

@@ -15,7 +15,7 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.releases import GroupCalibration
+from confide.releases import GroupCalibration, remarks
 from confide.scores import score_kind
 from confide.support import Level, check_names, one_of, outside
 
@@ -70,7 +70,7 @@ def calibrate_groups(
     Warns
     -----
     CoverageWarning
-        If thresholds are +inf; it names the groups.
+        If thresholds are +inf or nearly so; it names the groups.
 
     Examples
     --------
@@ -162,13 +162,7 @@ def _group_terms(
 
 
 def _warned(released: GroupCalibration) -> GroupCalibration:
-    """The same, after a warning that names the groups whose threshold is +inf."""
-    if released.infinite:
-        shown = ", ".join(map(repr, released.infinite[:10])) + (" ..." if len(released.infinite) > 10 else "")
-        warnings.warn(
-            f"the threshold is +inf for {len(released.infinite)} of {len(released.parts)} groups: {shown}; every label "
-            "is in their sets; they need more records, or a larger epsilon or alpha",
-            CoverageWarning,
-            stacklevel=outside(),
-        )
+    """The same, after warnings that name the groups whose threshold is +inf, or nearly so."""
+    for note in remarks(released):
+        warnings.warn(note, CoverageWarning, stacklevel=outside())
     return released

@@ -15,8 +15,8 @@ from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
-from confide.releases import Calibration
-from confide.support import Level, outside
+from confide.releases import Calibration, remark
+from confide.support import Level
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -112,9 +112,7 @@ def _stated(
     """A threshold with everything that is said about it, all from public numbers."""
     secret_from = request.n_min if request.n is None else None
     guarantee = certify(mechanism, request.alpha, m, request.n, secret_from, request.delta)
-    if math.isinf(threshold):
-        warnings.warn(f"the threshold is +inf: {_advice(request)}", CoverageWarning, stacklevel=outside())
-    return Calibration(
+    released = Calibration(
         threshold=threshold,
         alpha=request.alpha,
         guarantee=guarantee,
@@ -125,14 +123,14 @@ def _stated(
         score=score,
         versions=library_versions(),
     )
+    if note := remark(released, _records_needed(request) if math.isinf(threshold) else None, request.epsilon):
+        warnings.warn(note, CoverageWarning, stacklevel=outside())
+    return released
 
 
-def _advice(request: Request) -> str:
-    at = f"at alpha={float(request.alpha):g} and epsilon={request.epsilon:g}"
-    if request.mechanism != "slopes":
-        return f"every label is in every set; mechanism={request.mechanism!r} needs more calibration records {at}"
-    needed = make_plan(request, request.n or 1).records_needed
-    return f"every label is in every set; about {needed} calibration records are needed for a finite one {at}"
+def _records_needed(request: Request) -> int | None:
+    """How many records a finite threshold needs, about; None for mechanisms of which it is not known."""
+    return make_plan(request, request.n or 1).records_needed if request.mechanism == "slopes" else None
 
 
 def check_candidates(candidates: Candidates) -> Candidates:

@@ -1,6 +1,7 @@
 """`confide calibrate`: a table of calibration records in, a private calibration out."""
 
 import json
+import math
 import warnings
 from functools import partial
 from typing import Annotated, Any
@@ -116,7 +117,7 @@ def calibrate(
             )
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
-    if isinstance(released, Calibration) and mechanism == "slopes":
+    if isinstance(released, Calibration) and mechanism == "slopes" and math.isfinite(released.threshold):
         request = price(alpha=levels[0], n=released.n).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, _KINDS)]

@@ -8,9 +8,10 @@ import click
 from confide.cli import options as o
 from confide.cli.columns import Columns, parsed
 from confide.cli.evaluated import evaluated
-from confide.cli.output import check_output, emit, say
+from confide.cli.output import check_output, emit, say, warn
 from confide.cli.parameters import command
 from confide.evaluation import MOST_EXAMPLES
+from confide.releases import remarks
 from confide.support import write_text
 from confide.tables import evaluate_table
 
@@ -43,9 +44,11 @@ def evaluate(
 
     TABLE holds records that were not used for calibration. The calibration
     may also be a release of several thresholds: of each level, group or side
-    coverage is measured. The numbers are computed from the records without
-    noise: they are not private. Share them only if you may speak of these
-    records.
+    coverage is measured. The promise is an average: the class, the group
+    (--by, any column) and the set size that are covered least are named, and
+    all that are surely covered less than promised. The numbers are computed
+    from the records without noise: they are not private. Share them only if
+    you may speak of these records.
 
     Example:
 
@@ -57,9 +60,11 @@ def evaluate(
     check_output(out, force=force)
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed(candidates))
-    release.check_group(released, of_classes=columns.task == "score")
+    release.check_group(released, of_classes=columns.task == "score", any_groups=True)
     with source.open("evaluating", what, columns.ways) as (opened, what, progress):
         found = evaluate_table(opened, what, released, by=release.by, examples=examples, progress=progress)
+    for note in remarks(released):
+        warn(note)
     if out is not None:
         write_text(out, found.to_json(), overwrite=force)
     if as_json:

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 
 from confide.cli.output import number, table
-from confide.evaluation import Evaluation, LevelEvaluation, Subgroup
+from confide.evaluation import (
+    CoverageEstimate,
+    Evaluation,
+    LevelEvaluation,
+    Subgroup,
+    WorstPart,
+    surely_below,
+    worst_parts,
+)
+from confide.guarantee import coverage_text
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, RiskCalibration, parts_of
 
 _SHOWN = {
@@ -13,6 +22,7 @@ _SHOWN = {
     "mean_width": "width of intervals, on average",
 }
 _SHARES = ("singletons", "empty")
+_MOST_SUBGROUPS = 30
 
 
 def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
@@ -36,22 +46,52 @@ def _promise(found: Evaluation, release: Release) -> str:
 
 
 def _at_least(level: float) -> str:
-    return f"coverage at least {level:.6g}"
+    return f"coverage at least {coverage_text(level)}"
 
 
 def _one(found: Evaluation, promise: str, release: Release) -> str:
     c = found.coverage
     rows = [("coverage", str(c))]
     if isinstance(release, RiskCalibration):
-        loss, low, high = (release.bound * (1 - share) for share in (c.value, c.high, c.low))
-        interval = f"{100 * c.confidence:g} % interval {low:.3f} to {high:.3f}, n={c.n}"
-        rows = [(f"loss {release.loss!r}", f"{loss:.3f} ({interval})")]
+        rows = [(f"loss {release.loss!r}", _loss(c, release))]
     rows.append(("promise", promise))
     sizes = ((name, getattr(found, name)) for name in _SHOWN)
     rows += [(_SHOWN[name], f"{100 * v:.1f} %" if name in _SHARES else number(v)) for name, v in sizes if v is not None]
     own: Sequence[Subgroup] = found.classes if found.by == "class" else found.groups
     rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part)) for part in own]
-    return table(rows)
+    if isinstance(release, RiskCalibration):
+        return table([*rows, *_subgroup_losses(found, release)])
+    rows += [(f"group {part.name}", _own(part)) for part in _least_covered(found.subgroups)]
+    worst = worst_parts(found)
+    rows += [(f"worst {one.kind}", _worst(one)) for one in worst if one.kind != "end"]
+    return "\n".join([table(rows), *(one.sentence for one in worst if one.below)])
+
+
+def _least_covered(parts: Sequence[Subgroup]) -> Sequence[Subgroup]:
+    """All of them, or of very many the least covered, the worst first."""
+    if len(parts) <= _MOST_SUBGROUPS:
+        return parts
+    return sorted(parts, key=lambda part: part.coverage.value)[:_MOST_SUBGROUPS]
+
+
+def _worst(one: WorstPart) -> str:
+    promised = one.promised if one.part.promised is None else one.part.promised
+    below = f", surely below {coverage_text(promised)}" if one.part in one.below else ""
+    return f"{one.part.name}: {one.part.coverage}{below}"
+
+
+def _subgroup_losses(found: Evaluation, release: RiskCalibration) -> list[tuple[str, str]]:
+    """What each group loses, for a bound on a loss."""
+    above = surely_below(found.subgroups, found.promised) if found.subgroups else ()
+    return [
+        (f"group {part.name}", _loss(part.coverage, release) + (", surely above it" if part in above else ""))
+        for part in _least_covered(found.subgroups)
+    ]
+
+
+def _loss(c: CoverageEstimate, release: RiskCalibration) -> str:
+    loss, low, high = (release.bound * (1 - share) for share in (c.value, c.high, c.low))
+    return f"{loss:.3f} ({100 * c.confidence:g} % interval {low:.3f} to {high:.3f}, n={c.n})"
 
 
 def _own(part: Subgroup) -> str:

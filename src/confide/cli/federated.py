@@ -34,7 +34,7 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import answer as answer_plan
 from confide.federated import plan as make_plan
-from confide.releases import load_release
+from confide.releases import everything, load_release
 from confide.support import privacy_loss, read_text, write_text
 from confide.tables import Losses, Regressed, What, score_histogram
 
@@ -242,7 +242,7 @@ def aggregate(
     output.check()
     released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
     if released.threshold == float("inf"):
-        warn("the threshold is +inf: every label is in every set; more silos have to answer")
+        warn(f"the threshold is +inf: {everything(released.score)}; more silos have to answer")
     output.write(released.to_json(), f"{released}\nsaved")
 
 

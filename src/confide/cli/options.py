@@ -64,7 +64,7 @@ ByColumn: TypeAlias = Annotated[
     columns(
         "COLUMN",
         "Thresholds per group: the column that names each record's group; with --score-column and thresholds per "
-        "class the true class.",
+        "class the true class. `evaluate` takes any column, to measure coverage group by group.",
     ),
 ]
 Out: TypeAlias = Annotated[Path, output("FILE", "Where to write.")]
@@ -123,8 +123,11 @@ class Released:
             raise InputError("--alpha belongs to a calibration of several levels")
         return release[self.alpha]
 
-    def check_group(self, release: Release, *, of_classes: bool) -> None:
-        """Refuse thresholds per group, or per class where the columns do not say it, without --by; and the reverse."""
+    def check_group(self, release: Release, *, of_classes: bool, any_groups: bool = False) -> None:
+        """Refuse thresholds per group, or per class where the columns do not say it, without --by.
+
+        The reverse, too, unless `any_groups` may be looked at.
+        """
         by = release.by if isinstance(release, GroupCalibration) else None
         needed = by == "group" or (by == "class" and of_classes)
         if needed and self.by is None:
@@ -132,7 +135,7 @@ class Released:
             raise click.UsageError(
                 f"--by is missing, the column of each record's {what}: there are thresholds for each"
             )
-        if self.by is not None and not needed:
+        if self.by is not None and not (needed or any_groups):
             raise click.UsageError("--by must be left out: the calibration has no thresholds per group of records")
 
 

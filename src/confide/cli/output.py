@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.support import refuse_existing
+from confide.support import aligned, refuse_existing
+
+table = aligned
+"""Two aligned columns of text."""
 
 
 def say(text: str) -> None:
@@ -41,19 +44,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(item) for item in value]
     return value
-
-
-def table(rows: Sequence[tuple[str, str]]) -> str:
-    """Two aligned columns.
-
-    Examples
-    --------
-    >>> print(table([("alpha", "0.1"), ("epsilon", "1")]))
-      alpha    0.1
-      epsilon  1
-    """
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"  {name:<{width}}  {value}".rstrip() for name, value in rows)
 
 
 def check_output(path: Path | None, *, force: bool) -> None:

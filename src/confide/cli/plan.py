@@ -1,12 +1,11 @@
 """`confide plan`: what a private calibration will promise and cost, before any data is touched."""
 
-import math
 from pathlib import Path
 from typing import Annotated
 
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
-from confide.cli.output import check_output, emit, say, table
+from confide.cli.output import check_output, emit, say
 from confide.cli.parameters import command
 from confide.planning import Plan
 from confide.planning import plan as make_plan
@@ -41,8 +40,8 @@ def plan(
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
     check_output(out, force=force)
-    size = int(candidates) if candidates.isdecimal() else parse_candidates(candidates).size
-    made = make_plan(alpha, n=n, candidates=size, **vars(privacy))
+    chosen = int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
+    made = make_plan(alpha, n=n, candidates=chosen, **vars(privacy))
     if out is not None:
         from confide.reports import report
 
@@ -50,7 +49,7 @@ def plan(
     if as_json:
         emit(_document(made))
         return
-    say(_text(made))
+    say(str(made))
     if out is not None:
         say(f"saved: {out}")
 
@@ -73,35 +72,3 @@ def _document(made: Plan) -> dict[str, object]:
         },
         "candidates": made.request.candidates,
     }
-
-
-def _text(made: Plan) -> str:
-    privacy = made.privacy
-    with_n = [
-        ("target rank", _rank(made)),
-        ("rank without privacy", f"{made.nonprivate_rank}" if made.nonprivate_rank <= made.n else "+inf"),
-        ("expected coverage", f"{made.expected_coverage:.4f}, on evenly spread scores"),
-        ("cost of privacy", f"about {made.expected_excess:.1f} records more covered than asked for"),
-        ("coverage at most", f"{made.coverage_at_most:.4f} on average, for continuous scores"),
-    ]
-    always = [
-        ("records needed", f"{made.records_needed}; with fewer the threshold is likely +inf"),
-        ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
-        ("loss, replace one", _loss(privacy.loss("replace_one"))),
-        ("candidate thresholds", str(made.request.candidates)),
-    ]
-    return (
-        f"promise: {made.guarantee}\nprivacy: {privacy}\n"
-        f"With {made.n} calibration records:\n{table(with_n)}\nWith any number of records:\n{table(always)}"
-    )
-
-
-def _rank(made: Plan) -> str:
-    if math.isinf(made.target_rank):
-        return "none serves: the answer is +inf, without touching the data"
-    beyond = ", above the number of records: +inf is the likely answer" if made.target_rank > made.n else ""
-    return f"{made.target_rank:.2f}{beyond}"
-
-
-def _loss(value: float) -> str:
-    return "unlimited: the number of records is public" if math.isinf(value) else f"{value:.4g}"

@@ -7,10 +7,10 @@ import click
 
 from confide.cli import options as o
 from confide.cli.columns import ModelColumns
-from confide.cli.output import check_output, emit, number, say
+from confide.cli.output import check_output, emit, number, say, warn
 from confide.cli.parameters import command
 from confide.errors import InputError
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of, remarks
 from confide.tables import file_format, is_folder, predict_table, refuse_existing_folder
 
 
@@ -78,9 +78,11 @@ def predict(
             overwrite=force,
             progress=progress,
         )
-    where = str(out or out_table)
+    where, notes = str(out or out_table), remarks(released)
+    for note in notes:
+        warn(note)
     if as_json:
-        emit({"out": where, **_promised(released), **found})
+        emit({"out": where, **_promised(released), **found, "warnings": list(notes)})
         return
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     say(f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}")

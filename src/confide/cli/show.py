@@ -12,7 +12,7 @@ from confide.cli.output import emit, say, table
 from confide.federated import FederatedCalibration
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
 from confide.releases import Calibration, load_release
-from confide.support import positive_integer
+from confide.support import decimal_text, positive_integer
 
 
 def show(
@@ -47,7 +47,10 @@ def _losses(privacy: PrivacyStatement, k: int) -> list[tuple[str, str]]:
         for verb, relation in (("adding or removing", "add_remove"), ("replacing", "replace_one")):
             loss = privacy.loss(relation, records)  # type: ignore[arg-type]
             rows.append(
-                (f"loss, {verb} {what}", "unlimited: the number is public" if math.isinf(loss) else f"{loss:.6g}")
+                (
+                    f"loss, {verb} {what}",
+                    "unlimited: the number is public" if math.isinf(loss) else decimal_text(loss, 6),
+                )
             )
     return rows
 

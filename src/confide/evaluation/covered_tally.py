@@ -10,6 +10,7 @@ from confide.arrays import as_positions, as_vector
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.release_parts import division_of, evaluation_of
 from confide.evaluation.result import SIDES, Evaluation, LevelEvaluation, Subgroup
+from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Tally
 from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of
 from confide.scores import refuse_infinite
@@ -35,7 +36,7 @@ def evaluate_intervals(
     targets
         True values, finite, shape (n,).
     groups
-        For thresholds per group: the group of each record, shape (n,).
+        The group of each record, shape (n,): needed for thresholds per group, else a check group by group.
 
     Raises
     ------
@@ -75,7 +76,8 @@ class IntervalTally(Tally):
     ) -> None:
         """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
         for counts in self.levels:
-            lower, upper = predict_interval(predictions, counts.release, difficulty=difficulty, groups=groups)
+            own = groups if counts.names else None
+            lower, upper = predict_interval(predictions, counts.release, difficulty=difficulty, groups=own)
             if len(lower) != len(targets):
                 raise InputError(f"targets must have one entry per prediction; found {len(targets)} for {len(lower)}")
             above, below = lower <= targets, targets <= upper
@@ -101,7 +103,8 @@ def evaluate_scores(
     scores
         Shape (n,), of labelled records.
     groups
-        For thresholds per group or class: the group, or the true class, of each record, shape (n,).
+        For thresholds per group or class: the group, or the true class, of each record, shape (n,). With any other
+        release coverage is measured group by group.
 
     Raises
     ------
@@ -150,13 +153,11 @@ class CoveredCounts:
         self.n = self.hits = 0
         self.total: float | None = None
         self.counts = np.zeros((2 if self.by == "side" else len(self.names), 2), np.int64)
-        self.widths = np.zeros(len(self.counts))
+        self.widths, self.subgroups = np.zeros(len(self.counts)), SubgroupCounts()
 
     def thresholds(self, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
         """The threshold of each record; one for all if there are no groups."""
         own = np.array([part.threshold for part in self.parts])
-        if not self.names and groups is not None:
-            raise InputError("groups must be left out: the release has no thresholds per group or class")
         return own[self.places(groups, n)] if self.names else own
 
     def places(self, groups: ArrayLike | None, n: int) -> NDArray[np.int64]:
@@ -179,6 +180,8 @@ class CoveredCounts:
                 self.counts[:, 1] += np.bincount(place[covered], minlength=size)
                 if widths is not None:
                     self.widths += np.bincount(place, widths, minlength=size)
+            elif groups is not None:
+                self.subgroups.add(groups, covered, widths)
 
     def count_sides(self, above: NDArray[np.bool_], below: NDArray[np.bool_]) -> None:
         """Add records of which the lower end, and the upper end, may hold."""
@@ -189,7 +192,8 @@ class CoveredCounts:
         """The evaluation of all records so far."""
         parts = {"classes" if self.by == "class" else "groups": self._parts()}
         mean = None if self.total is None else _mean(self.total, self.n)
-        return evaluation_of(self.release, self.hits, self.n, mean_width=mean, **parts)
+        subgroups = self.subgroups.of_intervals(wide=self.total is not None)
+        return evaluation_of(self.release, self.hits, self.n, mean_width=mean, subgroups=subgroups, **parts)
 
     def _parts(self) -> tuple[Subgroup, ...]:
         if self.by is None:

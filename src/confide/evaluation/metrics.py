@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_array, as_labels, as_truth
 from confide.errors import InputError, InputTypeError
 from confide.sets import PredictionSets
-from confide.support import Level, exact_level, positive_integer
+from confide.support import Level, exact_level, html_table, positive_integer
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,11 @@ def coverage(covered: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
     InputError, InputTypeError
         If `covered` is empty, not one-dimensional or not boolean.
     """
+    if isinstance(covered, PredictionSets):
+        raise InputTypeError(
+            "covered must say of each record whether its label is in its set; found PredictionSets: pass "
+            "sets.contains(labels)"
+        )
     inside = as_array("covered", covered)
     if inside.dtype != np.bool_:
         raise InputTypeError(f"covered must be boolean; found dtype {inside.dtype}")
@@ -124,9 +129,22 @@ class CoverageTable:
         return float(np.nanmin(self.coverage))
 
     def __str__(self) -> str:
-        rows = zip(self.names, self.n, self.coverage, self.low, self.high, self.size, strict=True)
-        lines = [f"{name!s:>12} {n:7d} {c:8.3f} [{low:.3f}, {high:.3f}] {s:8.2f}" for name, n, c, low, high, s in rows]
-        return "\n".join([f"{'part':>12} {'n':>7} {'coverage':>8} {'interval':>14} {'size':>8}", *lines])
+        rows = [("part", "n", "coverage", "interval", "size"), *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        caption = f"Coverage, exact {100 * self.confidence:g} % intervals"
+        return html_table(caption, ("part", "n", "coverage", "interval", "size"), self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """One row for each part that has records, as texts."""
+        return [
+            (str(self.names[i]), f"{self.n[i]}", f"{self.coverage[i]:.3f}", f"{self.low[i]:.3f} to {self.high[i]:.3f}",
+             f"{self.size[i]:.2f}")
+            for i in np.flatnonzero(self.n)
+        ]  # fmt: skip
 
 
 def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 0.95) -> CoverageTable:

@@ -7,12 +7,14 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
 from confide.errors import InputError
-from confide.evaluation.metrics import class_coverage
+from confide.evaluation.metrics import class_coverage, exact_interval
+from confide.guarantee import coverage_text
 from confide.sets import PredictionSets
 from confide.support import Level, needs_extra
 
 _INK, _FILL, _BAD = "#1b3a57", "#7fa6c9", "#b5412c"
 _MOST_BARS = 30
+_MOST_LETTERS = 40
 
 
 def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
@@ -38,32 +40,43 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
 def plot_coverage(
     sets: PredictionSets, labels: ArrayLike, *, level: float | None = None, confidence: Level = 0.95, ax: Any = None
 ) -> Any:
-    """Points with exact intervals: coverage of each class; the worst 30 classes if there are more. Returns the axes.
+    """Points with exact intervals: the coverage of each class, or of the worst 30 if there are more. Returns the axes.
 
-    `level` draws the promised coverage as a line; classes whose whole interval lies below it are red.
+    A line shows `level`, by default what the calibration of the sets promises on average. Classes that are surely below
+    it, looked at all together, are red triangles.
 
     Examples
     --------
     >>> axes = plot_coverage(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
     """
     table = class_coverage(sets, labels, confidence)
+    level = sets.promised if level is None else level
     chosen = np.flatnonzero(table.n > 0)
-    shown = chosen
-    if len(chosen) > _MOST_BARS:
-        shown = np.sort(chosen[np.argsort(table.coverage[chosen], kind="stable")[:_MOST_BARS]])
-    axes, place = _axes(ax), np.arange(len(shown))
-    value, low, high = table.coverage[shown], table.low[shown], table.high[shown]
-    colors = [_INK if level is None or top >= level else _BAD for top in high]
-    for x, v, a, b, color in zip(place, value, low, high, colors, strict=True):
-        axes.plot([x, x], [a, b], color=color, linewidth=1.6)
-        axes.plot([x], [v], marker="o", markersize=4.5, color=color)
+    shown = chosen[np.argsort(table.coverage[chosen], kind="stable")]
+    if len(chosen) <= _MOST_BARS:
+        shown = np.sort(shown)
+    shown = shown[:_MOST_BARS]
+    _, tops = exact_interval(table.hits[chosen], table.n[chosen], 1 - (1 - table.confidence) / max(len(chosen), 1))
+    short = dict(zip(chosen.tolist(), (tops < level if level is not None else tops < 0).tolist(), strict=True))
+    axes = _axes(ax, height=1.6 + 0.28 * len(shown))
+    for below, color, marker in ((False, _INK, "o"), (True, _BAD, "v")):
+        place = [row for row, i in enumerate(shown) if short[int(i)] == below]
+        own = shown[place]
+        label = "surely below it" if below and place else None
+        axes.hlines(place, table.low[own], table.high[own], color=color, linewidth=1.6)
+        axes.plot(table.coverage[own], place, marker, markersize=6 if below else 4.5, color=color, label=label)
     if level is not None:
-        axes.axhline(level, color=_INK, linestyle="--", linewidth=1, label=f"promised on average: {level:g}")
-        axes.legend(loc="best", framealpha=0.85, edgecolor="none")
-    axes.set_xticks(place, [str(table.names[i]) for i in shown], rotation=90 if len(shown) > 10 else 0)
-    axes.set_ylim(top=1.01)
+        axes.axvline(
+            level, color=_INK, linestyle="--", linewidth=1, label=f"promised on average: {coverage_text(level)}"
+        )
+        axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.18 * 4 / axes.figure.get_figheight()), ncols=2, frameon=False
+        )
+    axes.set_yticks(range(len(shown)), [_short(str(table.names[i])) for i in shown])
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_xlim(right=1.01)
     some = "" if len(shown) == len(chosen) else f", the {len(shown)} least covered of {len(chosen)}"
-    return _labelled(axes, "class", "coverage", f"Coverage by class{some}, {100 * table.confidence:g} % intervals")
+    return _labelled(axes, "coverage", "class", f"Coverage by class{some}, {100 * table.confidence:g} % intervals")
 
 
 def plot_intervals(
@@ -102,12 +115,16 @@ def plot_intervals(
     return _labelled(axes, "feature", "target", title)
 
 
-def _axes(ax: Any) -> Any:
+def _short(name: str) -> str:
+    return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
+
+
+def _axes(ax: Any, height: float = 4.0) -> Any:
     if ax is not None:
         return ax
     with needs_extra("a plot", "plots"):
         import matplotlib.pyplot as plt
-    return plt.subplots(figsize=(7, 4), layout="constrained")[1]
+    return plt.subplots(figsize=(7, height), layout="constrained")[1]
 
 
 def _labelled(axes: Any, x: str, y: str, title: str) -> Any:

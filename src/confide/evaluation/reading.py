@@ -12,7 +12,7 @@ from confide.evaluation.result import (
     CONFIDENCE,
     KIND,
     MOST_EXAMPLES,
-    SCHEMA,
+    SCHEMAS,
     SIDES,
     Division,
     Evaluation,
@@ -42,11 +42,12 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
         raise FormatError("the file is not an evaluation: it is not valid JSON, or not one object") from None
     if content.get("kind") != KIND:
         raise FormatError("the file is not an evaluation; make one with `confide evaluate --out FILE`")
-    if content.get("schema") != SCHEMA:
-        raise FormatError(f"the evaluation must have schema {SCHEMA}; use the version of confide that wrote it")
+    if content.get("schema") not in SCHEMAS:
+        raise FormatError(
+            f"the evaluation must have schema {SCHEMAS[0]} or {SCHEMAS[1]}; use the version of confide that wrote it"
+        )
     fields = Fields("evaluation", content)
-    for known, kind in (("kind", str), ("schema", int), ("private", bool)):
-        fields.take(known, kind)
+    schema, _, _ = (fields.take(name, kind) for name, kind in (("schema", int), ("kind", str), ("private", bool)))
     try:
         found = _levels(fields) if "levels" in fields else _one(fields)
     except FormatError:
@@ -54,6 +55,9 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
     except ConfideError as error:
         raise FormatError(f"the evaluation has a field that cannot be used: {error}") from None
     fields.finish()
+    one_by_one = found.levels.values() if isinstance(found, LevelEvaluation) else [found]
+    if schema != (right := SCHEMAS[any(one.subgroups for one in one_by_one)]):
+        raise FormatError(f"the evaluation must have schema {right}, which alone knows what it holds; found {schema}")
     return found
 
 
@@ -84,10 +88,13 @@ def _one(fields: Fields) -> Evaluation:
     counted.finish()
     if not 0 <= covered <= n or n == 0:
         raise FormatError("the evaluation covers more records than it has")
-    classes, sizes, groups = (_parts(fields, name) if name in fields else () for name in ("classes", "sizes", "groups"))
+    classes, sizes, groups, subgroups = (
+        _parts(fields, name) if name in fields else () for name in ("classes", "sizes", "groups", "subgroups")
+    )
     by = _by(fields, groups)
     has_sets = bool(sizes)
-    for name, parts in (("classes", classes), ("sizes", sizes), ("groups", groups if by == "group" else ())):
+    divisions = {"classes": classes, "sizes": sizes, "groups": groups if by == "group" else (), "subgroups": subgroups}
+    for name, parts in divisions.items():
         if not parts:
             continue
         if any((part.members is not None) != has_sets for part in parts):
@@ -118,6 +125,7 @@ def _one(fields: Fields) -> Evaluation:
         groups=groups,
         by=by,
         examples=tuple(_example(one) for one in stated),
+        subgroups=subgroups,
         **(shares(classes, sizes, n) if has_sets else {}),
     )
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
@@ -13,7 +13,8 @@ from confide.evaluation.metrics import CoverageEstimate, coverage_from_counts
 from confide.support import Level, exact_level
 
 KIND = "confide.evaluation"
-SCHEMA = 1
+SCHEMAS = (1, 2)
+"""The second one has subgroups."""
 MOST_EXAMPLES = 1000
 CONFIDENCE = 0.95
 SIDES = ("lower end", "upper end")
@@ -93,6 +94,8 @@ class Evaluation:
         What has a threshold of its own; None if the release has one threshold.
     examples
         Records that the user chose to show; usually none.
+    subgroups
+        Groups of records, by any column, that have no threshold of their own: a check whom the average leaves out.
     """
 
     calibration: str
@@ -107,6 +110,7 @@ class Evaluation:
     groups: tuple[Subgroup, ...] = ()
     by: Division | None = None
     examples: tuple[Example, ...] = ()
+    subgroups: tuple[Subgroup, ...] = ()
 
     def to_json(self) -> str:
         """The evaluation as a JSON document with a schema version."""
@@ -114,7 +118,7 @@ class Evaluation:
 
     def fields(self) -> dict[str, Any]:
         """As JSON values; what does not apply is left out."""
-        return {**_HEAD, **self.counted_fields()}
+        return {**_head([self]), **self.counted_fields()}
 
     def counted_fields(self) -> dict[str, Any]:
         """The same without what every evaluation begins with."""
@@ -124,7 +128,7 @@ class Evaluation:
             value = getattr(self, name)
             if value is not None:
                 found[name] = _number(value)
-        for name in ("classes", "sizes", "groups"):
+        for name in ("classes", "sizes", "groups", "subgroups"):
             parts: tuple[Subgroup, ...] = getattr(self, name)
             if parts:
                 found[name] = [_subgroup_fields(part) for part in parts]
@@ -180,10 +184,12 @@ class LevelEvaluation:
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
         levels = [{"alpha": str(alpha), **one.counted_fields()} for alpha, one in self.levels.items()]
-        return {**_HEAD, "calibration": self.calibration, "levels": levels}
+        return {**_head(self.levels.values()), "calibration": self.calibration, "levels": levels}
 
 
-_HEAD = {"kind": KIND, "schema": SCHEMA, "private": False}
+def _head(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
+    """How a document begins: with subgroups, which version 0.1 did not know, it says so by its schema."""
+    return {"kind": KIND, "schema": SCHEMAS[any(one.subgroups for one in evaluations)], "private": False}
 
 
 def shares(classes: Sequence[Subgroup], sizes: Sequence[Subgroup], n: int) -> dict[str, float]:

@@ -10,6 +10,7 @@ from confide.arrays import as_labels, as_positions, as_probabilities, as_uniform
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup, shares
+from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Tally
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
 from confide.scores import Uniforms, score_kind
@@ -38,7 +39,8 @@ def evaluate_sets(
     labels
         True classes, shape (n,): integers in [0, K), or members of `classes`.
     groups
-        For thresholds per group: the group of each record, shape (n,).
+        The group of each record, shape (n,). Needed for thresholds per group; with any other release coverage is
+        measured group by group (`Evaluation.subgroups`).
     examples
         How many records to keep as they are, at most 1000; the first ones.
 
@@ -117,7 +119,7 @@ class SetCounts:
         elif isinstance(release, GroupCalibration):
             self.classes = class_keys(release, names)
         self.class_counts, self.size_counts = np.zeros((k, 3), np.int64), np.zeros((k + 1, 2), np.int64)
-        self.group_counts = np.zeros((len(self.groups), 3), np.int64)
+        self.group_counts, self.subgroups = np.zeros((len(self.groups), 3), np.int64), SubgroupCounts()
 
     def add(
         self,
@@ -128,12 +130,15 @@ class SetCounts:
         more: int,
     ) -> None:
         """Count records, and keep the first `more` of them as examples."""
-        mask = predict_set(probabilities, self.release, self.classes, u=u, groups=groups).mask
+        own = groups if self.groups else None
+        mask = predict_set(probabilities, self.release, self.classes, u=u, groups=own).mask
         sizes, inside = mask.sum(axis=1), mask[np.arange(len(y)), y]
         place, group_names = np.zeros(0, np.int64), tuple(self.groups)
         if self.groups and groups is not None:
             place = as_positions("groups", groups, group_names, len(y))
             _count(self.group_counts, place, inside, sizes)
+        elif groups is not None:
+            self.subgroups.add(groups, inside, sizes)
         _count(self.class_counts, y, inside, sizes)
         _count(self.size_counts, sizes, inside)
         for i in range(min(more, len(y))):
@@ -146,7 +151,13 @@ class SetCounts:
         rows = zip(self.groups.items(), self.group_counts.tolist(), strict=True)
         groups = [Subgroup(str(name), n, hits, members, own) for (name, own), (n, hits, members) in rows if n]
         return evaluation_from_counts(
-            self.release, self.names, self.class_counts, self.size_counts, self.examples, groups
+            self.release,
+            self.names,
+            self.class_counts,
+            self.size_counts,
+            self.examples,
+            groups,
+            self.subgroups.of_sets(),
         )
 
 
@@ -157,6 +168,7 @@ def evaluation_from_counts(
     by_size: NDArray[np.int64],
     examples: Sequence[Example] = (),
     groups: Sequence[Subgroup] = (),
+    subgroups: Sequence[Subgroup] = (),
 ) -> Evaluation:
     """An evaluation of sets from counts.
 
@@ -170,8 +182,8 @@ def evaluation_from_counts(
         int64, shape (K, 3): records, covered records and labels in sets, by true class.
     by_size
         int64, shape (K + 1, 2): records and covered records, by set size.
-    groups
-        The groups that occur, for thresholds per group.
+    groups, subgroups
+        The groups that occur, for thresholds per group, and groups without thresholds of their own.
 
     Examples
     --------
@@ -190,7 +202,8 @@ def evaluation_from_counts(
     classes = tuple(Subgroup(str(name), a, b, members, one) for name, (a, b, members), one in rows if a)
     sizes = tuple(Subgroup(str(k), a, b, k * a) for k, (a, b) in enumerate(by_size.tolist()) if a)
     counted = {"classes": classes, "sizes": sizes, "groups": tuple(groups), "examples": tuple(examples)}
-    return evaluation_of(release, hits, n, **counted, **shares(classes, sizes, n))
+    more = {**counted, "subgroups": tuple(subgroups), **shares(classes, sizes, n)}
+    return evaluation_of(release, hits, n, **more)
 
 
 def _count(table: NDArray[np.int64], places: NDArray[np.int64], *weights: NDArray[Any]) -> None:

@@ -21,11 +21,11 @@ from confide.guarantee.random_rank import (
     mean_overshoot,
     rank_law,
 )
-from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind
+from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind, coverage_text
 
 __all__ = [
     "GUARANTEE_KINDS", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least", "conditional_failure",
-    "law_failure", "line_holds", "marginal_coverage", "maximum", "mean_overshoot", "private_head_start",
-    "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift", "public_target",
-    "rank_law", "tangent_rate", "total_above", "walk_maximum",
+    "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum", "mean_overshoot",
+    "private_head_start", "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift",
+    "public_target", "rank_law", "tangent_rate", "total_above", "walk_maximum",
 ]  # fmt: skip

@@ -7,7 +7,21 @@ from typing import Literal, TypeAlias
 
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
 
+_NEXT_TO_NOTHING = 2e-5
+
 GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional", "none")
+
+
+def coverage_text(coverage: float) -> str:
+    """A guaranteed coverage as a decimal number, rounded down: to four digits if next to nothing is lost, else to six.
+
+    Examples
+    --------
+    >>> coverage_text(0.900005), coverage_text(0.99999), coverage_text(0.8765431)
+    ('0.9', '0.99999', '0.876543')
+    """
+    coarse, fine = (math.floor(coverage * 10**digits + 1e-9) / 10**digits for digits in (4, 6))
+    return f"{coarse if coverage - coarse < _NEXT_TO_NOTHING else fine:.6g}"
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,7 @@ class Guarantee:
             scope = "for every number of records"
         else:
             scope = f"for every number of records from {self.n_min} on"
-        value = f"coverage at least {math.floor(self.coverage * 1e6) / 1e6:.6g}"
+        value = f"coverage at least {coverage_text(self.coverage)}"
         if self.kind == "marginal":
             return f"{value} on average over calibration data and new records, {scope}"
         sure = 1 - Fraction(str(self.delta))

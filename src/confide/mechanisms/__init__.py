@@ -23,13 +23,20 @@ from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_f
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
 from confide.mechanisms.pps import PrivatePredictionSets, pps_for
 from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
-from confide.mechanisms.privacy import NEIGHBORS, Neighbors, PrivacyStatement, privacy_statement
+from confide.mechanisms.privacy import (
+    NEIGHBORS,
+    Neighbors,
+    PrivacyStatement,
+    practically_none,
+    privacy_statement,
+)
 from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
 from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 
 __all__ = [
-    "MECHANISMS", "NEIGHBORS", "UNIT", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors", "NoisyHistogram",
-    "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "certify", "in_sequence",
-    "mechanism_fields", "noisy_histogram_for", "opendp_quantile_for", "pps_for", "pps_laplace_for", "privacy_statement",
-    "quantile_scores", "read_mechanism", "shares_of", "side_by_side", "slopes_for", "split_conformal_for",
+    "MECHANISMS", "NEIGHBORS", "UNIT", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
+    "NoisyHistogram", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "certify",
+    "in_sequence", "mechanism_fields", "noisy_histogram_for", "opendp_quantile_for", "pps_for", "pps_laplace_for",
+    "practically_none", "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side",
+    "slopes_for", "split_conformal_for",
 ]  # fmt: skip

@@ -8,10 +8,13 @@ from typing import Literal, TypeAlias
 from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
 from confide.selection import Selector
-from confide.support import float_above
+from confide.support import decimal_text, float_above
 
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
 """`add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public."""
+
+WEAK = 10.0
+"""A loss above this is called what it is."""
 
 NEIGHBORS: tuple[Neighbors, ...] = ("add_remove", "replace_one")
 
@@ -60,14 +63,39 @@ class PrivacyStatement:
         one = self.add_remove if (neighbors or self.neighbors) == "add_remove" else self.replace_one
         return float("inf") if one is None else records * one
 
+    @property
+    def weak(self) -> str:
+        """What an epsilon above 10 means, in a sentence; empty if it is smaller."""
+        return practically_none(self.epsilon)
+
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
             return "NOT PRIVATE: the threshold is a function of the records without any noise"
         unit = "one record" if self.records_per_person == 1 else f"up to {self.records_per_person} records of a person"
         verb = "adding or removing" if self.neighbors == "add_remove" else "replacing"
-        zcdp = "" if self.rho is None else f" and {self.rho:.4g}-zCDP"
-        paper = "" if self.claimed is None else f" (the published analysis states {self.claimed:.4g})"
-        return f"{self.epsilon:.4g}-differential privacy{zcdp} for {verb} {unit}{paper}"
+        zcdp = "" if self.rho is None else f" and {decimal_text(self.rho)}-zCDP"
+        paper = "" if self.claimed is None else f" (the published analysis states {decimal_text(self.claimed)})"
+        weak = f"; {self.weak}" if self.weak else ""
+        return f"{decimal_text(self.epsilon)}-differential privacy{zcdp} for {verb} {unit}{paper}{weak}"
+
+
+def practically_none(epsilon: float) -> str:
+    """What it means that a loss is above 10, in a sentence without its full stop; empty for other losses.
+
+    Examples
+    --------
+    >>> practically_none(12.0)
+    'practically no protection: what is released may change the odds of a statement about a person e^12 = 162,755 fold'
+    >>> practically_none(10.0), practically_none(float("inf"))
+    ('', '')
+    """
+    if not WEAK < epsilon < math.inf:
+        return ""
+    known = f" = {math.exp(epsilon):,.0f}" if epsilon <= 20 else ""
+    return (
+        "practically no protection: what is released may change the odds of a statement about a person "
+        f"e^{decimal_text(epsilon)}{known} fold"
+    )
 
 
 def privacy_statement(

@@ -101,6 +101,11 @@ class Slopes(Mechanism):
         """Whether epsilon**2/8-zCDP holds besides: the exponential mechanism only."""
         return self.selector == "exponential"
 
+    @property
+    def records_needed(self) -> int | None:
+        """The smallest number of records with a target rank among them; None for a public number of records."""
+        return max(1, math.ceil((self.rate + self.offset) / (1 - self.rate))) if self.rate > 0 else None
+
     def target(self, n: int) -> Fraction:
         """The target rank for n records."""
         return self.rate * (n + 1) + self.offset

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from html import escape
 
 import numpy as np
 
+from confide.candidates import Candidates
 from confide.guarantee import (
     Guarantee,
     mean_overshoot,
@@ -39,7 +41,7 @@ from confide.mechanisms import (
 from confide.planning.request import Request, check_request
 from confide.planning.slope_choice import best_slopes, expected_drift
 from confide.selection import Selector
-from confide.support import MOST_RECORDS, Level, ceil_to, positive_integer
+from confide.support import MOST_RECORDS, Level, aligned, ceil_to, decimal_text, positive_integer
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,8 @@ class Plan:
     @property
     def records_needed(self) -> int:
         """The smallest number of records with a target rank among them: with fewer, +inf is the likely answer."""
-        if self.mechanism is not None and self.mechanism.rate > 0:
-            return max(1, math.ceil((self.mechanism.rate + self.mechanism.offset) / (1 - self.mechanism.rate)))
+        if self.mechanism is not None and (known := self.mechanism.records_needed) is not None:
+            return known
         enough = 1
         while slopes_for_request(replace(self.request, n=enough)) is None:
             enough *= 2
@@ -125,6 +127,43 @@ class Plan:
             short, enough = (short, middle) if served else (middle, enough)
         return enough
 
+    def __str__(self) -> str:
+        privacy, serves = self.privacy, self.nonprivate_rank <= self.n
+        with_n = [
+            ("target rank", self._rank()),
+            ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
+            ("expected coverage", f"{self.expected_coverage:.4f}, on evenly spread scores"),
+            ("cost of privacy", f"about {self.expected_excess:.1f} records more covered than asked for"),
+            ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
+        ]
+        needed = self.records_needed
+        always = [
+            ("records needed", f"{needed} at the least; with fewer the threshold is likely +inf"),
+            ("records for comfort", f"{5 * needed}; with fewer it may be +inf or lie far beyond the scores"),
+            ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
+            ("loss, replace one", _loss(privacy.loss("replace_one"))),
+            ("candidate thresholds", str(self.request.candidates)),
+        ]
+        return (
+            f"promise: {self.guarantee}\nprivacy: {privacy}\n"
+            f"With {self.n} calibration records:\n{aligned(with_n)}\n"
+            f"With any number of records:\n{aligned(always)}"
+        )
+
+    def _rank(self) -> str:
+        if math.isinf(self.target_rank):
+            return "none serves: the answer is +inf, without touching the data"
+        beyond = ", above the number of records: +inf is the likely answer" if self.target_rank > self.n else ""
+        return f"{self.target_rank:.2f}{beyond}"
+
+    def _repr_html_(self) -> str:
+        """What `print` shows, for notebooks."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _loss(value: float) -> str:
+    return "unlimited: the number of records is public" if math.isinf(value) else decimal_text(value)
+
 
 def plan(
     alpha: Level,
@@ -133,7 +172,7 @@ def plan(
     *,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
-    candidates: int = 1000,
+    candidates: int | Candidates = 1000,
     n_min: int = 1,
     n_typical: int | None = None,
     delta: Level | None = None,
@@ -158,7 +197,7 @@ def plan(
     neighbors
         `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
     candidates
-        Number of candidate thresholds, +inf included.
+        The candidate thresholds, or their number, +inf included.
     n_min
         Public lower bound on the secret number of records (`add_remove` only). The promise holds for every n >= n_min.
     n_typical
@@ -188,7 +227,9 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (908.0625, 901)
     """
-    return make_plan(check_request(**locals()), n)  # nothing but the arguments is local
+    size = candidates.size if isinstance(candidates, Candidates) else candidates
+    asked = {name: value for name, value in locals().items() if name not in ("candidates", "size")}
+    return make_plan(check_request(**asked, candidates=size), n)
 
 
 def make_plan(request: Request, n: int) -> Plan:

@@ -6,20 +6,22 @@ calibration.py       `Calibration`: one threshold, what is promised with it, and
 calibration_json.py  its fields, and its claims computed again
 several.py           thresholds for several levels, for groups or classes, for two sides; the parts of any release
 risk.py              a threshold that bounds a loss
+remarks.py           thresholds that are worth a word: +inf, and nearly
 several_json.py      their fields
 
 Nothing here knows what people do with releases.
 """
 
 from confide.releases import calibration_json, several_json
-from confide.releases.calibration import Calibration
+from confide.releases.calibration import Calibration, everything
 from confide.releases.kinds import register_kind
 from confide.releases.release import Release, load_release
+from confide.releases.remarks import remark, remarks
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
 
 __all__ = [
     "FALSE_NEGATIVES", "Calibration", "GroupCalibration", "LevelCalibration", "Release", "RiskCalibration",
-    "SidesCalibration", "calibration_json", "critical_score", "load_release", "parts_of", "register_kind",
-    "several_json",
+    "SidesCalibration", "calibration_json", "critical_score", "everything", "load_release", "parts_of",
+    "register_kind", "remark", "remarks", "several_json",
 ]  # fmt: skip

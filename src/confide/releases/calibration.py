@@ -15,6 +15,7 @@ from confide.errors import InputError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, PrivacyStatement
 from confide.releases.release import Release
+from confide.scores import score_kind
 from confide.support import Level, exact_level, positive_integer
 
 
@@ -25,7 +26,7 @@ class Calibration(Release):
     Parameters
     ----------
     threshold
-        The selected candidate; +inf means that every label is in every set.
+        The selected candidate; +inf excludes nothing: every label is in every set, every interval is the whole line.
     alpha
         Miscoverage level, an exact fraction.
     guarantee
@@ -154,6 +155,26 @@ class Calibration(Release):
 
     def __str__(self) -> str:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
-        value = "+inf (every label is in every set)" if math.isinf(self.threshold) else f"{self.threshold:.12g}"
+        value = threshold_text(self)
         method = "" if self.mechanism is None or self.mechanism.name == "slopes" else f"\nmethod: {self.mechanism.name}"
         return f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"
+
+
+def threshold_text(calibration: Calibration) -> str:
+    """A threshold in twelve digits, or what it means that it is +inf."""
+    if math.isinf(calibration.threshold) and calibration.threshold > 0:
+        return f"+inf ({everything(calibration.score)})"
+    return f"{calibration.threshold:.12g}"
+
+
+def everything(score: str | None) -> str:
+    """What the threshold +inf means for sets, intervals, or a score of which nothing is known.
+
+    Examples
+    --------
+    >>> everything("lac"), everything("cqr"), everything("my own")
+    ('every label is in every set', 'every interval is the whole line', 'nothing is excluded')
+    """
+    task = score_kind(score).task
+    words = {"classification": "every label is in every set", "regression": "every interval is the whole line"}
+    return words.get(task, "nothing is excluded")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from confide.errors import FormatError
 from confide.mechanisms import PrivacyStatement
 from confide.releases import kinds
-from confide.support import read_as, write_text
+from confide.support import html_lines, read_as, write_text
 
 
 class Release:
@@ -57,6 +57,10 @@ class Release:
     def load(cls, path: str | Path) -> Self:
         """Read a file written by `save`."""
         return read_as(Path(path), cls.from_json)
+
+    def _repr_html_(self) -> str:
+        """What `print` shows, as a table for notebooks."""
+        return html_lines(type(self).__name__, str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_json, (self.to_json(),)

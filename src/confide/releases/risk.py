@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from confide.errors import InputError
 from confide.mechanisms import PrivacyStatement
-from confide.releases.calibration import Calibration
+from confide.releases.calibration import Calibration, threshold_text
 from confide.releases.release import Release
 from confide.support import positive_number
 
@@ -52,7 +52,7 @@ class RiskCalibration(Release):
 
     def __str__(self) -> str:
         return (
-            f"threshold {self.threshold:.12g} for the loss {self.loss!r}\n"
+            f"threshold {threshold_text(self.calibration)} for the loss {self.loss!r}\n"
             f"promise: expected loss at most {self.risk:.6g}, that is, for critical thresholds: "
             f"{self.calibration.guarantee}\nprivacy: {self.privacy}"
         )

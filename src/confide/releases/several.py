@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, in_sequence, side_by_side
-from confide.releases.calibration import Calibration
+from confide.releases.calibration import Calibration, threshold_text
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
 from confide.support import Level, Name, exact_level, order_of, places
@@ -68,7 +68,7 @@ class LevelCalibration(Release):
         return len(self.parts)
 
     def __str__(self) -> str:
-        lines = [f"alpha {float(a):g}: threshold {p.threshold:.12g}; {p.guarantee}" for a, p in self.parts.items()]
+        lines = [f"alpha {float(a):g}: threshold {threshold_text(p)}; {p.guarantee}" for a, p in self.parts.items()]
         return "\n".join([*lines, f"privacy of all together: {self.privacy}"])
 
 
@@ -156,7 +156,7 @@ class GroupCalibration(Release):
         return np.array([part.threshold for part in self.parts.values()])[order]
 
     def __str__(self) -> str:
-        lines = [f"{self.by} {name!r}: threshold {part.threshold:.12g}" for name, part in self.parts.items()]
+        lines = [f"{self.by} {name!r}: threshold {threshold_text(part)}" for name, part in self.parts.items()]
         few = f"{len(self.infinite)} of {len(self.parts)} thresholds are +inf"
         promise = next(iter(self.parts.values())).guarantee
         return "\n".join([*lines, few, f"promise for each {self.by}: {promise}", f"privacy: {self.privacy}"])
@@ -198,8 +198,8 @@ class SidesCalibration(Release):
 
     def __str__(self) -> str:
         return (
-            f"lower side: threshold {self.low.threshold:.12g}; {self.low.guarantee}\n"
-            f"upper side: threshold {self.high.threshold:.12g}; {self.high.guarantee}\n"
+            f"lower side: threshold {threshold_text(self.low)}; {self.low.guarantee}\n"
+            f"upper side: threshold {threshold_text(self.high)}; {self.high.guarantee}\n"
             f"privacy of both together: {self.privacy}"
         )
 

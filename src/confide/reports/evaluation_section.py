@@ -1,5 +1,6 @@
 """The part of a page that shows an evaluation: what was found on labelled records, which is not private."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from confide.errors import InputError
@@ -11,9 +12,12 @@ from confide.evaluation import (
     Subgroup,
     division_of,
     fingerprint,
+    surely_below,
+    worst_parts,
 )
 from confide.releases import LevelCalibration, Release, RiskCalibration
 from confide.reports.numbers import number, percent
+from confide.reports.promise import coverage_percent
 
 MOST_SHOWN = 30
 MOST_ROWS = 500
@@ -41,7 +45,16 @@ def evaluation_section(evaluation: Evaluation | LevelEvaluation, release: Releas
         "levels": [_level_row(name, found) for name, found in named.items()] if "" not in named else [],
         "levels_shown": min(len(named), MOST_LEVELS),
         "examples": _examples(named),
+        "short": "" if isinstance(release, RiskCalibration) else _first_shortfall(named),
     }
+
+
+def _first_shortfall(named: dict[str, Evaluation]) -> str:
+    """The sentence that leads: of classes, groups or ends, before set sizes; of the first level that has one."""
+    for name, found in named.items():
+        if sentences := shortfalls(found):
+            return (f"{name}: " if name else "") + sentences[0]
+    return ""
 
 
 def evaluation_charts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Any]:
@@ -60,28 +73,37 @@ def _named(evaluation: Evaluation | LevelEvaluation) -> dict[str, Evaluation]:
 
 
 def _block(name: str, found: Evaluation, release: Release) -> dict[str, Any]:
+    risk = isinstance(release, RiskCalibration)
     return {
         "name": name,
         "rows": _rows(found, release),
         "by": found.by,
-        "groups": _table("End" if found.by == "side" else "Group", found.groups),
-        "classes": _table("Class", found.classes),
-        "sizes": _table("Labels in the set", found.sizes),
+        "short": [] if risk else shortfalls(found),
+        "groups": _table("End" if found.by == "side" else "Group", found.groups, found.promised),
+        "subgroups": _table("Group", () if risk else found.subgroups, found.promised),
+        "losses": _losses(found.subgroups, release) if isinstance(release, RiskCalibration) else [],
+        "classes": _table("Class", found.classes, found.promised),
+        "sizes": _table("Labels in the set", found.sizes, found.promised),
     }
+
+
+def shortfalls(found: Evaluation) -> list[str]:
+    """A sentence for each kind of part of which some are surely covered less than promised."""
+    return [one.sentence for one in worst_parts(found) if one.below]
 
 
 def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
     c = found.coverage
     rows = [("Records", f"{c.n:,}")]
     if isinstance(release, RiskCalibration):
-        loss, low, high = (f"{release.bound * (1 - share):.4g}" for share in (c.value, c.high, c.low))
+        loss, low, high = _loss(c, release)
         rows.append((f"Loss “{release.loss}”, estimated", f"{loss} (95 % interval {low} to {high})"))
         rows.append(("Promised", f"{release.risk:.6g} at most"))
     else:
         value, low, high = (percent(round(share, 4)) for share in (c.value, c.low, c.high))
         rows.append(("Covered", f"{value} (95 % interval {low} to {high})"))
         each = {"group": ", of each group", "class": ", of each class"}.get(found.by or "", "")
-        rows.append(("Promised", percent(found.promised) + each))
+        rows.append(("Promised", coverage_percent(found.promised) + each))
     if found.mean_size is not None:
         rows.append(("Labels per set, on average", f"{found.mean_size:.2f}"))
         rows.append(("Sets of one label", percent(round(found.singletons or 0.0, 4))))
@@ -91,15 +113,26 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
     return rows
 
 
+def _loss(c: CoverageEstimate, release: RiskCalibration) -> tuple[str, str, str]:
+    """The loss and its interval."""
+    loss, low, high = (f"{release.bound * (1 - share):.4g}" for share in (c.value, c.high, c.low))
+    return loss, low, high
+
+
+def _losses(parts: Sequence[Subgroup], release: RiskCalibration) -> list[tuple[str, ...]]:
+    return [(part.name, f"{part.n:,}", *_loss(part.coverage, release)) for part in parts[:MOST_ROWS]]
+
+
 def _level_row(name: str, found: Evaluation) -> tuple[str, ...]:
     width = "" if found.mean_width is None else number(found.mean_width)
     size = width if found.mean_size is None else f"{found.mean_size:.2f}"
-    return (name, percent(found.promised), *_interval(found.coverage).values(), size)
+    return (name, coverage_percent(found.promised), *_interval(found.coverage).values(), size)
 
 
-def _table(what: str, parts: tuple[Subgroup, ...]) -> dict[str, Any]:
+def _table(what: str, parts: tuple[Subgroup, ...], promised: float) -> dict[str, Any]:
     """Heads and rows; a column that no part has is left out."""
-    rows = [_cells(what, part) for part in parts[:MOST_ROWS]]
+    below = set(surely_below(parts, promised)) if parts else set()
+    rows = [_cells(what, part, below) for part in parts[:MOST_ROWS]]
     return {
         "heads": list(rows[0]) if rows else [],
         "rows": [tuple(row.values()) for row in rows],
@@ -109,14 +142,16 @@ def _table(what: str, parts: tuple[Subgroup, ...]) -> dict[str, Any]:
     }
 
 
-def _cells(what: str, part: Subgroup) -> dict[str, str]:
+def _cells(what: str, part: Subgroup, below: set[Subgroup]) -> dict[str, str]:
     cells = {what: part.name, "Records": f"{part.n:,}", **_interval(part.coverage)}
     if part.mean_size is not None:
         cells["Labels per set"] = f"{part.mean_size:.2f}"
     if part.mean_width is not None:
         cells["Width, on average"] = number(part.mean_width)
     if part.promised is not None:
-        cells["Promised"] = percent(part.promised)
+        cells["Promised"] = coverage_percent(part.promised)
+    if below:
+        cells["Surely below"] = "yes" if part in below else "no"
     return cells
 
 
@@ -139,13 +174,21 @@ def _shown(name: str, one: Example) -> dict[str, Any]:
 def _drawn(found: Evaluation) -> dict[str, Any]:
     """Points with their intervals; of many classes and groups the least covered, of many sizes the most frequent."""
     frequent = sorted(found.sizes, key=lambda part: -part.n)[:MOST_SHOWN]
-    groups = found.groups if len(found.groups) <= MOST_SHOWN else _least_covered(found.groups)
+    groups, subgroups = (
+        parts if len(parts) <= MOST_SHOWN else _least_covered(parts) for parts in (found.groups, found.subgroups)
+    )
+
+    def points(shown: Sequence[Subgroup], parts: Sequence[Subgroup]) -> list[dict[str, Any]]:
+        below = surely_below(parts, found.promised) if parts else ()
+        return [_point(part) | ({"below": True} if part in below else {}) for part in shown]
+
     return {
         "promised": found.promised,
-        "groups": [_point(part) for part in groups],
-        "classes": [_point(part) for part in _least_covered(found.classes)],
+        "groups": points(groups, found.groups),
+        "subgroups": points(subgroups, found.subgroups),
+        "classes": points(_least_covered(found.classes), found.classes),
         "sizes": [{"name": part.name, "share": part.n / found.coverage.n} for part in found.sizes],
-        "frequent": [_point(part) for part in sorted(frequent, key=lambda part: int(part.name))],
+        "frequent": points(sorted(frequent, key=lambda part: int(part.name)), found.sizes),
     }
 
 

@@ -3,7 +3,7 @@
 import math
 
 from confide.evaluation import promised_coverage
-from confide.guarantee import Guarantee
+from confide.guarantee import Guarantee, coverage_text
 from confide.releases import (
     Calibration,
     GroupCalibration,
@@ -25,7 +25,7 @@ def promise(guarantee: Guarantee, noun: str = "set") -> str:
     >>> promise(Guarantee("marginal", 0.9, None, None, 1))
     'On average, the truth is in the set for at least 90\xa0% of new records.'
     """
-    share = percent(_floor(guarantee.coverage))
+    share = coverage_percent(guarantee.coverage)
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "No coverage is promised."
     if guarantee.delta is None:
@@ -86,9 +86,9 @@ def _shares(release: Release) -> str:
     """What is promised, in per cent; of several levels, of each."""
     parts = parts_of(release).values()
     if isinstance(release, LevelCalibration):
-        return ", ".join(percent(_floor(part.coverage)) for part in parts)
+        return ", ".join(coverage_percent(part.coverage) for part in parts)
     whole = isinstance(release, SidesCalibration)
-    return percent(_floor(promised_coverage(release) if whole else next(iter(parts)).coverage))
+    return coverage_percent(promised_coverage(release) if whole else next(iter(parts)).coverage)
 
 
 def short_guarantee(guarantee: Guarantee) -> tuple[str, str]:
@@ -101,7 +101,7 @@ def short_guarantee(guarantee: Guarantee) -> tuple[str, str]:
     """
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "none", "no coverage is promised"
-    return f"{percent(_floor(guarantee.coverage))} at least", f"of new records, {_sense(guarantee)}"
+    return f"{coverage_percent(guarantee.coverage)} at least", f"of new records, {_sense(guarantee)}"
 
 
 def _sense(guarantee: Guarantee) -> str:
@@ -113,5 +113,6 @@ def threshold_text(calibration: Calibration) -> str:
     return "+∞" if math.isinf(calibration.threshold) else f"{calibration.threshold:.12g}".replace("-", "−")
 
 
-def _floor(coverage: float) -> float:
-    return math.floor(coverage * 1e6 + 1e-6) / 1e6
+def coverage_percent(coverage: float) -> str:
+    """A guaranteed coverage in per cent, rounded as everywhere."""
+    return percent(float(coverage_text(coverage)))

@@ -7,6 +7,7 @@ from confide.federated import FederatedCalibration
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.releases import GroupCalibration, Release
 from confide.reports.numbers import percent
+from confide.support import decimal_text
 
 PRIORS = (0.01, 0.1, 0.5)
 
@@ -29,12 +30,14 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
     private = math.isfinite(epsilon)
-    factor = f"{math.exp(epsilon):.3g}" if epsilon <= 20 else f"e^{epsilon:g}, which is no protection to speak of"
+    factor = f"{math.exp(epsilon):.3g}" if epsilon < 7 else f"{math.exp(epsilon):,.0f}" if epsilon <= 20 else None
     return {
         "statement": str(privacy),
         "short": _short(privacy),
         "secret": secret,
-        "factor": factor if private else None,
+        "factor": (factor or f"e^{decimal_text(epsilon)}") if private else None,
+        "weak": privacy.weak,
+        "weak_loss": decimal_text(epsilon),
         "beliefs": tuple(_belief(prior, epsilon) for prior in PRIORS) if private else (),
         "units": _units(privacy),
     }
@@ -83,7 +86,7 @@ def _short(privacy: PrivacyStatement) -> tuple[str, str]:
         "one record" if privacy.records_per_person == 1 else f"up to {privacy.records_per_person} records of a person"
     )
     verb = "adding or removing" if privacy.neighbors == "add_remove" else "replacing"
-    return f"ε = {privacy.epsilon:.4g}", f"differential privacy for {verb} {unit}"
+    return f"ε = {decimal_text(privacy.epsilon)}", f"differential privacy for {verb} {unit}"
 
 
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
@@ -101,8 +104,8 @@ def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
         for verb, relation in relations:
             loss = privacy.loss(relation, k)
             unlimited = "not protected" if math.isinf(privacy.epsilon) else "not limited: the number is public"
-            text = unlimited if math.isinf(loss) else f"{loss:.6g}"
+            text = unlimited if math.isinf(loss) else decimal_text(loss, 6)
             rows.append((f"{'one record' if k == 1 else f'{k} records'} {verb}", text))
     if privacy.rho is not None:
-        rows.append(("one person, as zCDP (ρ)", f"{privacy.rho:.6g}"))
+        rows.append(("one person, as zCDP (ρ)", decimal_text(privacy.rho, 6)))
     return tuple(rows)

@@ -8,7 +8,7 @@ from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated import FederatedCalibration, SiloReport
 from confide.mechanisms import Slopes
 from confide.planning import Request, plan
-from confide.releases import Calibration, Release, parts_of
+from confide.releases import Calibration, Release, everything, parts_of, remarks
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
 from confide.reports.grid import grid
@@ -59,6 +59,8 @@ def release_page(
         "several": len(parts) > 1,
         "privacy": protection(release.privacy),
         "infinite": all(math.isinf(part.threshold) for part in parts.values()),
+        "everything": everything(first.score).capitalize(),
+        "remarks": [f"{note[0].upper()}{note[1:]}." for note in remarks(release)],
         "rule": rule(release),
         "noun": noun(release),
         "dots": dots(first.coverage) if average else None,

@@ -14,6 +14,7 @@ from confide.releases import (
     Release,
     RiskCalibration,
     SidesCalibration,
+    everything,
     parts_of,
 )
 from confide.reports.numbers import number
@@ -44,7 +45,7 @@ def rule(release: Release) -> str | None:
 def _rule(calibration: Calibration) -> str:
     t, family = calibration.threshold, score_kind(calibration.score).family
     if math.isinf(t):
-        return "The threshold is +∞: every label is in every set, and every interval is the whole line."
+        return f"The threshold is +∞: {everything(calibration.score)}."
     at = number(t)
     sentences = {
         "lac": f"A label is in the set if the model gives it a probability of at least {number(1 - t)}.",

@@ -178,10 +178,12 @@ def set_mask(
            [False, False]])
     """
     kind = _classification(score)
-    p = as_probabilities("probabilities", probabilities, check=False)
+    p = as_probabilities("probabilities", probabilities, check=False, may_be_empty=True)
     n, k = p.shape
-    shares = as_uniforms("u", u, n, kind.randomised)
     mask = _room(out, p.shape)
+    if not n:
+        return mask
+    shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
     one = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
     if kind.family == "lac":

@@ -94,7 +94,10 @@ def interval_ends(
     >>> lower.round(6), upper.round(6)
     (array([5.]), array([15.]))
     """
-    rule = _Rule(regression_kind(score), predictions, difficulty)
+    kind = regression_kind(score)
+    if np.shape(predictions) in ((0,), (0, 2)):
+        return np.empty(0), np.empty(0)
+    rule = _Rule(kind, predictions, difficulty)
     lower, upper = np.empty(len(rule)), np.empty(len(rule))
     with np.errstate(over="ignore"):
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(rule),))

@@ -15,8 +15,10 @@ from confide.releases import (
     LevelCalibration,
     RiskCalibration,
     SidesCalibration,
+    parts_of,
 )
 from confide.scores import Uniforms, interval_ends, score_kind, set_mask
+from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
 
 
@@ -35,7 +37,7 @@ def predict_set(
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1], any float dtype. NaN and values outside are refused.
+        Shape (n, K), values in [0, 1], any float dtype; n may be 0. NaN and values outside are refused.
     calibration
         Made from a classification score; a `GroupCalibration` has one threshold per class or per group.
     classes
@@ -63,12 +65,14 @@ def predict_set(
     [[0], [0, 1]]
     """
     name = _score_of(calibration, "classification", score or "lac")
-    p = as_probabilities("probabilities", probabilities, check=False)
+    p = as_probabilities("probabilities", probabilities, check=False, may_be_empty=True)
     names = None if classes is None else class_names(classes, p.shape[1])
     if isinstance(calibration, GroupCalibration) and calibration.by == "class" and groups is None:
         thresholds = calibration.class_thresholds(names, p.shape[1])
-        return PredictionSets(set_mask(p, name, thresholds, u=u, per_class=True, out=out), names)
-    return PredictionSets(set_mask(p, name, _thresholds(calibration, groups, len(p)), u=u, out=out), names)
+        mask = set_mask(p, name, thresholds, u=u, per_class=True, out=out)
+    else:
+        mask = set_mask(p, name, _thresholds(calibration, groups, len(p)), u=u, out=out)
+    return PredictionSets(mask, names, min(part.coverage for part in parts_of(calibration).values()))
 
 
 def predict_interval(
@@ -78,7 +82,7 @@ def predict_interval(
     difficulty: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     score: str | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> PredictionIntervals:
     """Prediction intervals {y : score(x, y) <= threshold} for new records, with the score that the calibration names.
 
     The ends are rounded outwards, so that every y whose computed score is at most the threshold lies between them.
@@ -86,7 +90,7 @@ def predict_interval(
     Parameters
     ----------
     predictions
-        Finite: shape (n,), or shape (n, 2) with lower and upper quantiles for CQR.
+        Finite: shape (n,), or shape (n, 2) with lower and upper quantiles for CQR; n may be 0.
     calibration
         Made from a regression score. A `SidesCalibration` has one threshold for each side of CQR.
     difficulty
@@ -98,9 +102,9 @@ def predict_interval(
 
     Returns
     -------
-    lower, upper
-        float64, shape (n,) each; infinite if the threshold is. A negative threshold, possible with CQR, can give
-        lower > upper: the empty interval.
+    PredictionIntervals
+        The pair (lower, upper), float64, shape (n,) each, which unpacks as such; infinite if the threshold is. A
+        negative threshold, possible with CQR, can give lower > upper: the empty interval.
 
     Examples
     --------
@@ -117,10 +121,10 @@ def predict_interval(
         low, high = calibration.low, calibration.high
         lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
-        return lower, upper
+        return PredictionIntervals(lower, upper)
     name = _score_of(calibration, "regression", score or "absolute_residual")
     threshold = _thresholds(calibration, groups, len(np.asarray(predictions)))
-    return interval_ends(predictions, name, threshold, difficulty=difficulty)
+    return PredictionIntervals(*interval_ends(predictions, name, threshold, difficulty=difficulty))
 
 
 def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> PredictionSets:

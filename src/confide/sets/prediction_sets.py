@@ -1,17 +1,21 @@
 """Prediction sets of classes as a value: one mask, class names, and the forms in which people want them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_labels
-from confide.support import needs_extra
+from confide.errors import InputError
+from confide.support import html_table, needs_extra
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+MOST_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,6 +28,8 @@ class PredictionSets:
         bool, shape (n, K): whether class k is in the set of record i.
     classes
         The K class names, or None for 0 .. K-1.
+    promised
+        The coverage that the calibration promises, at least, if the sets come from one.
 
     Examples
     --------
@@ -32,10 +38,13 @@ class PredictionSets:
     [['cat'], ['cat', 'dog']]
     >>> sets
     PredictionSets(n=2, classes=2, mean size 1.50, empty 0)
+    >>> sets[0], [len(one) for one in sets], sets[1:].labels()
+    (['cat'], [1, 2], [['cat', 'dog']])
     """
 
     mask: NDArray[np.bool_]
     classes: tuple[object, ...] | None = None
+    promised: float | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -45,8 +54,7 @@ class PredictionSets:
 
     def labels(self) -> list[list[Any]]:
         """The sets as lists of class names (class indices without names)."""
-        names = range(self.mask.shape[1]) if self.classes is None else self.classes
-        return [[names[k] for k in np.flatnonzero(row).tolist()] for row in self.mask]
+        return list(self)
 
     def contains(self, labels: ArrayLike) -> NDArray[np.bool_]:
         """Whether each record's label is in its set: bool, shape (n,)."""
@@ -88,6 +96,33 @@ class PredictionSets:
 
     def __len__(self) -> int:
         return len(self.mask)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return map(self._members, self.mask)
+
+    @overload
+    def __getitem__(self, which: int | np.integer) -> list[Any]: ...
+
+    @overload
+    def __getitem__(self, which: "slice | ArrayLike") -> "PredictionSets": ...
+
+    def __getitem__(self, which: Any) -> "list[Any] | PredictionSets":
+        """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
+        found = self.mask[which if isinstance(which, slice) else np.asarray(which)]
+        if found.ndim == 1:
+            return self._members(found)
+        if found.ndim != 2:
+            raise InputError("sets must be chosen by one position, a slice, or a vector of positions or booleans")
+        return PredictionSets(found, self.classes, self.promised)
+
+    def _members(self, row: NDArray[np.bool_]) -> list[Any]:
+        names = range(len(row)) if self.classes is None else self.classes
+        return [names[k] for k in np.flatnonzero(row).tolist()]
+
+    def _repr_html_(self) -> str:
+        """The first sets as a table, for notebooks."""
+        rows = [(i, len(one), ", ".join(map(str, one)) or "empty") for i, one in enumerate(self[:MOST_SHOWN])]
+        return html_table(repr(self), ("record", "size", "set"), rows)
 
     def __repr__(self) -> str:
         n, k = self.mask.shape

@@ -7,6 +7,7 @@ strict_json.py  the one reader of JSON: texts to objects, objects field by field
 files.py        files written whole or not at all
 extras.py       optional packages
 callers.py      where warnings point
+text_tables.py  numbers for people, tables for screens and notebooks
 """
 
 from confide.support.callers import outside
@@ -28,11 +29,12 @@ from confide.support.files import OutputExistsError, new_file, read_as, read_tex
 from confide.support.names import Name, as_integer, canonical, check_names, known_positions, order_of, places
 from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below
 from confide.support.strict_json import Fields, parse_object, read_fraction
+from confide.support.text_tables import aligned, decimal_text, html_lines, html_table
 
 __all__ = [
     "LEAST_LOSS", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "Fields", "Level", "Name",
-    "OutputExistsError", "as_integer", "canonical", "ceil_to", "check_names", "exact_level", "float_above",
-    "float_below", "known_positions", "needs_extra", "new_file", "one_of", "order_of", "outside", "parse_object",
-    "places", "positive_integer", "positive_number", "privacy_loss", "read_as", "read_fraction", "read_text",
-    "refuse_existing", "refuse_marked", "several", "write_text",
+    "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names", "decimal_text", "exact_level",
+    "float_above", "float_below", "html_lines", "html_table", "known_positions", "needs_extra", "new_file", "one_of",
+    "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss", "read_as",
+    "read_fraction", "read_text", "refuse_existing", "refuse_marked", "several", "write_text",
 ]  # fmt: skip

@@ -78,6 +78,19 @@ def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDAr
     return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
 
 
+def texts_of(batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The texts that stand for the values of a column of names, shape (n,), and where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held = column_of(batch, Read(name, "label"))
+    values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
+    texts = values.cast(pa.large_string())
+    encoded = pc.fill_null(texts, "").dictionary_encode()
+    names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
+    return names[np.asarray(encoded.indices)], np.asarray(texts.is_null())
+
+
 def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
     """A column of integers, shape (n,), missing ones, and those beyond 2**63, as -1."""
     import pyarrow as pa

@@ -12,7 +12,7 @@ from confide.errors import InputError
 from confide.evaluation import Evaluation, IntervalTally, LevelEvaluation, ScoreTally, SetTally
 from confide.releases import GroupCalibration, Release, RiskCalibration
 from confide.tables.findings import Findings
-from confide.tables.named_column import NamedColumn, label_column
+from confide.tables.named_column import AnyGroups, NamedColumn, label_column
 from confide.tables.open_table import opened
 from confide.tables.progress import Progress, silent
 from confide.tables.readings import Reading, ScoreReading, noted
@@ -43,8 +43,8 @@ def evaluate_table(
     release
         What is evaluated.
     by
-        For thresholds per group: the column of each record's group; for `Scored` and thresholds per class, of its
-        class.
+        The column of each record's group. Needed for thresholds per group, and for `Scored` and thresholds per class,
+        whose classes it names; for every other release a check: coverage is measured group by group.
     examples
         How many records to keep as they are, with sets and true labels; the first ones.
 
@@ -64,7 +64,7 @@ def evaluate_table(
     """
     with opened(source) as table:
         reading, tally, add = _tally(table, what, release, examples)
-        groups = None if by is None else _group_column(table, by, release)
+        groups = None if by is None else _group_column(table, by, release, what)
         reads = tuple(dict.fromkeys([*reading.reads, *([] if groups is None else [groups.read])]))
         findings, start = Findings(), 0
         with closing(table.batches(reads, rows_per_batch(reading.width))) as batches:
@@ -72,9 +72,8 @@ def evaluate_table(
                 arrays, wrong = reading.arrays(batch)
                 keys = None
                 if groups is not None:
-                    place = groups.places(batch)
-                    keys = np.array(groups.names, dtype=object)[place]
-                    wrong = noted(wrong, place < 0, len(reading.requirements) + 1)
+                    keys, without = groups.keys(batch)
+                    wrong = noted(wrong, without, len(reading.requirements) + 1)
                 if isinstance(reading, ScoreReading):
                     wrong = noted(wrong, ~reading.in_range(arrays[0]), 1)
                 if wrong is not None:
@@ -108,9 +107,9 @@ def _tally(
     return reading, scores, scores.add
 
 
-def _group_column(table: Table, by: str, release: Release) -> NamedColumn:
-    """The column that says to which group, or true class, of a release a record belongs."""
-    if not isinstance(release, GroupCalibration):
-        raise InputError("by belongs to releases with one threshold per group")
-    made = label_column(table, by, tuple(release.parts))
-    return replace(made, what="groups", positions=False)
+def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:
+    """The column that says to which group, or true class, of a release a record belongs; or to which group at all."""
+    if isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified)):
+        made = label_column(table, by, tuple(release.parts))
+        return replace(made, what="groups", positions=False)
+    return AnyGroups.of(table, by)

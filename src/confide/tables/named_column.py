@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.support import as_integer
 from confide.tables.arrow_types import in_words, is_integer
-from confide.tables.batch_columns import integer_column, positions_among
+from confide.tables.batch_columns import integer_column, positions_among, texts_of
 from confide.tables.expressions import position
 from confide.tables.table import Read, Table
 
@@ -58,10 +58,48 @@ class NamedColumn:
         place = integer_column(batch, self.column)
         return np.where((place >= 0) & (place < len(self.names)), place, -1)
 
+    def keys(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """The name of each record, shape (n,), and which records have none."""
+        place = self.places(batch)
+        return np.array(self.names, dtype=object)[place], place < 0
+
     def expressions(self, table: Any) -> tuple[Any, Any]:
         """The same in terms of an Ibis table: the position, and the records that have none."""
         place = position(table[self.column], tuple(range(len(self.names))) if self.positions else self.names)
         return place, place.isnull() | (place < 0) | (place >= len(self.names))
+
+
+@dataclass(frozen=True)
+class AnyGroups:
+    """A column of groups whose names nobody knows beforehand: texts or integers, none missing."""
+
+    column: str
+
+    @classmethod
+    def of(cls, table: Table, column: str) -> "AnyGroups":
+        """The column of a table.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, or it holds neither texts nor integers.
+        """
+        _check_groups(table, column)
+        return cls(column)
+
+    @property
+    def read(self) -> Read:
+        """How the column is read."""
+        return Read(self.column, "label")
+
+    @property
+    def requirement(self) -> str:
+        """What every record has to fulfil, for messages."""
+        return f"column {self.column!r} must name the group of the record (not missing)"
+
+    def keys(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """The name of each record as a text, shape (n,), and which records have none."""
+        return texts_of(batch, self.column)
 
 
 def label_column(table: Table, column: str, names: Names) -> NamedColumn:
@@ -90,11 +128,17 @@ def group_column(table: Table, column: str, names: Names) -> NamedColumn:
     InputError
         If there is no such column, it holds neither texts nor integers, or integers and the names are none.
     """
-    kind = table.type_of(column)
-    if not table.holds_labels(column):
-        held = in_words(kind)
-        raise InputError(f"column {column!r} holds {held}; groups are named by texts or integers; {table.existing()}")
+    kind = _check_groups(table, column)
     wrong = sum(as_integer(name) is None for name in names)
     if is_integer(kind) and wrong:
         raise InputError(f"groups must be integers, for column {column!r} holds integers; found {wrong} that are not")
     return NamedColumn(column, names, "groups")
+
+
+def _check_groups(table: Table, column: str) -> Any:
+    """The type of a column that can name groups."""
+    kind = table.type_of(column)
+    if not table.holds_labels(column):
+        held = in_words(kind)
+        raise InputError(f"column {column!r} holds {held}; groups are named by texts or integers; {table.existing()}")
+    return kind

@@ -2,7 +2,8 @@
 
 Thresholds are drawn by noise that nobody can repeat, so the files were made once and are kept. `TESTS` is the folder
 `tests`: below it `releases`, `evaluation` and `ledger` each have a folder `samples/0.1`, in which `expected.json` has
-the summary of every file. `summary` goes by public attributes alone, and serves the tests of later versions, too.
+the summary of every file; its texts were brought up to today's wording. `summary` goes by public attributes alone, and
+serves the tests of later versions, too.
 """
 
 import json

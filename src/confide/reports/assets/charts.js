@@ -8,7 +8,7 @@ const Format = {
   count: (n) => n.toLocaleString("en-US"),
   brief: (n) => (n >= 1e6 ? `${n / 1e6} M` : n >= 1e4 ? `${n / 1e3} k` : Number.isInteger(n) ? n.toLocaleString("en-US") : `${n}`),
   short: (text, most) => {
-    const room = Math.max(4, Math.min(24, most));
+    const room = Math.max(4, Math.min(48, most));
     return text.length > room ? `${text.slice(0, room - 1)}…` : text;
   },
 };
@@ -90,7 +90,8 @@ const Charts = {
     };
   },
 
-  // Shares with their intervals, one row each; points that are promised something of their own have a mark each.
+  // Shares with their intervals, one row each; points that are promised something of their own have a mark each, and
+  // those that are surely below the promise are triangles of another colour.
   intervals(figure, points, promised, label) {
     const own = points.every((d) => d.promised !== undefined);
     const names = points.map((d, i) => i);
@@ -104,8 +105,15 @@ const Charts = {
           own
             ? Plot.tickX(names, { x: (i) => points[i].promised, y: (i) => i, stroke: "var(--promise)", strokeWidth: 2.5 })
             : Plot.ruleX([promised], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
-          Plot.ruleY(names, { y: (i) => i, x1: (i) => points[i].low, x2: (i) => points[i].high, stroke: "var(--accent)", strokeWidth: 2 }),
-          Plot.dot(names, { y: (i) => i, x: (i) => points[i].value, r: 4, fill: "var(--accent)" }),
+          ...[false, true].flatMap((below) => {
+            const some = names.filter((i) => Boolean(points[i].below) === below);
+            const color = below ? "var(--below)" : "var(--accent)";
+            const shape = below ? { symbol: "triangle", r: 5.5 } : { symbol: "circle", r: 4 };
+            return [
+              Plot.ruleY(some, { y: (i) => i, x1: (i) => points[i].low, x2: (i) => points[i].high, stroke: color, strokeWidth: 2 }),
+              Plot.dot(some, { y: (i) => i, x: (i) => points[i].value, fill: color, ...shape }),
+            ];
+          }),
         ],
       };
     });

@@ -33,7 +33,7 @@ function explore(root, grid) {
     write("plain", plain(a, n) === null ? "+∞" : Format.count(plain(a, n)));
     write("needed", `${Format.count(needed)}; with fewer, +∞ is the likely answer`);
     const short = records[n] < needed
-      ? `That is fewer than the ${Format.count(needed)} records needed: every label is likely to be in every set.`
+      ? `That is fewer than the ${Format.count(needed)} records needed: the answer is likely to be +∞, which excludes nothing.`
       : `Privacy costs as much as covering ${extra} records more than asked for.`;
     write("sentence", `With ${Format.count(records[n])} records and ε = ${epsilons[e]}, expect a coverage of ${expected} where ${Format.tick(level(a))} is asked for. ${short}`);
   }

@@ -31,8 +31,9 @@
     const { levels, blocks } = data.evaluation;
     const below = "the numbers are in the table below.";
     if (levels.length) Charts.intervals(figure("level-coverage"), levels, null, `Coverage by level; ${below}`);
-    blocks.forEach(({ promised, groups, sizes, frequent, classes }, i) => {
+    blocks.forEach(({ promised, groups, subgroups, sizes, frequent, classes }, i) => {
       if (groups.length) Charts.intervals(figure(`group-coverage-${i}`), groups, promised, `Coverage by group or end; ${below}`);
+      if (subgroups.length && figure(`subgroup-coverage-${i}`)) Charts.intervals(figure(`subgroup-coverage-${i}`), subgroups, promised, `Coverage by group; ${below}`);
       if (sizes.length) Charts.sizes(figure(`set-sizes-${i}`), sizes, `Share of records by set size; ${below}`);
       if (frequent.length) Charts.intervals(figure(`size-coverage-${i}`), frequent, promised, `Coverage by set size; ${below}`);
       if (classes.length) Charts.intervals(figure(`class-coverage-${i}`), classes, promised, `Coverage by class; ${below}`);

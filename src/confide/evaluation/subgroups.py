@@ -1,0 +1,74 @@
+"""Groups that have no threshold of their own, counted by the names that the records tell: a check of any release."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_array
+from confide.errors import InputError, InputTypeError
+from confide.evaluation.result import Subgroup
+from confide.support import canonical, refuse_marked
+
+MOST_SUBGROUPS = 1000
+
+
+class SubgroupCounts:
+    """Records, covered records, and what their sets or intervals measure together, by group."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[Any]] = {}
+
+    def add(self, groups: ArrayLike, covered: NDArray[np.bool_], measured: NDArray[Any] | None = None) -> None:
+        """Count records: the group of each, whether it is covered, and the size of its set or width of its interval.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If a record has no group, groups are no names, or there are more than 1000.
+        """
+        names, place = group_names(groups, len(covered))
+        columns = (None, covered, np.zeros(len(covered)) if measured is None else measured)
+        with np.errstate(over="ignore"):
+            counted = [np.bincount(place, weights, len(names)).tolist() for weights in columns]
+            for name, *row in zip(names, *counted, strict=True):
+                before = self._rows.get(name, [0, 0, 0.0])
+                self._rows[name] = [one + more for one, more in zip(before, row, strict=True)]
+        if len(self._rows) > MOST_SUBGROUPS:
+            raise InputError(f"groups must be at most {MOST_SUBGROUPS} different ones; found more; are they records?")
+
+    def of_sets(self) -> tuple[Subgroup, ...]:
+        """The groups that occur, in the order of their names, with the labels in their sets."""
+        return tuple(Subgroup(name, n, int(hits), int(members)) for name, (n, hits, members) in self._sorted())
+
+    def of_intervals(self, *, wide: bool) -> tuple[Subgroup, ...]:
+        """The same with the mean width of their intervals, if those were measured."""
+        return tuple(
+            Subgroup(name, n, int(hits), mean_width=total / n if wide else None)
+            for name, (n, hits, total) in self._sorted()
+        )
+
+    def _sorted(self) -> list[tuple[str, list[Any]]]:
+        return sorted(self._rows.items())
+
+
+def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
+    """The different names of groups, as texts, and the position of each record's group among them.
+
+    Examples
+    --------
+    >>> group_names([7, 3, 7], 3)
+    (['3', '7'], array([1, 0, 1]))
+    """
+    array = as_array("groups", groups)
+    if array.shape != (n,):
+        raise InputError(f"groups must have shape ({n},), one entry per record; found shape {array.shape}")
+    if array.dtype.kind == "O":
+        wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
+        remedy = "; name the group of every record"
+        refuse_marked(wrong, "groups must be texts or integers", "that are not", remedy)
+        array = np.array([canonical(value) for value in array.tolist()], dtype=np.str_)
+    elif array.dtype.kind not in "iubU":
+        raise InputTypeError(f"groups must be texts or integers; found dtype {array.dtype}")
+    names, place = np.unique(array, return_inverse=True)
+    return [canonical(name) for name in names.tolist()], place

@@ -1,0 +1,150 @@
+"""What a threshold is worth a word about: +inf, or nearly so, and why; from the release and public numbers alone.
+
+No count of records speaks here: where the number of records is secret, every reason that it leaves open is named.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from confide.mechanisms import Slopes
+from confide.releases.calibration import Calibration, everything
+from confide.releases.release import Release
+from confide.releases.several import GroupCalibration, parts_of
+from confide.scores import score_kind
+from confide.support import decimal_text
+
+_UNIT = "state a public typical size of the scores as their unit (--unit, or candidates such as geometric and sinh)"
+_NEAR_ENOUGH = 5
+"""With fewer than so many times the records needed, a threshold beyond all scores is still drawn now and then."""
+MOST_NAMED = 10
+
+
+def remarks(release: Release) -> tuple[str, ...]:
+    """Which thresholds of a release are +inf, or nearly so, and why; empty if none is.
+
+    Examples
+    --------
+    >>> import confide, numpy as np, warnings
+    >>> residuals = np.random.default_rng(0).random(4000) * 1e9
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     released = confide.calibrate(residuals, 0.1, 1.0, score="absolute_residual")
+    >>> remarks(released)
+    ('the threshold is +inf: every interval is the whole line; about 82 calibration records are needed for a ...',)
+    >>> remarks(confide.calibrate(residuals / 1e9, 0.1, 1.0, score="absolute_residual"))
+    ()
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    parts = release.parts if isinstance(release, GroupCalibration) else parts_of(release)
+    for name, part in parts.items():
+        if remark := _remark(part):
+            found.setdefault(remark, []).append(repr(name) if isinstance(release, GroupCalibration) else str(name))
+    return tuple(_joined(release, len(parts), *remark, names) for remark, names in found.items())
+
+
+def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:
+    """The same for one threshold; `needed` is the number of records needed, `epsilon` the loss that was asked for."""
+    found = _remark(calibration, needed, epsilon)
+    return f"the threshold {found[0]}: {found[1]}" if found else ""
+
+
+def _joined(release: Release, parts: int, what: str, why: str, names: list[str]) -> str:
+    if parts == 1 and not isinstance(release, GroupCalibration):
+        return f"the threshold {what}: {why}"
+    which = ", ".join(names[:MOST_NAMED]) + (" ..." if names[MOST_NAMED:] else "")
+    if isinstance(release, GroupCalibration):
+        which = f"{len(names)} of {parts} {'classes' if release.by == 'class' else 'groups'}: {which}"
+    return f"the threshold {what} for {which}; {why}"
+
+
+def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = None) -> tuple[str, str] | None:
+    """What is to be said of the threshold, and why."""
+    if math.isinf(c.threshold) and c.threshold > 0:
+        return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon)}"
+    low, high = _sound(c.recipe)
+    size, made = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
+    if size > high:
+        return (
+            f"lies in the outer decades of the candidates ({made})",
+            "with few records such a threshold is drawn by chance, far beyond all scores, and scores that are as large "
+            f"need other candidates; {_UNIT}",
+        )
+    if 0 < size < low:
+        return (
+            f"is about as small as the candidates ({made}) can be",
+            f"smaller scores than that would make no smaller threshold; {_UNIT}",
+        )
+    return None
+
+
+def _reason(c: Calibration, needed: int | None, epsilon: float | None) -> str:
+    """Why the threshold is +inf, as far as public numbers tell."""
+    loss = c.epsilon if epsilon is None else epsilon
+    at = f"at alpha={float(c.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
+    if needed is None and isinstance(c.mechanism, Slopes):
+        needed = c.mechanism.records_needed
+    known = c.n or c.guarantee.n_min or 1
+    untouched = c.mechanism is None and c.epsilon == 0
+    if needed is None:
+        few = f"there are too few calibration records {at}"
+    elif known < needed:
+        there = "there may be fewer" if c.n is None else f"there are {c.n}"
+        few = f"about {needed} calibration records are needed for a finite one {at}, and {there}"
+    else:
+        there = f"there are {'at least ' if c.n is None else ''}{known} calibration records"
+        few = f"{there}, where about {needed} are needed {at}"
+        few += ", so that +inf is still drawn by chance now and then" if known < _NEAR_ENOUGH * needed else ""
+    surely_few = untouched or (c.n is not None and needed is not None and c.n < needed)
+    return few if surely_few or _reaches(c) else f"{few}; or {_beyond(c)}: then {_UNIT}"
+
+
+def _beyond(c: Calibration) -> str:
+    last = _last(c.recipe)
+    largest = "the largest candidate" if last is None else f"the largest candidate, {decimal_text(last)}"
+    infinite = ", or are +inf" if score_kind(c.score).high == math.inf else ""
+    return f"more than a share alpha of the scores lie beyond {largest}{infinite}"
+
+
+def _reaches(c: Calibration) -> bool:
+    """Whether the candidates reach all values of the score."""
+    kind, made, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
+    made_for_it = made == "scores" or made == kind.builder[0] in ("mass", "ranks")
+    return made_for_it or (last is not None and kind.high <= last)
+
+
+def _last(recipe: Mapping[str, Any]) -> float | None:
+    """The largest finite candidate, about; None if the recipe does not tell."""
+    match recipe.get("kind"):
+        case "unit" | "signed_unit":
+            return 1.0 if recipe.get("size", 0) > 1 else None
+        case "ranks" | "anything":
+            return 1e6
+        case "mass":
+            return 1e3
+        case "geometric":
+            return float(recipe["unit"] * 10.0 ** (recipe["decades"] / 2))
+        case "sinh":
+            return float(recipe["unit"] * 10.0 ** recipe["decades"])
+    return None
+
+
+def _sound(recipe: Mapping[str, Any]) -> tuple[float, float]:
+    """Between which sizes a threshold is nothing to speak of: within the outer decades of unbounded candidates."""
+    match recipe.get("kind"):
+        case "geometric":
+            half = recipe["decades"] / 2
+            outer = min(2.0, half / 3)
+            unit = float(recipe["unit"])
+            return unit * 10.0 ** (outer / 2 - half), unit * 10.0 ** (half - outer)
+        case "sinh":
+            above = recipe["decades"]
+            unit = float(recipe["unit"])
+            return 1.5 * unit * float(recipe["step"]), unit * 10.0 ** (above - min(2.0, above / 3))
+        case "anything":
+            return 1e-5, 1e4
+    return 0.0, math.inf
+
+
+def _around(recipe: Mapping[str, Any]) -> str:
+    return f" around unit {recipe['unit']:g}" if "unit" in recipe else ""

@@ -1,0 +1,168 @@
+"""Who is covered least, and who surely less than promised: exact for the worst of many; groups of any release."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.evaluation import (
+    Subgroup,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluate_sets,
+    evaluation_from_counts,
+    read_evaluation,
+    surely_below,
+    worst_parts,
+)
+from confide.evaluation import subgroups as subgroups_module
+from tests.calibrations import calibration_at
+from tests.reports.pages import invented, several
+
+TISSUES = ("adipose", "cancer-associated stroma", "rare")
+
+
+def stroma():
+    """As on pathology slides: .9 over all, half of one class; a rare class of which nobody can be sure."""
+    by_class = np.array([[6935, 6395, 9000], [240, 125, 300], [5, 3, 6]])
+    by_size = np.array([[0, 0], [5000, 4300], [2180, 2223 - 0]])
+    by_size[2, 1] = by_class[:, 1].sum() - by_size[1, 1]
+    by_size[1, 0], by_size[2, 0] = 5054, 2126
+    by_class[0, 2] = 5054 + 2 * 2126 - 306
+    return evaluation_from_counts(calibration_at(0.9), TISSUES, by_class, by_size)
+
+
+@pytest.mark.parametrize("n", [5, 50, 500])
+@pytest.mark.parametrize("parts", [1, 9, 300])
+def test_surely_below_is_exact_and_holds_for_all_parts_at_once(n, parts):
+    """By the law of the count: wrongly named with probability .025 / parts at most, and nobody needlessly spared."""
+
+    def named(hits):
+        others = [Subgroup(f"other {i}", n, n) for i in range(parts - 1)]
+        return bool(surely_below([*others, Subgroup("one", n, hits)], 0.9))
+
+    hits = [h for h in range(n + 1) if stats.binom.cdf(h, n, 0.9) < 0.025 / parts]
+    most = max(hits, default=-1)
+    assert all(named(h) for h in {0, most // 2, most} if h in hits)
+    assert not named(most + 1)
+
+
+def test_the_worst_of_each_kind_and_those_that_are_surely_below():
+    classes, sizes = worst_parts(stroma())
+    assert (classes.kind, classes.part.name, classes.parts) == ("class", "cancer-associated stroma", 3)
+    assert [part.name for part in classes.below] == ["cancer-associated stroma"]
+    assert classes.sentence == (
+        "1 of 3 classes is surely covered less than 0.9: cancer-associated stroma. The promise is an average over all "
+        "classes; calibrate with --by-class for one to each class."
+    )
+    assert sizes.kind == "set size"
+    assert "aps" in sizes.sentence
+
+
+def test_a_rare_class_can_be_the_worst_without_being_surely_below():
+    by_class, by_size = np.array([[1000, 950, 1000], [4, 2, 4]]), np.array([[0, 0], [1004, 952], [0, 0]])
+    found = evaluation_from_counts(calibration_at(0.9), ["many", "few"], by_class, by_size)
+    worst = worst_parts(found)[0]
+    assert (worst.part.name, worst.below, worst.sentence) == ("few", (), "")
+
+
+def test_parts_with_a_promise_of_their_own_are_measured_by_it():
+    parts = [Subgroup("a", 1000, 820, promised=0.8), Subgroup("b", 1000, 860, promised=0.9)]
+    assert [part.name for part in surely_below(parts, 0.99)] == ["b"]
+    released, found = several()["classes"]
+    short = confide.evaluation.Evaluation(
+        found.calibration,
+        found.promised,
+        found.coverage,
+        classes=(Subgroup("a", 1000, 500, promised=released[0].coverage), *found.classes[1:]),
+        by="class",
+    )
+    (worst,) = worst_parts(short)
+    assert worst.part.name == "a"
+    assert "promise of its own" in worst.sentence
+    assert "--by-class" not in worst.sentence
+
+
+def records(n=2000):
+    p, y = invented(3000, 1)
+    ward = np.random.default_rng(5).choice(["north", "south"], n)
+    return p[:n], y[:n], ward
+
+
+@pytest.mark.parametrize("kind", ["one", "levels", "classes"])
+def test_sets_of_any_release_group_by_group(kind):
+    p, y, ward = records()
+    released = calibration_at(0.6) if kind == "one" else several()[kind][0]
+    found = evaluate_sets(released, p, y, groups=ward)
+    plain = evaluate_sets(released, p, y)
+    each = found.levels.items() if kind == "levels" else [(None, found)]
+    for alpha, one in each:
+        part = released if alpha is None else released[alpha]
+        table = confide.group_coverage(confide.predict_set(p, part, range(4)), y, ward)
+        assert [(g.name, g.n, g.covered, g.mean_size) for g in one.subgroups] == list(
+            zip(table.names, table.n, table.hits, table.size, strict=True)
+        )
+        before = plain if alpha is None else plain[alpha]
+        assert (one.coverage, one.classes, one.sizes) == (before.coverage, before.classes, before.sizes)
+        assert before.subgroups == ()
+    assert read_evaluation(found.to_json()) == found
+    assert json.loads(found.to_json())["schema"] == 2
+    assert json.loads(plain.to_json())["schema"] == 1
+
+
+def test_intervals_and_scores_of_any_release_group_by_group():
+    rng = np.random.default_rng(0)
+    y, site = rng.normal(size=2000), rng.integers(1, 3, 2000)
+    y = np.where(site == 2, 3 * y, y)
+    sides, _ = several()["sides"]
+    found = evaluate_intervals(sides, np.tile([-1.0, 1.0], (2000, 1)), y, groups=site)
+    assert [part.name for part in found.subgroups] == ["1", "2"]
+    assert found.subgroups[0].mean_width == pytest.approx(found.mean_width)
+    assert [part.name for part in found.groups] == ["lower end", "upper end"]
+    assert read_evaluation(found.to_json()) == found
+    ends, groups = worst_parts(found)
+    assert (ends.kind, groups.kind, groups.part.name) == ("end", "group", "2")
+    assert "--by and --groups" in groups.sentence
+    released = calibration_at(1.5, "absolute_residual")
+    by_score = evaluate_scores(released, np.abs(y), groups=site)
+    by_interval = evaluate_intervals(released, np.zeros(2000), y, groups=site)
+    assert [part.covered for part in by_score.subgroups] == [part.covered for part in by_interval.subgroups]
+    assert sum(part.n for part in by_score.subgroups) == 2000
+
+
+def test_groups_are_counted_over_batches_and_named_alike():
+    counts = subgroups_module.SubgroupCounts()
+    counts.add([7, 3], np.array([True, False]), np.array([1, 2]))
+    counts.add(np.array(["7", 7], dtype=object), np.array([True, True]), np.array([4, 5]))
+    assert counts.of_sets() == (Subgroup("3", 1, 0, 2), Subgroup("7", 3, 3, 10))
+
+
+def test_groups_that_cannot_be_used(monkeypatch):
+    p, y, ward = records(100)
+    released = calibration_at(0.6)
+    for groups, message in (
+        (ward[:99], r"groups must have shape \(100,\)"),
+        ([None, *ward[1:]], "groups must be texts or integers; found 1 that are not"),
+    ):
+        with pytest.raises(InputError, match=message):
+            evaluate_sets(released, p, y, groups=groups)
+    with pytest.raises(InputTypeError, match="found dtype float64"):
+        evaluate_sets(released, p, y, groups=np.linspace(0, 1, 100))
+    monkeypatch.setattr(subgroups_module, "MOST_SUBGROUPS", 50)
+    with pytest.raises(InputError, match="at most 50 different ones"):
+        evaluate_sets(released, p, y, groups=range(100))
+
+
+def test_a_document_says_by_its_schema_that_it_has_subgroups():
+    p, y, ward = records(100)
+    content = json.loads(evaluate_sets(calibration_at(0.6), p, y, groups=ward).to_json())
+    with pytest.raises(FormatError, match="must have schema 2, which alone knows"):
+        read_evaluation(json.dumps({**content, "schema": 1}))
+    content["subgroups"][0]["covered"] -= 1
+    with pytest.raises(FormatError, match="parts do not add up"):
+        read_evaluation(json.dumps(content))
+    with pytest.raises(FormatError, match="schema 1 or 2"):
+        read_evaluation(json.dumps({**content, "schema": 3}))

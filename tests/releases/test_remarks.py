@@ -1,0 +1,116 @@
+"""A threshold that is +inf, or nearly so, is never used without a word, and the word is true and public."""
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import confide
+from confide.releases import everything, remarks
+from tests.calibrations import released
+
+
+def calibrated(scores, *arguments, **options):
+    """The release, and what was warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = confide.calibrate(scores, *arguments, **options)
+    return made, [str(one.message) for one in caught if issubclass(one.category, confide.CoverageWarning)]
+
+
+RESIDUALS = np.linspace(0.0, 1.0, 2000)
+
+
+def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing():
+    made, (note,) = calibrated(RESIDUALS * 1e9, 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
+    assert made.threshold == math.inf
+    assert note.startswith(
+        "the threshold is +inf: every interval is the whole line; there are 2000 calibration records,"
+    )
+    assert "lie beyond the largest candidate, 1,000,000: then state a public typical size" in note
+    assert "--unit" in note
+    assert "are needed for a finite one" not in note
+
+
+@pytest.mark.parametrize("n", [20, 2000])
+def test_a_secret_number_of_records_leaves_both_reasons_open(n):
+    """One text, whatever the records are, so that it tells nothing about how many there are."""
+    _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, score="absolute_residual")
+    assert (
+        "about 82 calibration records are needed for a finite one at alpha=0.1 and epsilon=1, and there may be" in note
+    )
+    assert "or more than a share alpha of the scores lie beyond the largest candidate" in note
+    assert str(n) not in note
+
+
+def test_scores_that_candidates_reach_have_one_reason():
+    _, (note,) = calibrated([0.5] * 20, 0.1, 1.0, score="lac", neighbors="replace_one")
+    assert note.startswith("the threshold is +inf: every label is in every set; about ")
+    assert note.endswith("and there are 20")
+    assert "unit" not in note
+    untouched = released("too few records")
+    assert untouched.mechanism is None
+    assert remarks(untouched) == (
+        "the threshold is +inf: nothing is excluded; there are too few calibration records at alpha=0.1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "candidates", "threshold", "word"),
+    [
+        ("absolute_residual", confide.Candidates.geometric(), 3e5, "outer decades"),
+        ("absolute_residual", confide.Candidates.geometric(), 2e4, "outer decades"),
+        ("absolute_residual", confide.Candidates.geometric(), 1e-6, "as small as"),
+        ("absolute_residual", confide.Candidates.geometric(), 5e3, None),
+        ("absolute_residual", confide.Candidates.geometric(), 1e-4, None),
+        ("absolute_residual", confide.Candidates.geometric(), 0.0, None),
+        ("absolute_residual", confide.Candidates.geometric(1e5), 3e5, None),
+        ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 150.0, None),
+        ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 900.0, "outer decades"),
+        ("cqr", confide.Candidates.sinh(), 5e5, "outer decades"),
+        ("cqr", confide.Candidates.sinh(), -5e5, "outer decades"),
+        ("cqr", confide.Candidates.sinh(), 0.01, "as small as"),
+        ("cqr", confide.Candidates.sinh(), -0.5, None),
+        (None, confide.Candidates.anything(), 5e5, "outer decades"),
+        (None, confide.Candidates.anything(), 0.9, None),
+        ("lac", confide.Candidates.unit(), 0.9999, None),
+    ],
+)  # fmt: skip
+def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
+    made = replace(calibrated(RESIDUALS[1:], 0.1, 1.0, score=score, candidates=candidates)[0], threshold=threshold)
+    notes = remarks(made)
+    assert (word is None) == (not notes)
+    assert all(word in note and "--unit" in note for note in notes)
+    assert not any(f"{threshold:g}" in note for note in notes)
+
+
+def test_calibrate_warns_of_the_outer_decades():
+    made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, score="absolute_residual")
+    assert notes == list(remarks(made))
+    assert "outer decades" in notes[0]
+    made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, score="absolute_residual")
+    assert notes == list(remarks(made)) == []
+
+
+def test_groups_and_levels_are_named():
+    groups = np.repeat(["a", "b"], 1000)
+    scores = np.where(groups == "a", RESIDUALS, RESIDUALS * 1e9)
+    with pytest.warns(confide.CoverageWarning, match=r"\+inf for 1 of 2 groups: 'b'; every interval is the whole line"):
+        made = confide.calibrate_groups(scores, groups, ["a", "b"], 0.1, 1.0, score="absolute_residual")
+    (note,) = remarks(made)
+    assert "for 1 of 2 groups: 'b';" in note
+    assert "group 'b': threshold +inf (every interval is the whole line)" in str(made)
+    with pytest.warns(confide.CoverageWarning):
+        levels = confide.calibrate_levels(RESIDUALS * 1e9, [0.2, 0.1], 1.0, score="absolute_residual")
+    assert all("for alpha 0." in note for note in remarks(levels))
+
+
+def test_regression_does_not_speak_of_labels():
+    assert everything("cqr_low") == "every interval is the whole line"
+    for score in ("absolute_residual", "normalised_residual", "gamma", "cqr"):
+        made = replace(released("geometric"), threshold=math.inf, score=score)
+        said = " ".join([str(made), *remarks(made), made._repr_html_()])
+        assert "every interval is the whole line" in said
+        assert "label" not in said

@@ -1,0 +1,93 @@
+"""Sets and intervals as values: lists of records, pairs of arrays, and empty batches."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide.sets import PredictionIntervals, PredictionSets
+from tests.calibrations import calibration_at
+
+MASK = np.array([[True, False, False], [False, False, False], [True, True, False], [False, True, True]])
+SETS = PredictionSets(MASK, ("cat", "dog", "emu"), 0.9)
+
+
+def test_sets_are_a_sequence():
+    lists = [["cat"], [], ["cat", "dog"], ["dog", "emu"]]
+    assert list(SETS) == SETS.labels() == [SETS[i] for i in range(4)] == lists
+    assert SETS[-1] == SETS[np.int64(3)] == ["dog", "emu"]
+    for chosen in (slice(1, 3), [1, 2], np.array([False, True, True, False])):
+        part = SETS[chosen]
+        assert isinstance(part, PredictionSets)
+        assert part.labels() == lists[1:3]
+        assert (part.classes, part.promised) == (SETS.classes, 0.9)
+    assert PredictionSets(MASK)[3] == [1, 2]
+    with pytest.raises(IndexError):
+        SETS[4]
+    with pytest.raises(confide.InputError, match="one position, a slice"):
+        SETS[[[0, 1], [1, 2]]]
+
+
+def test_sets_carry_what_is_promised():
+    assert confide.predict_set([[0.7, 0.3]], calibration_at(0.5)).promised == 0.9
+    by_class = confide.calibrate_groups(
+        np.linspace(0, 1, 4000), np.arange(4000) % 2, [0, 1], 0.2, 1.0, by="class", score="lac"
+    )
+    assert confide.predict_set([[0.7, 0.3]], by_class).promised == pytest.approx(0.8)
+
+
+def test_coverage_of_sets_names_what_is_missing():
+    with pytest.raises(confide.InputTypeError, match=r"found PredictionSets: pass sets\.contains\(labels\)"):
+        confide.coverage(SETS, [0, 1, 2, 1])
+
+
+def test_intervals_unpack_and_know_what_they_are():
+    found = confide.predict_interval([1.0, 5.0], calibration_at(2.0, "absolute_residual"))
+    lower, upper = found
+    assert found[0] is lower is found.lower
+    assert found[1] is upper is found.upper
+    np.testing.assert_array_equal(found.contains([3.0, 8.0]), [True, False])
+    np.testing.assert_allclose(found.widths, 4)
+    assert list(found.to_pandas().columns) == ["lower", "upper"]
+    assert repr(found) == "PredictionIntervals(n=2, mean width 4, empty 0, infinite 0)"
+    odd = PredictionIntervals(np.array([1.0, -np.inf]), np.array([0.0, np.inf]))
+    assert "empty 1, infinite 1" in repr(odd)
+    assert odd.widths.tolist() == [0, np.inf]
+    with pytest.raises(confide.InputError, match="one entry per interval; found 3 for 2"):
+        found.contains([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("score", ["lac", "aps", "aps_randomised", "margin", "top_k"])
+def test_no_records_have_no_sets(score):
+    u = np.zeros(0) if "randomised" in score else None
+    sets = confide.predict_set(np.zeros((0, 3)), calibration_at(0.5, score), ["a", "b", "c"], u=u)
+    assert (len(sets), sets.labels(), sets.classes) == (0, [], ("a", "b", "c"))
+    assert "mean size undefined" in repr(sets)
+    with pytest.raises(confide.InputError, match="must have shape"):
+        confide.predict_set(np.zeros((0, 0)), calibration_at(0.5, score))
+
+
+def test_no_records_have_no_intervals():
+    assert len(confide.predict_interval([], calibration_at(2.0, "absolute_residual")).lower) == 0
+    assert len(confide.predict_interval(np.zeros((0, 2)), calibration_at(2.0, "cqr")).upper) == 0
+    wards = confide.calibrate_groups(np.linspace(0, 1, 4000), np.arange(4000) % 2, [0, 1], 0.2, 1.0, score="lac")
+    assert len(confide.predict_set(np.zeros((0, 3)), wards, groups=[])) == 0
+
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_notebooks_show_tables():
+    shown = PredictionSets(np.ones((20, 2), bool), (HOSTILE, "b"))._repr_html_()
+    assert shown.count("<tr>") == 11
+    assert HOSTILE not in shown
+    assert "20" in shown
+    intervals = confide.predict_interval(np.arange(20.0), calibration_at(2.0, "absolute_residual"))
+    assert intervals._repr_html_().count("<tr>") == 11
+    cal = calibration_at(0.5)
+    assert "coverage at least 0.9" in cal._repr_html_()
+    assert "<script>" not in calibration_at(0.5, HOSTILE)._repr_html_()
+    plan = confide.plan(0.1, 1.0)
+    assert str(plan) in plan._repr_html_()
+    assert "records needed" in str(plan)
+    table = confide.class_coverage(SETS, ["cat", "cat", "dog", "dog"])
+    assert table._repr_html_().count("<tr>") == 3
