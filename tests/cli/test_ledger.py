@@ -156,3 +156,12 @@ def test_reading_makes_no_ledger(confide_run, folder, command):
     name, *rest = command
     assert confide_run("ledger", name, "none.db", *rest).code == REFUSED
     assert not (folder / "none.db").exists()
+
+
+def test_a_large_total_is_called_what_it_is(confide_run, records, folder):
+    assert calibrate(confide_run, records, "one.json").code == 0
+    assert "practically no protection" not in confide_run("ledger", "show", "budget.db", "patients").out
+    assert calibrate(confide_run, records, "two.json", "--epsilon", 10).code == 0
+    for command in (("list", "budget.db"), ("show", "budget.db", "patients")):
+        shown = confide_run("ledger", *command).out
+        assert "spent 11 in 2 releases (add_remove), practically no protection: what is released may change" in shown

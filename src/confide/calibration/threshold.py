@@ -16,7 +16,7 @@ from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, remark
-from confide.support import Level
+from confide.support import Level, outside
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment

@@ -13,7 +13,7 @@ from confide.cli import options as o
 from confide.cli.output import check_output, emit, number, say, table, warn
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, plain
-from confide.mechanisms import NEIGHBORS
+from confide.mechanisms import NEIGHBORS, practically_none
 from confide.support import write_text
 
 ledger = typer.Typer(
@@ -127,7 +127,9 @@ def _loss(epsilon: float) -> str:
 
 
 def _summary(account: Account) -> str:
-    spent = f"spent {_loss(account.spent().epsilon)} in {len(account.entries)} releases ({account.neighbors})"
+    total = account.spent().epsilon
+    weak = f", {practically_none(total)}" if practically_none(total) else ""
+    spent = f"spent {_loss(total)} in {len(account.entries)} releases ({account.neighbors}){weak}"
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""
