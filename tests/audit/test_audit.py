@@ -11,12 +11,12 @@ from scipy import stats
 from confide.audit import Claims, Subject, audit, audit_library
 from confide.audit.attack import lower_bound
 from confide.audit.builtin import library_subjects, slopes_subject
-from confide.audit.coverage import NASTY, mean_p_value
+from confide.audit.coverage import NASTY
+from confide.audit.effort import BRIEF, LONG, Effort
 from confide.audit.exact_loss import Laws, telling_pair, worst_pair
 from confide.audit.fit import _in_cells, chi_square
 from confide.audit.foreign import foreign_subject, load
 from confide.audit.laws import exact_law
-from confide.audit.run import BRIEF, LONG, Effort
 from confide.cli import main
 from confide.errors import ConfideError, InputError
 from confide.mechanisms.privacy import NEIGHBORS
@@ -24,7 +24,7 @@ from confide.selection.selector import SELECTORS
 from tests.audit import others
 from tests.exact import histograms, law, replaced, worst_log_ratio
 
-SMALL = Effort(sampler=400, attack=1000, coverage=200)
+SMALL = Effort(sampler=400, attack=1000, coverage=100, fresh=400)
 RARE = 1e-7
 """A level at which audits of honest mechanisms fail by chance once in ten million runs."""
 
@@ -72,12 +72,12 @@ def test_defects_of_black_boxes_are_found_by_attack(mechanism, runs):
     assert subject.law is None
     # One audit misses halved or cut noise about once in a hundred, when its pilot picks other neighbours; three do not.
     verdicts = (failed(audit([subject], Effort(sampler=0, attack=runs, coverage=0))) for _ in range(3))
-    assert {("attack", "")} in verdicts
+    assert {("search", "")} in verdicts
 
 
 def test_opendp_quantile_fails_on_ties_only_in_coverage():
     report = audit(
-        [foreign_subject(others.opendp_quantile, "opendp")], Effort(0, 0, 1000), rng=np.random.default_rng(1)
+        [foreign_subject(others.opendp_quantile, "opendp")], Effort(0, 0, 100), rng=np.random.default_rng(1)
     )
     assert ("coverage", "atoms 85/15") in failed(report), str(report)
     assert {check for check, _ in failed(report)} == {"coverage"}
@@ -96,6 +96,8 @@ def test_honest_mechanisms_pass():
         "exact loss",
         "sampler",
         "attack",
+        "search",
+        "fresh noise",
         "exact coverage",
         "coverage",
     }
@@ -131,26 +133,26 @@ def ideal_subject():
         chances = law_of(scores)
         return 0.6 if rng.random() < chances[0.6] else 0.4
 
-    return Subject("ideal", Claims(epsilon, "replace_one", None), draw, law_of, (0.2, 0.8), 1)
+    return Subject("ideal", Claims(epsilon, "replace_one", None), draw, law_of, (0.2, 0.8), 1, any_size=False)
 
 
 def test_false_alarm_rate_is_as_stated():
     """300 audits at level 0.1 of a mechanism that uses up its claim: alarms are not significantly more, at 1e-6."""
     subject, level = ideal_subject(), 0.1
-    alarms = sum(not audit([subject], Effort(150, 300, 0), level=level).passed for _ in range(300))
+    alarms = sum(not audit([subject], Effort(150, 300, 0, fresh=60), level=level).passed for _ in range(300))
     assert stats.binomtest(alarms, 300, level, alternative="greater").pvalue > 1e-6
     rng, covering = np.random.default_rng(3), Claims(None, "replace_one", 0.9)
-    exact = Subject("exactly 0.9", covering, lambda s: 1.0 if rng.random() < 0.9 else -1.0, None, (0.0, 1.0), 2)
-    alarms = sum(not audit([exact], Effort(0, 0, 60), level=level, rng=rng).passed for _ in range(300))
+    exact = Subject(
+        "exactly 0.9",
+        covering,
+        lambda s: 1.0 if rng.random() < 0.9 else -1.0,
+        None,
+        (0.0, 1.0),
+        2,
+        coverage_sizes=(2, 3),
+    )
+    alarms = sum(not audit([exact], Effort(0, 0, 30), level=level, rng=rng).passed for _ in range(300))
     assert stats.binomtest(alarms, 300, level, alternative="greater").pvalue > 1e-6
-
-
-def test_mean_p_value_bounds_the_binomial_tail():
-    for repeats, claim in [(50, 0.9), (1000, 0.9), (400, 0.5)]:
-        hits = np.arange(repeats + 1)
-        exact = stats.binom.cdf(hits, repeats, claim)
-        assert all(mean_p_value(k / repeats, claim, repeats) >= p - 1e-15 for k, p in zip(hits, exact, strict=True))
-    assert mean_p_value(0.85, 0.9, 1000) < 1e-5
 
 
 def test_nasty_distribution_functions():
@@ -232,18 +234,19 @@ def test_mechanisms_without_claims_or_with_bad_answers():
 def test_command_line_reports_and_exits(capsys, tmp_path):
     spec = "tests.audit.others:published_code_extreme"
     out = tmp_path / "audit.json"
-    assert main(["audit", "--mechanism", spec, "--records", "6", "--out", str(out)]) == 5
+    brief = ["--seconds", "0"]
+    assert main(["audit", "--mechanism", spec, "--records", "6", "--out", str(out), *brief]) == 5
     printed = capsys.readouterr()
     assert "FAILED" in printed.out
     document = json.loads(out.read_text())
     assert document["passed"] is False
-    assert {finding["check"] for finding in document["findings"]} == {"exact loss", "sampler", "attack"}
-    assert (
-        main(["audit", "--mechanism", "tests.audit.others:constant", "--epsilon", "0.1", "--json", "--records", "3"])
-        == 0
-    )
+    checks = {"exact loss", "sampler", "attack", "search", "fresh noise"}
+    assert {finding["check"] for finding in document["findings"]} == checks
+    constant = ["audit", "--mechanism", "tests.audit.others:constant"]
+    assert main([*constant, "--epsilon", "0.1", "--json", "--records", "3", *brief]) == 0
     assert json.loads(capsys.readouterr().out)["passed"] is True
-    assert main(["audit", "--mechanism", "tests.audit.others:constant"]) == 3
+    assert main(constant) == 3
+    assert main(["audit", *brief]) == 3
 
 
 def test_cells_of_the_noise_have_their_probabilities():

@@ -97,14 +97,14 @@ def _subject(
     name: str, neighbors: Neighbors, small: Any, law: Law | None, large: tuple[int, Any, int] | None, **more: Any
 ) -> Subject:
     """A small instance that selects among EDGES and +inf; a large one: records, mechanism and number of candidates."""
-    runnable = None
     if large is not None:
         n, mechanism, m = large
         assert mechanism is not None
-        runnable = n, partial(threshold, mechanism, Candidates.unit(m))
+        more |= {"coverage_sizes": (n,), "large": partial(threshold, mechanism, Candidates.unit(m))}
     claims = Claims(EPSILON, neighbors, None if large is None else 0.9)
     draw = partial(threshold, small, Candidates.of(EDGES))
-    return Subject(f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, runnable=runnable, **more)
+    more["any_size"] = neighbors == "add_remove"
+    return Subject(f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, **more)
 
 
 def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:

@@ -1,12 +1,12 @@
 """(4) Coverage: exactly, on every small set of exchangeable points, and by simulation on nasty distributions."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from confide.audit.betting import bet_against
 from confide.audit.exact_loss import ROUNDING
 from confide.audit.finding import Finding
 from confide.audit.subject import Data, Scores, Subject
@@ -20,8 +20,7 @@ class Nasty:
     cdf: Callable[[float], float]
 
 
-RECORDS = 500
-"""Calibration records in the simulation, for subjects that do not bring a larger instance of their own."""
+_HUNDREDTHS = np.arange(1, 101) / 100
 
 
 def _atoms(values: tuple[float, float], first: float) -> Nasty:
@@ -31,14 +30,19 @@ def _atoms(values: tuple[float, float], first: float) -> Nasty:
     )
 
 
+def _heavy(t: float) -> float:
+    return 1.0 if t >= 1 else 1 - (1 + max(t, 0.0) * 1e6) ** -0.3
+
+
 NASTY: dict[str, Nasty] = {
     "uniform": Nasty(lambda rng, n: rng.random(n), lambda t: min(max(t, 0.0), 1.0)),
+    "hundredths": Nasty(
+        lambda rng, n: rng.integers(1, 101, n) / 100,
+        lambda t: int(np.searchsorted(_HUNDREDTHS, t, side="right")) / 100,
+    ),
     "atoms 85/15": _atoms((0.2, 0.9), 0.85),
     "all ties": Nasty(lambda rng, n: np.full(n, 0.5), lambda t: float(t >= 0.5)),
-    "heavy tail": Nasty(
-        lambda rng, n: np.minimum(rng.pareto(0.3, n) / 1e6, 1.0),
-        lambda t: 1.0 if t >= 1 else 1 - (1 + max(t, 0.0) * 1e6) ** -0.3,
-    ),
+    "heavy tail": Nasty(lambda rng, n: np.minimum(rng.pareto(0.3, n) / 1e6, 1.0), _heavy),
     "one value in a hundred differs": _atoms((0.0, 1.0), 0.99),
 }
 
@@ -68,30 +72,17 @@ def check_exact_coverage(subject: Subject) -> Finding:
     return Finding(subject.name, "exact coverage", claim, worst, worst >= claim - ROUNDING, detail)
 
 
-def check_coverage(subject: Subject, name: str, repeats: int, level: float, rng: np.random.Generator) -> Finding:
-    """The mean coverage of thresholds from fresh calibration data of a nasty law, against the claim."""
+def check_coverage(subject: Subject, name: str, repeats: int, rng: np.random.Generator, level: float) -> Finding:
+    """The mean coverage of thresholds from fresh calibration data of a nasty law, against the claim, for each size."""
     claim = subject.claims.coverage
     assert claim is not None
-    n, draw = subject.runnable or (RECORDS, subject.draw)
-    law = NASTY[name]
-    mean = float(np.mean([law.cdf(draw(law.sample(rng, n))) for _ in range(repeats)]))
-    p = mean_p_value(mean, claim, repeats)
-    detail = f"{name}: {repeats} calibrations of {n} records, p-value {p:.2g} (least allowed {level:.2g})"
-    return Finding(subject.name, "coverage", claim, mean, p >= level, detail)
-
-
-def mean_p_value(mean: float, claim: float, repeats: int) -> float:
-    """P(a mean of `repeats` independent values in [0, 1] with expectation `claim` is at most `mean`), at most.
-
-    exp(-repeats KL(mean || claim)), Hoeffding 1963, Theorem 1: whatever the law of the values.
-
-    Examples
-    --------
-    >>> f"{mean_p_value(0.85, 0.9, 1000):.1e}", mean_p_value(0.91, 0.9, 1000)
-    ('4.9e-06', 1.0)
-    """
-    if mean >= claim:
-        return 1.0
-    far = (1 - mean) * math.log((1 - mean) / (1 - claim))
-    near = mean * math.log(mean / claim) if mean > 0 else 0.0
-    return math.exp(-repeats * (near + far))
+    draw, law = subject.large or subject.draw, NASTY[name]
+    trials = []
+    for n in subject.coverage_sizes:
+        covered = np.array([law.cdf(draw(law.sample(rng, n))) for _ in range(repeats)])
+        trials.append((bet_against(covered, claim), float(covered.mean()), n))
+    p, mean, n = min(trials)
+    p = min(1.0, p * len(trials))
+    sizes = " and ".join(str(size) for size in subject.coverage_sizes)
+    how = f"{name}: {repeats} calibrations of {sizes} records each, the lowest coverage with {n}"
+    return Finding(subject.name, "coverage", claim, mean, p >= level, f"{how}; p-value {p:.2g}, at least {level:.2g}")

@@ -3,6 +3,8 @@
 import json
 import math
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from textwrap import fill, wrap
 from typing import Any
 
 
@@ -15,7 +17,7 @@ class Finding:
     subject
         What was checked.
     check
-        `"exact loss"`, `"sampler"`, `"attack"`, `"exact coverage"` or `"coverage"`.
+        `"exact loss"`, `"sampler"`, `"attack"`, `"search"`, `"fresh noise"`, `"exact coverage"` or `"coverage"`.
     claim
         The number that was claimed.
     found
@@ -50,9 +52,11 @@ class Report:
     Examples
     --------
     >>> print(Report((Finding("mine", "exact loss", 1.0, 1.5, False, "n=6"),), 1e-4, {"confide": "0"}))
-    subject  check        claim  found  verdict
-    mine     exact loss       1    1.5  FAILED   n=6
-    1 of 1 checks failed; honest mechanisms fail one with probability at most 0.0001 (confide 0)
+    mine                                    claimed           found      verdict
+      privacy loss, all small cases         at most 1         1.5        FAILED
+          n=6
+    1 of 1 checks failed. Honest mechanisms fail one with probability at most 0.0001
+    (confide 0).
     """
 
     findings: tuple[Finding, ...]
@@ -77,21 +81,52 @@ class Report:
         return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
     def __str__(self) -> str:
-        head = ("subject", "check", "claim", "found", "verdict", "")
-        rows = [
-            (f.subject, f.check, f"{f.claim:.6g}", f"{f.found:.6g}", "ok" if f.passed else "FAILED", f.detail)
-            for f in self.findings
-        ]
-        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(5)]
         lines = []
-        for row in [head, *rows]:
-            cells = [f"{cell:{'>' if i in (2, 3) else '<'}{widths[i]}}" for i, cell in enumerate(row[:5])]
-            lines.append("  ".join([*cells, row[5]]).rstrip())
+        for subject, found in groupby(self.findings, key=lambda finding: finding.subject):
+            lines += _lines(subject, list(found))
         failed = sum(not finding.passed for finding in self.findings)
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        verdict = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"
-        lines.append(f"{verdict}; honest mechanisms fail one with probability at most {self.level:g} ({versions})")
-        return "\n".join(lines)
+        verdict = (
+            f"{failed} of {len(self.findings)} checks failed" if failed else f"all {len(self.findings)} checks passed"
+        )
+        chance = f"Honest mechanisms fail one with probability at most {self.level:g}"
+        return "\n".join([*lines, fill(f"{verdict}. {chance} ({versions}).", _WIDTH)])
+
+
+_WIDTH = 80
+
+_WORDS = {
+    "exact loss": ("privacy loss, all small cases", "at most"),
+    "attack": ("privacy loss, attack on the worst", "at most"),
+    "search": ("privacy loss, attack after a search", "at most"),
+    "sampler": ("noise follows the stated law", "p at least"),
+    "fresh noise": ("noise is fresh in every call", "p at least"),
+    "exact coverage": ("coverage, all small cases", "at least"),
+    "coverage": ("coverage, simulated", "at least"),
+}
+"""What people are told of a check: what was checked, and how the claim is to be read."""
+
+
+def _lines(subject: str, findings: list[Finding]) -> list[str]:
+    """The table of one subject: simulations that passed are one line, checks that failed are explained."""
+    lines = [f"{subject:<38}  {'claimed':<16}  {'found':<9}  verdict"]
+    covering = [finding for finding in findings if finding.check == "coverage" and finding.passed]
+    if covering:
+        lowest = min(covering, key=lambda finding: finding.found)
+        findings = [one for one in findings if one is lowest or one not in covering]
+    for finding in findings:
+        what, how = _WORDS[finding.check]
+        if finding.check == "coverage" and finding.passed:
+            what += f" on {len(covering)} laws"
+        claim, verdict = f"{how} {finding.claim:.3g}", "ok" if finding.passed else "FAILED"
+        lines.append(f"  {what:<36}  {claim:<16}  {_shown(finding.found):<9}  {verdict}")
+        if not finding.passed:
+            lines += wrap(finding.detail, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    return lines
+
+
+def _shown(found: float) -> str:
+    return "nothing" if found == -math.inf else f"{found:.4g}"
 
 
 def _finite(content: dict[str, Any]) -> dict[str, Any]:

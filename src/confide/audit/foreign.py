@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from confide.audit.subject import Claims, Scores, Subject
+from confide.audit.subject import COVERAGE_SIZES, Claims, Scores, Subject
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import Level, exact_level, one_of, privacy_loss
@@ -54,6 +54,7 @@ def foreign_subject(
     alpha: Level | None = None,
     neighbors: Neighbors | None = None,
     records: int = 8,
+    least_records: int | None = None,
 ) -> Subject:
     """A subject from a callable; claims that are not given are taken from its attributes.
 
@@ -67,6 +68,8 @@ def foreign_subject(
         The relation of the loss; `"replace_one"` unless given.
     records
         Size of the small data sets for enumeration and attack.
+    least_records
+        The least number of records for which the coverage is claimed; 50 unless given.
 
     Raises
     ------
@@ -101,4 +104,7 @@ def foreign_subject(
             raise InputError(f"the law of mechanism {name!r} must consist of probabilities that add up to 1")
         return found
 
-    return Subject(name, claims, draw, checked_law if hasattr(mechanism, "law") else None, ATOMS, records)
+    least = getattr(mechanism, "least_records", 0) if least_records is None else least_records
+    sizes = tuple(n for n in COVERAGE_SIZES if n >= least) or (least,)
+    law = checked_law if hasattr(mechanism, "law") else None
+    return Subject(name, claims, draw, law, ATOMS, records, coverage_sizes=sizes)

@@ -5,44 +5,45 @@ that probability (Bonferroni). Enumerations are exact and never fail by chance.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
+from typing import TypeAlias
 
 import numpy as np
 
-from confide.audit.attack import check_attack
+from confide.audit.attack import check_attack, check_search
 from confide.audit.builtin import library_subjects
 from confide.audit.coverage import NASTY, check_coverage, check_exact_coverage
-from confide.audit.exact_loss import Laws, Worst, check_exact_loss, check_noise_loss, telling_pair, worst_pair
+from confide.audit.effort import BRIEF, SECONDS, Effort, effort_within
+from confide.audit.exact_loss import Laws, check_exact_loss, check_noise_loss, telling_pair, worst_pair
 from confide.audit.finding import Finding, Report
 from confide.audit.fit import check_magnitudes, check_sampler
-from confide.audit.subject import Subject
+from confide.audit.fresh import check_fresh
+from confide.audit.subject import Scores, Subject
 from confide.errors import InputError
 
 LEVEL = 1e-4
 
+Exact: TypeAlias = Callable[[], Finding]
+Random: TypeAlias = Callable[[float], Finding]
+"""A check that fails by chance with at most the probability that it is given."""
 
-@dataclass(frozen=True)
-class Effort:
-    """How often mechanisms are run: per data set (chi-square), per neighbour (attack), per distribution (coverage)."""
+Advance: TypeAlias = Callable[[int], object]
+"""Told how many runs were made since the last call."""
 
-    sampler: int
-    attack: int
-    coverage: int
-
-
-QUICK = Effort(sampler=2000, attack=20_000, coverage=1000)
-BRIEF = Effort(sampler=1000, attack=3000, coverage=400)
-LONG = Effort(sampler=30_000, attack=100_000, coverage=5000)
+_STEP = 64
 
 
 def audit(
     subjects: Iterable[Subject],
-    effort: Effort = QUICK,
+    effort: Effort | None = None,
     *,
+    seconds: float = SECONDS,
     level: float = LEVEL,
     rng: np.random.Generator | None = None,
     tell: Callable[[str], None] | None = None,
+    watch: Callable[[int], Advance] | None = None,
 ) -> Report:
     """Check every claim of the subjects.
 
@@ -51,64 +52,98 @@ def audit(
     subjects
         What is audited.
     effort
-        `QUICK` or `LONG`, or numbers of one's own.
+        How often mechanisms are run; by default as often as fits into `seconds`.
+    seconds
+        About how long each subject is audited, if there is no `effort`.
     level
         Bound on the probability that honest mechanisms fail, in (0, 1); 1e-4 by default.
     rng
-        Makes the calibration data of the coverage simulation (not the mechanisms' noise); fresh by default.
+        Makes the data of the simulations (not the mechanisms' noise); fresh by default.
     tell
         Called with the name of each subject before it is audited.
+    watch
+        Called once with about the number of runs to come; what it returns is told of runs that were made.
 
     Examples
     --------
     >>> from confide.audit.foreign import foreign_subject
     >>> leaky = foreign_subject(lambda scores: float(scores.max()), "maximum", epsilon=1.0, alpha=0.5)
-    >>> report = audit([leaky], Effort(sampler=100, attack=400, coverage=100))
+    >>> report = audit([leaky], Effort(sampler=0, attack=400, coverage=100))
     >>> report.passed, {finding.check for finding in report.findings if not finding.passed}
-    (False, {'attack'})
+    (False, {'search'})
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1; found {level!r}")
-    chosen = list(subjects)
-    share = level / max(1, sum(_random_checks(subject) for subject in chosen))
+    work = [(subject, effort or effort_within(subject, seconds)) for subject in subjects]
+    advance = None if watch is None else watch(sum(chosen.runs(subject) for subject, chosen in work))
     rng = np.random.default_rng() if rng is None else rng
+    checks = [(subject.name, *_checks(_watched(subject, advance), chosen, rng)) for subject, chosen in work]
+    share = level / max(1, sum(len(random) for _, _, random in checks))
     findings: list[Finding] = []
-    for subject in chosen:
+    for name, exact, random in checks:
         if tell is not None:
-            tell(subject.name)
-        findings += _audit_one(subject, effort, share, rng)
+            tell(name)
+        findings += [check() for check in exact]
+        findings += [check(share) for check in random]
     versions = {name: version(name) for name in ("confide", "opendp", "numpy", "scipy")}
     return Report(tuple(findings), level, versions)
 
 
-def audit_library(effort: Effort = BRIEF, *, level: float = LEVEL, tell: Callable[[str], None] | None = None) -> Report:
+def audit_library(
+    effort: Effort = BRIEF,
+    *,
+    level: float = LEVEL,
+    tell: Callable[[str], None] | None = None,
+    watch: Callable[[int], Advance] | None = None,
+) -> Report:
     """Check every claim of the library's own mechanisms, and OpenDP's sampler across magnitudes."""
-    report = audit(library_subjects(), effort, level=level / 2, tell=tell)
+    report = audit(library_subjects(), effort, level=level / 2, tell=tell, watch=watch)
     if tell is not None:
         tell("OpenDP's sampler")
     return Report((*report.findings, *check_magnitudes(effort.sampler, level / 6)), level, report.versions)
 
 
-def _random_checks(subject: Subject) -> int:
-    claims = subject.claims
-    return (subject.law is not None) + (claims.epsilon is not None) + len(NASTY) * (claims.coverage is not None)
-
-
-def _audit_one(subject: Subject, effort: Effort, share: float, rng: np.random.Generator) -> list[Finding]:
-    findings: list[Finding] = []
-    target: Worst | None = None
-    if subject.claims.epsilon is not None and subject.law is not None:
-        laws = Laws(subject, subject.law)
-        findings.append(check_exact_loss(subject, worst_pair(laws)))
-        target = telling_pair(laws, effort.attack)
-    elif subject.claims.epsilon is not None and subject.noise_scale is not None:
-        findings.append(check_noise_loss(subject))
+def _checks(subject: Subject, effort: Effort, rng: np.random.Generator) -> tuple[list[Exact], list[Random]]:
+    """Checks that are exact, and checks that may fail by chance."""
+    exact: list[Exact] = []
+    random: list[Random] = []
     if subject.law is not None:
-        findings.append(check_sampler(subject, effort.sampler, share))
+        _with_law(subject, Laws(subject, subject.law), effort, exact, random)
+    elif subject.noise_scale is not None:
+        exact.append(partial(check_noise_loss, subject))
     if subject.claims.epsilon is not None:
-        findings.append(check_attack(subject, target, effort.attack, share))
-    if subject.law is not None and subject.small_coverage is not None:
-        findings.append(check_exact_coverage(subject))
-    if subject.claims.coverage is not None:
-        findings += [check_coverage(subject, name, effort.coverage, share, rng) for name in NASTY]
-    return findings
+        if effort.attack and subject.searched:
+            random.append(partial(check_search, subject, effort.attack))
+        if effort.fresh:
+            random.append(partial(check_fresh, subject, effort.fresh, rng))
+    if subject.claims.coverage is not None and effort.coverage:
+        random += [partial(check_coverage, subject, name, effort.coverage, rng) for name in NASTY]
+    return exact, random
+
+
+def _with_law(subject: Subject, laws: Laws, effort: Effort, exact: list[Exact], random: list[Random]) -> None:
+    if subject.claims.epsilon is not None:
+        exact.append(lambda: check_exact_loss(subject, worst_pair(laws)))
+        if effort.attack:
+            random.append(lambda level: check_attack(subject, telling_pair(laws, effort.attack), effort.attack, level))
+    if subject.small_coverage is not None:
+        exact.append(partial(check_exact_coverage, subject))
+    if effort.sampler:
+        random.append(partial(check_sampler, subject, effort.sampler))
+
+
+def _watched(subject: Subject, advance: Advance | None) -> Subject:
+    """The subject, with runs that are counted."""
+    if advance is None:
+        return subject
+    runs = 0
+
+    def counted(draw: Callable[[Scores], float], scores: Scores) -> float:
+        nonlocal runs
+        runs += 1
+        if runs % _STEP == 0:
+            advance(_STEP)
+        return draw(scores)
+
+    large = None if subject.large is None else partial(counted, subject.large)
+    return replace(subject, draw=partial(counted, subject.draw), large=large)

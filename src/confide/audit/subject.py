@@ -20,6 +20,9 @@ Law: TypeAlias = Callable[[Scores], Mapping[float, float]]
 Data: TypeAlias = tuple[int, ...]
 """A small data set: how many records have each of the subject's atoms as their score."""
 
+COVERAGE_SIZES = (50, 499, 500)
+"""Few records, where a rank more or less weighs most, and many, even and odd."""
+
 
 @dataclass(frozen=True)
 class Claims:
@@ -64,8 +67,12 @@ class Subject:
     noise_scale
         If the threshold is a function of counts over the atoms with Laplace noise of this scale, and of nothing else
         private, that scale: the loss of the noisy counts is then known exactly. Else None.
-    runnable
-        A larger instance for coverage by simulation: (number of records, draw); None to use `draw` with 1000 records.
+    large
+        A larger instance for coverage by simulation; None to use `draw`.
+    coverage_sizes
+        The numbers of records for coverage by simulation.
+    any_size
+        Whether `draw` may be attacked with other numbers of records than `records`.
     """
 
     name: str
@@ -76,7 +83,14 @@ class Subject:
     records: int
     small_coverage: float | None = None
     noise_scale: float | None = None
-    runnable: tuple[int, Draw] | None = None
+    large: Draw | None = None
+    coverage_sizes: tuple[int, ...] = COVERAGE_SIZES
+    any_size: bool = True
+
+    @property
+    def searched(self) -> bool:
+        """Whether neighbours are to be searched: unless enumeration sees them all."""
+        return self.law is None or self.any_size
 
     def scores(self, data: Data) -> Scores:
         """A small data set as scores."""
