@@ -26,6 +26,8 @@ EVALUATION, SILO = "tests/evaluation/test_evaluation.py", "tests/federated/test_
 PEOPLE, EXACT = "tests/tables/test_people.py", "tests/tables/test_exactness.py"
 FILES, SEVERAL = "tests/tables/test_files.py", "tests/tables/test_several.py"
 
+DEFECTS = "tests/audit/test_defects.py"
+
 FAULTS = (
     Fault("left slope off by one step", SLOPES, "short = self.left * np", "short = (self.left + 1) * np",
           f"{PRIVACY}::test_range_distances_are_exact"),
@@ -285,4 +287,18 @@ FAULTS = (
           "tests/sets/test_values.py::test_sets_are_a_sequence"),
     Fault("an empty batch refused", "scores/classification.py", "    if not n:\n        return mask\n", "",
           "tests/sets/test_values.py::test_no_records_have_no_sets"),
+    Fault("bets that are not shared among the stakes", "audit/betting.py", "- math.log(len(STAKES))", "",
+          "tests/audit/test_betting.py::test_p_value_is_the_highest_wealth"),
+    Fault("coverage audited with many records only", "audit/subject.py", "COVERAGE_SIZES = (50, 499, 500)",
+          "COVERAGE_SIZES = (500,)", f"{DEFECTS}::test_a_defect_of_coverage_that_nothing_was_made_for_is_found"),
+    Fault("no audit of one more record", "audit/search.py", "yield from chains(atoms)", "return",
+          f"{DEFECTS}::test_a_threshold_that_tells_the_number_of_records_is_found"),
+    Fault("continuous thresholds not told apart", "audit/events.py", "if len(values) > _VALUES:", "if False:",
+          f"{DEFECTS}::test_continuous_thresholds_are_told_apart"),
+    Fault("errors are no outcomes of an audit", "audit/search.py", "return RAISED", "raise",
+          f"{DEFECTS}::test_an_error_on_some_data_is_an_outcome"),
+    Fault("an earlier call's data are not audited", "audit/fresh.py", "_dependence(coins > 0, _upper_half(after))",
+          "1.0", f"{DEFECTS}::test_noise_that_is_used_again_is_found"),
+    Fault("noise used again is not audited", "audit/fresh.py", "min(*repeats(_upper_half(outcomes)), ", "min(1.0, ",
+          f"{DEFECTS}::test_noise_that_is_used_again_is_found"),
 )  # fmt: skip

@@ -94,13 +94,14 @@ class Report:
 
 
 _WIDTH = 80
+_P_VALUE = "p at least"
 
 _WORDS = {
     "exact loss": ("privacy loss, all small cases", "at most"),
     "attack": ("privacy loss, attack on the worst", "at most"),
     "search": ("privacy loss, attack after a search", "at most"),
-    "sampler": ("noise follows the stated law", "p at least"),
-    "fresh noise": ("noise is fresh in every call", "p at least"),
+    "sampler": ("noise follows the stated law", _P_VALUE),
+    "fresh noise": ("noise is fresh in every call", _P_VALUE),
     "exact coverage": ("coverage, all small cases", "at least"),
     "coverage": ("coverage, simulated", "at least"),
 }
@@ -118,7 +119,8 @@ def _lines(subject: str, findings: list[Finding]) -> list[str]:
         what, how = _WORDS[finding.check]
         if finding.check == "coverage" and finding.passed:
             what += f" on {len(covering)} laws"
-        claim, verdict = f"{how} {finding.claim:.3g}", "ok" if finding.passed else "FAILED"
+        claim = f"{how} {finding.claim:.{1 if how == _P_VALUE else 3}g}"
+        verdict = "ok" if finding.passed else "FAILED"
         lines.append(f"  {what:<36}  {claim:<16}  {_shown(finding.found):<9}  {verdict}")
         if not finding.passed:
             lines += wrap(finding.detail, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)

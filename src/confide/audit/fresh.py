@@ -1,8 +1,9 @@
 """(5) Fresh noise: the outcomes of consecutive calls are independent, of each other and of the data of earlier calls.
 
-Each call is made on one of two neighbours, as a coin decides. Halves of outcomes are compared by Fisher's exact test:
-calls with the next ones, calls with later ones at the distance that the first half of the calls makes suspicious, and
-the coins of calls with the next outcomes. Under independence the p-values are valid however many calls there are.
+The first calls are made on one of two neighbours each, as a coin decides. The upper half of the outcomes is compared
+with the next outcomes, and with those at the distance that the first half of the calls makes suspicious. Then calls on
+one data set follow calls on records that are all low or all high, as a coin decides, and are compared with that coin.
+Each comparison is Fisher's exact test of independent pairs.
 """
 
 import numpy as np
@@ -19,54 +20,57 @@ _PILOT = 30
 
 def check_fresh(subject: Subject, runs: int, rng: np.random.Generator, level: float) -> Finding:
     """Run the subject `runs` times on neighbours whose outcome varies, and test for what one call tells of another."""
-    data, cut = _most_varied(subject)
-    coins = rng.random(runs) < 0.5
-    outcomes = np.array([outcome(subject.draw, data[int(coin)]) for coin in coins])
-    p = fresh_p_value(outcomes > cut, coins)
-    detail = f"{runs} calls on two neighbours; p-value {p:.2g} of independence, at least {level:.2g}"
+    data = _most_varied(subject)
+    outcomes = np.array([outcome(subject.draw, data[coin]) for coin in rng.integers(2, size=runs // 2)])
+    coins = rng.integers(2, size=runs // 4)
+    before = [two_ends(subject.atoms, subject.records, high) for high in (0, subject.records)]
+    after = np.array([(outcome(subject.draw, before[coin]), outcome(subject.draw, data[0]))[1] for coin in coins])
+    p = min(1.0, 3 * min(*repeats(_upper_half(outcomes)), _dependence(coins > 0, _upper_half(after))))
+    detail = f"{runs} calls, most of them on two neighbours; p-value {p:.2g} of independence, at least {level:.2g}"
     return Finding(subject.name, "fresh noise", level, p, p >= level, detail)
 
 
-def fresh_p_value(bits: Bits, coins: Bits) -> float:
-    """A p-value of "bit i depends on coin i alone", from consecutive bits and fair coins, each of shape (k,).
+def repeats(bits: Bits) -> tuple[float, float]:
+    """Two p-values of "the bits are independent", shape (k,): from neighbours, and from bits further apart.
 
     Examples
     --------
-    >>> rng = np.random.default_rng(1)
-    >>> coins = rng.random(400) < 0.5
-    >>> fresh_p_value(rng.random(400) < 0.5, coins) > 1e-6, fresh_p_value(np.repeat(coins[::4], 4), coins) > 1e-6
-    (True, False)
+    >>> coins = np.random.default_rng(1).random(1000) < 0.5
+    >>> [min(repeats(bits)) > 1e-6 for bits in (coins, np.repeat(coins[:500], 2), np.tile(coins[:200], 5))]
+    [True, False, False]
     """
     half = len(bits) // 2
     if half < 4:
-        return 1.0
+        return 1.0, 1.0
     later = bits[half:]
     lag = _suspicious(bits[:half], len(later) // 2)
-    compared = (_apart(bits, bits, 1), _apart(later, later, lag), _apart(coins, bits, 1))
-    tests = [_dependence(one, two) for one, two in compared]
-    return min(1.0, len(tests) * min(tests))
+    return _dependence(*_apart(bits, 1)), _dependence(*_apart(later, lag))
 
 
-def _most_varied(subject: Subject) -> tuple[tuple[Scores, Scores], float]:
-    """Neighbours at the two ends, and the cut that divides the outcomes of both most evenly."""
-    best, chosen = -1.0, None
+def _most_varied(subject: Subject) -> tuple[Scores, Scores]:
+    """Neighbours at the two ends whose outcomes divide most evenly; they are run by turns."""
     n, more = subject.records, int(subject.claims.neighbors == "add_remove")
-    for high in range(0, n, max(1, n // 10)):
-        data = two_ends(subject.atoms, n, high), two_ends(subject.atoms, n + more, high + 1)
-        drawn = np.array([outcome(subject.draw, data[i % 2]) for i in range(_PILOT)])
-        for cut in np.unique(drawn):
-            above = float((drawn > cut).mean())
-            if min(above, 1 - above) > best:
-                best, chosen = min(above, 1 - above), (data, float(cut))
-    assert chosen is not None
-    return chosen
+    pairs = [
+        (two_ends(subject.atoms, n, high), two_ends(subject.atoms, n + more, high + 1))
+        for high in range(0, n, max(1, n // 10))
+    ]
+    drawn = np.array([[outcome(subject.draw, pair[i % 2]) for pair in pairs] for i in range(_PILOT)])
+    return pairs[max(range(len(pairs)), key=lambda i: 0.5 - abs(_upper_half(drawn[:, i]).mean() - 0.5))]
 
 
-def _apart(bits: Bits, others: Bits, lag: int) -> tuple[Bits, Bits]:
+def _upper_half(outcomes: NDArray[np.float64]) -> Bits:
+    """Which outcomes lie above the cut that divides them most evenly; it takes no notice of their order."""
+    values, counts = np.unique(outcomes, return_counts=True)
+    below = np.cumsum(counts) / len(outcomes)
+    cut: Bits = outcomes > values[np.abs(below - 0.5).argmin()]
+    return cut
+
+
+def _apart(bits: Bits, lag: int) -> tuple[Bits, Bits]:
     """Pairs of entries `lag` apart, no position in two of them: so the pairs are independent if the calls are."""
     first = np.arange(len(bits) - lag)
     first = first[first // lag % 2 == 0]
-    return bits[first], others[first + lag]
+    return bits[first], bits[first + lag]
 
 
 def _suspicious(bits: Bits, most: int) -> int:
