@@ -7,7 +7,6 @@ A marker is an HTML comment right before a block:
     <!-- needs: torch -->       run where these modules are installed, skipped with a message elsewhere;
                                 other libraries may be in an environment of their own (tests/peers.py)
     <!-- shared -->             run there, too, before the blocks that need it
-    <!-- files: patients -->    the sample files that the block reads are made first (tests/docs/sample_files.py)
     <!-- fails: 3 -->           the last command ends with this exit code
     <!-- long -->               run by `make test-long` only
     <!-- not run: reason -->    not run, for this reason
@@ -25,7 +24,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parents[2]
 RUN = ("python", "bash")
 READ = ("text", "json", "toml", "csv", "sql", "diff", "yaml")
-MARKERS = ("output", "needs", "shared", "files", "fails", "long", "not run")
+MARKERS = ("output", "needs", "shared", "fails", "long", "not run")
 COMMENT = re.compile(r"<!--\s*(?P<name>[a-z ]+?)\s*(?::\s*(?P<value>.+?))?\s*-->", re.DOTALL)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from tests.docs.blocks import Block
-from tests.docs.sample_files import SAMPLES
 
 NUMBER = re.compile(r"\d+(\.\d+)?(e-?\d+)?")
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -47,8 +46,6 @@ def run_blocks(blocks: list[Block], folder: Path, monkeypatch: pytest.MonkeyPatc
     scope: dict[str, Any] = {"__name__": "__main__"}
     printed = ""
     for block in blocks:
-        if "files" in block.markers:
-            SAMPLES[block.markers["files"]](folder)
         if block.runs:
             if block.language == "python":
                 exec(compile("\n" * block.line + block.text, block.page, "exec"), scope)  # noqa: S102

@@ -24,6 +24,8 @@ SLOPES = "mechanisms/slopes.py"
 
 EVALUATION, SILO = "tests/evaluation/test_evaluation.py", "tests/federated/test_command_line.py"
 PEOPLE, EXACT = "tests/tables/test_people.py", "tests/tables/test_exactness.py"
+SPARED, INCOMPLETE = "tests/cli/test_nothing_destroyed.py", "tests/tables/test_incomplete.py"
+REFUSALS = "tests/tables/test_refusals.py"
 FILES, SEVERAL = "tests/tables/test_files.py", "tests/tables/test_several.py"
 
 DEFECTS = "tests/audit/test_defects.py"
@@ -301,4 +303,36 @@ FAULTS = (
           "1.0", f"{DEFECTS}::test_noise_that_is_used_again_is_found"),
     Fault("noise used again is not audited", "audit/fresh.py", "min(*repeats(_upper_half(outcomes)), ", "min(1.0, ",
           f"{DEFECTS}::test_noise_that_is_used_again_is_found"),
+    Fault("any file replaced", "support/file_kinds.py", "if found not in (kind, Kind.EMPTY) or", "if False or",
+          f"{SPARED}::test_every_output_over_every_file"),
+    Fault("inputs not compared with the output", "support/file_kinds.py",
+          "if one is not None and _same(path, Path(one)):", "if False:",
+          f"{SPARED}::test_python_spares_files_of_another_kind"),
+    Fault("inputs compared by name only", "support/file_kinds.py", "return path.samefile(other)",
+          "return path == other", f"{SPARED}::test_python_spares_files_of_another_kind"),
+    Fault("what appeared during the work replaced", "support/files.py",
+          "refuse_replacing(path, kind, what_is)\n            part.replace", "pass\n            part.replace",
+          "tests/support/test_files.py::test_what_appears_during_the_work_is_looked_at_again"),
+    Fault("any table taken for predictions", "tables/targets.py",
+          "if _are_added(last) else Kind.TABLE", "if True else Kind.TABLE",
+          f"{SPARED}::test_every_output_over_every_file"),
+    Fault("NaN not missing", "tables/complete.py", 'return f"({name} IS NULL OR isnan({name}))"',
+          'return f"({name} IS NULL)"', f"{INCOMPLETE}::test_leaving_out_keeps_neighbours"),
+    Fault("groups not looked at for missing values", "tables/counts.py", "            reads.append(self.group.read)\n",
+          "            pass\n", f"{INCOMPLETE}::test_the_complete_records_count_on_every_source"),
+    Fault("number of incomplete records told though n is secret", "cli/calibrate.py",
+          'source.left_out(opened) if privacy.neighbors == "replace_one" else {}', "source.left_out(opened)",
+          "tests/cli/test_incomplete.py::test_the_number_is_told_where_it_may_be_known"),
+    Fault("rows of CSV counted from 0", "tables/csv_dialect.py", "return Rows(2 + skip,", "return Rows(0 + skip,",
+          f"{INCOMPLETE}::test_all_that_is_missing_is_told_at_once"),
+    Fault("columns at fault not told one by one", "tables/findings.py", "for fault in faults:", "for fault in ():",
+          f"{INCOMPLETE}::test_all_that_is_missing_is_told_at_once"),
+    Fault("decimal point read beside a decimal comma", "tables/duckdb_table.py", "',.', '.x')", "',', '.')",
+          f"{REFUSALS}::test_a_decimal_comma_is_called_one_and_can_be_read"),
+    Fault("short lines not looked for", "tables/csv_dialect.py", "if row and len(row) != len(names):", "if False:",
+          f"{REFUSALS}::test_the_line_that_is_too_short_or_too_long"),
+    Fault("column names may repeat", "tables/csv_dialect.py", "if one.lower() in seen:", "if False:",
+          f"{REFUSALS}::test_column_names_that_occur_twice"),
+    Fault("labels without a hint", "tables/named_column.py", "if number), None)", "if False), None)",
+          f"{REFUSALS}::test_labels_that_are_nearly_classes"),
 )  # fmt: skip

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 import confide
+from confide.support.file_kinds import Kind
 from confide.support.files import OutputExistsError, new_file, read_text, write_text
+
+RELEASE = '{"kind": "confide.calibration"}'
 
 
 def names(folder: Path) -> list[str]:
@@ -28,17 +31,17 @@ def test_written_whole(tmp_path):
 def test_nothing_is_left_when_the_work_fails(tmp_path, error, overwrite):
     path = tmp_path / "a.txt"
     if overwrite:
-        path.write_text("before")
+        path.write_text(RELEASE)
 
     def work():
-        with new_file(path, overwrite=overwrite) as part:
+        with new_file(path, overwrite=overwrite, kind=Kind.RELEASE) as part:
             part.write_text("half")
             raise error
 
     with pytest.raises(error):
         work()
     assert names(tmp_path) == (["a.txt"] if overwrite else [])
-    assert not overwrite or path.read_text() == "before"
+    assert not overwrite or path.read_text() == RELEASE
 
 
 def test_an_existing_file_is_refused_before_the_work(tmp_path):
@@ -66,12 +69,41 @@ def test_a_file_that_appears_during_the_work_is_not_overwritten(tmp_path):
 
 def test_overwriting_replaces_in_one_step(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_text("before")
+    path.write_text(RELEASE)
     reader = path.open()
-    write_text(path, "after", overwrite=True)
+    write_text(path, RELEASE + "\n", overwrite=True)
     with reader:
-        assert reader.read() == "before"  # who was reading reads on
-    assert path.read_text() == "after"
+        assert reader.read() == RELEASE  # who was reading reads on
+    assert path.read_text() == RELEASE + "\n"
+
+
+def test_only_an_earlier_output_of_the_same_kind_is_replaced(tmp_path):
+    path = tmp_path / "a.txt"
+    for before in ("p_a,p_b\n", '{"kind": "confide.ledger"}', '{"other": "confide.levels"}'):
+        path.write_text(before)
+        with pytest.raises(confide.InputError, match="and a release may replace nothing but a release; choose another"):
+            write_text(path, RELEASE, overwrite=True)
+        assert path.read_text() == before
+    path.write_text("")
+    write_text(path, RELEASE, overwrite=True)
+    assert path.read_text() == RELEASE
+    with pytest.raises(confide.InputError, match="is a release, and another kind of file may replace nothing"):
+        write_text(path, "text of no kind", overwrite=True)
+
+
+def test_what_appears_during_the_work_is_looked_at_again(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(RELEASE)
+
+    def work():
+        with new_file(path, overwrite=True, kind=Kind.RELEASE) as part:
+            part.write_text(RELEASE)
+            path.write_text("theirs")
+
+    with pytest.raises(confide.InputError, match="is another kind of file"):
+        work()
+    assert path.read_text() == "theirs"
+    assert names(tmp_path) == ["a.txt"]
 
 
 def test_errors_of_the_disk_are_one_line(tmp_path):

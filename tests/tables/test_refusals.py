@@ -1,5 +1,7 @@
 """Bad files and bad rows: counted over the whole file, placed, and never quoted."""
 
+import gzip
+import io
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +10,16 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.tables import Classified, Regressed, Scored, predict_table, score_histogram
+from confide.tables import (
+    Classified,
+    People,
+    Regressed,
+    Scored,
+    evaluate_table,
+    open_table,
+    predict_table,
+    score_histogram,
+)
 from tests.files import class_table, classified, write
 
 UNIT = confide.Candidates.unit(50)
@@ -41,7 +52,10 @@ def test_bad_scores_are_counted_over_the_whole_file(tmp_path, suffix):
         scores[place] = value
     path = write(tmp_path / f"a.{suffix}", {"score": pa.array(scores, pa.float64()), "n": np.arange(50_000)})
     assert "between 0 and 1" in (message := refusal(lambda: count_scores(path, score="lac")))
-    assert "3 do not, the first is row 20000 (rows count from 0)" in message
+    counted = "rows as in a spreadsheet, where the column names are row 1" if suffix == "csv" else "rows count from 0"
+    row = 20_002 if suffix == "csv" else 20_000
+    assert f"3 do not, the first is row {row}; records with missing values are left out by skip_incomplete" in message
+    assert message.endswith(f" ({counted})")
     assert "2 do not" in refusal(lambda: count_scores(path))
 
 
@@ -58,7 +72,7 @@ def test_text_in_a_numeric_csv_column(tmp_path, rows):
     path.write_text("score,name\n" + "0.5,a\n" * rows + f"{PLANTED},b\n,c\n0.25,d\n")
     message = refusal(lambda: count_scores(path))
     assert "column 'score' must hold a number" in message
-    assert f"2 do not, the first is row {rows} " in message
+    assert f"2 do not, the first is row {rows + 2}; " in message
 
 
 @pytest.mark.parametrize(
@@ -228,3 +242,117 @@ def test_a_csv_column_that_changes_its_type_late(tmp_path, calibration):
     assert act(out, keep=())["rows"] == 40_001
     assert act(tmp_path / "c.csv")["rows"] == 40_001
     assert PLANTED in (tmp_path / "c.csv").read_text()
+
+
+def count_text(tmp_path, text, what=None, **options):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with open_table(path, **options) as table:
+        return score_histogram(table, what or Classified("p_*", "label"), UNIT)
+
+
+HEADER = "p_a;p_b;label\n"
+
+
+def test_a_decimal_comma_is_called_one_and_can_be_read(tmp_path):
+    text = HEADER + "0,81;0,19;a\n0,25;0,75;b\n" * 30
+    message = refusal(lambda: count_text(tmp_path, text))
+    assert "column 'p_a' holds numbers with a decimal comma; read them with decimal=','" in message
+    found = count_text(tmp_path, text, decimal=",")
+    assert found.counts.tolist() == count_text(tmp_path, text.replace(",", ".")).counts.tolist()
+    assert "1 does not, row 62" in refusal(lambda: count_text(tmp_path, text + "0.25;0,75;a\n", decimal=","))
+    quoted = "p_a,p_b,label\n" + '"0,81","0,19",a\n' * 30
+    assert "with a decimal comma" in refusal(lambda: count_text(tmp_path, quoted))
+    assert count_text(tmp_path, quoted, decimal=",").total == 30
+    assert "decimal comma" not in refusal(lambda: count_text(tmp_path, text.replace("0,81", "x")))
+    people = People("label", 2, ("p_b",))
+    path = tmp_path / "b.csv"
+    path.write_text(HEADER + "0,81;0,19;a\n0,25;0,75;b\n")
+    with open_table(path, decimal=",") as table:
+        assert score_histogram(table, Classified("p_*", "label"), UNIT, people=people).total == 2
+    with pytest.raises(confide.InputError, match=r"decimal must be one of '\.', ','"), open_table(path, decimal=";"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (["0.5,0.5,a", "0.5,0.5", "0.5,0.5,a"], "line 3 has 2 values, and there are 3 column names"),
+        (["0.5,0.5,a", "0.5"] * 3, "line 3 has 1 value, and there are 3 column names"),
+        (["0.5,0.5,a", "0.5,0.5,a,4"] * 3, "line 3 has 4 values, and there are 3 column names"),
+        (['0.5,0.5,"a', ' b"', "0.5,0.5"], "line 4 has 2 values"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_line_that_is_too_short_or_too_long(tmp_path, lines, says, packed):
+    path, text = tmp_path / f"a.csv{'.gz' if packed else ''}", "\n".join(["p_a,p_b,label", *lines, ""])
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    assert says in refusal(lambda: count_classes(path))
+
+
+def test_column_names_that_occur_twice(tmp_path):
+    for header, says in (
+        ("p_a,p_a,label", "'p_a' occurs twice; rename one"),
+        ("p_a,p_A,label", "'p_A' occurs twice (and 'p_a'; upper and lower case do not tell them apart)"),
+    ):
+        path = tmp_path / "a.csv"
+        path.write_text(f"{header}\n" + "0.5,0.5,a\n" * 9)
+        assert says in refusal(lambda path=path: count_classes(path))
+        raw = io.BufferedReader(io.BytesIO(path.read_bytes()))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.stdin", io.TextIOWrapper(raw))
+            assert says in refusal(lambda: count_classes("-"))
+
+
+def test_the_column_that_the_pattern_should_not_match_is_named(tmp_path):
+    p, y = classified(50)
+    columns = {f"p_{k}": p[:, k] for k in range(3)} | {"p_id": np.arange(100, 150), "label": y.astype(str)}
+    for suffix in ("parquet", "csv", "arrow"):
+        message = refusal(lambda suffix=suffix: count_classes(write(tmp_path / f"a.{suffix}", columns)))
+        assert message.startswith("column 'p_id' must hold probabilities between 0 and 1")
+        assert "'p_0'" not in message
+    columns = {f"p_{k}": 100 * p[:, k % 3] for k in range(9)} | {"label": y.astype(str)}
+    message = refusal(lambda: count_classes(write(tmp_path / "b.parquet", columns)))
+    assert "columns 'p_0' and following must hold probabilities" in message
+    assert "'p_1'" not in message
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "says"),
+    [
+        ("01", ["1.0", "0.0", "1"], "2 would be one without '.0', as whole numbers are written"),
+        ("ab", [" a", "b ", "b"], "2 would be one without the blanks around it"),
+        ("ab", ["A", "a", "B"], "2 would be one in other upper and lower case"),
+        ("ab", ["c", "", "a"], None),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_labels_that_are_nearly_classes(tmp_path, names, labels, says, suffix, calibration):
+    columns = {f"p_{name}": [0.5] * 60 for name in names} | {"label": labels * 20}
+    path = write(tmp_path / f"a.{suffix}", columns)
+    for act in (lambda: count_classes(path), lambda: evaluate_table(path, Classified("p_*", "label"), calibration)):
+        message = refusal(act)
+        assert "40 do not" in message
+        assert says is None or says.replace("2", "40", 1) in message
+        assert (" would be " in message) == (says is not None)
+
+
+def test_two_classes_and_one_column(tmp_path):
+    path = write(tmp_path / "a.parquet", {"p_yes": [0.5], "label": ["yes"]})
+    both = "two classes need two columns: beside the one, another of 1 minus it"
+    assert both in refusal(lambda: count_classes(path))
+    assert both in refusal(lambda: count_classes(path, "p_yes"))
+
+
+def test_thousands_of_columns_are_not_all_listed(tmp_path):
+    path = write(tmp_path / "a.csv", {f"column_{k}": [0.5] for k in range(3000)})
+    message = refusal(lambda: count_classes(path, "p_*"))
+    assert "and 2960 more" in message
+    assert len(message) < 2000
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "https"])
+def test_addresses_of_elsewhere_have_a_remedy(scheme):
+    message = refusal(lambda: count_scores(f"{scheme}://bucket/records.parquet"))
+    for way in ("copy the files here", "mount the bucket", "Spark", "pyarrow.dataset"):
+        assert way in message

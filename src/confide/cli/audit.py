@@ -15,7 +15,7 @@ from confide.cli.output import check_output, say
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS
-from confide.support import write_text
+from confide.support import Kind, write_text
 
 
 def audit(
@@ -64,7 +64,7 @@ def audit(
     """
     from confide.audit import BRIEF, LONG, SECONDS, audit, audit_library, foreign_subject, load
 
-    check_output(out, force=force)
+    check_output(out, Kind.AUDIT, force=force)
     if mechanism is None and seconds is not None:
         raise InputError("--seconds belongs to --mechanism; the library's own are run a fixed number of times")
     tell = None if as_json or sys.stderr.isatty() else lambda name: click.echo(f"auditing {name}", err=True)

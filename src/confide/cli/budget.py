@@ -50,6 +50,11 @@ class LedgerOptions:
         ),
     ] = None
 
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        """The files that are read, or written, to account for the release."""
+        return self.ledger, self.ledger_key
+
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
         if (self.ledger, self.dataset, self.group, self.ledger_key, self.again) == (None, None, None, None, False):

@@ -13,13 +13,13 @@ from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
-from confide.cli.output import emit, say, warn
+from confide.cli.output import emit, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan
 from confide.releases import Calibration
-from confide.support import new_file
+from confide.support import Kind, new_file
 from confide.tables import calibrate_table
 
 
@@ -93,13 +93,16 @@ def calibrate(
     price = partial(price_threshold, candidates=thresholds, score=None if score is None else score.name, **settings)
     for level in levels:
         price(alpha=level, n=n)  # public choices are refused before anything is opened
-    output.check()
+    output.check(Kind.RELEASE, *source.files, *budget.files)
     account = budget.account(source.file)
     known = n is not None or privacy.neighbors == "add_remove"
     if account and known and not divided and len(levels) == 1 and columns.one_score:
         # and so is what the ledger's limit does not allow
         PricedRelease.single(price(alpha=levels[0], n=n, **account)).refuse_early()
-    with new_file(output.out, overwrite=output.force) as part, warnings.catch_warnings(record=True) as caught:
+    with (
+        new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
+        warnings.catch_warnings(record=True) as caught,
+    ):
         for kind in _KINDS:
             warnings.simplefilter("always", kind)
         with source.open("counting", what, columns.ways) as (opened, what, progress):
@@ -110,18 +113,20 @@ def calibrate(
                 n=n,
                 candidates=chosen,
                 people=bounded,
+                skip_incomplete=source.skip_incomplete,
                 progress=progress,
                 **divided,
                 **settings,
                 **account,
             )
+            left_out = source.left_out(opened) if privacy.neighbors == "replace_one" else {}  # else it is secret
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
     if isinstance(released, Calibration) and mechanism == "slopes" and math.isfinite(released.threshold):
         request = price(alpha=levels[0], n=released.n).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, _KINDS)]
-    _report(released, plan, str(output.out), said, as_json=as_json)
+    _report(released, plan, str(output.out), said, left_out, as_json=as_json)
 
 
 _KINDS = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
@@ -138,7 +143,9 @@ def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
         )
 
 
-def _report(released: Any, plan: Plan | None, out: str, said: list[Warning | str], *, as_json: bool) -> None:
+def _report(
+    released: Any, plan: Plan | None, out: str, said: list[Warning | str], left_out: dict[str, int], *, as_json: bool
+) -> None:
     earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
     notes = [str(one) for one in said if one not in earlier]
     for note in notes:
@@ -149,11 +156,12 @@ def _report(released: Any, plan: Plan | None, out: str, said: list[Warning | str
             expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
         made = [time for one in earlier for time in one.made]
         document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
-        emit({**document, "earlier": made, "warnings": notes})
+        emit({**document, "earlier": made, "warnings": notes, **left_out})
         return
     for one in earlier:
         say(str(one))
     say(str(released))
+    say_left_out(left_out)
     if plan is not None:
         known = "" if released.n is not None else ", a public guess: the true number stays secret"
         say(

@@ -8,11 +8,11 @@ import click
 from confide.cli import options as o
 from confide.cli.columns import Columns, parsed
 from confide.cli.evaluated import evaluated
-from confide.cli.output import check_output, emit, say, warn
+from confide.cli.output import check_output, emit, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.evaluation import MOST_EXAMPLES
 from confide.releases import remarks
-from confide.support import write_text
+from confide.support import Kind, write_text
 from confide.tables import evaluate_table
 
 
@@ -57,20 +57,30 @@ def evaluate(
     """
     if examples and (out is None or columns.task != "classification" or columns.truth is not None):
         raise click.UsageError("--examples needs --out and --probabilities")
-    check_output(out, force=force)
+    check_output(out, Kind.EVALUATION, *source.files, release.calibration, force=force)
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
     with source.open("evaluating", what, columns.ways) as (opened, what, progress):
-        found = evaluate_table(opened, what, released, by=release.by, examples=examples, progress=progress)
+        found = evaluate_table(
+            opened,
+            what,
+            released,
+            by=release.by,
+            examples=examples,
+            skip_incomplete=source.skip_incomplete,
+            progress=progress,
+        )
+        left_out = source.left_out(opened)
     for note in remarks(released):
         warn(note)
     if out is not None:
         write_text(out, found.to_json(), overwrite=force)
     if as_json:
-        emit(found.fields())
+        emit({**found.fields(), **left_out})
         return
     say(evaluated(found, released))
+    say_left_out(left_out)
     if out is not None:
         say(f"saved: {out}")
     say("These numbers come straight from the records: they are not private.")

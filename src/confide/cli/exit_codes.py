@@ -14,7 +14,7 @@ IN_WORDS = {
     DONE: "done (warnings, if any, are on stderr)",
     USAGE: "the command line was not understood",
     REFUSED: "refused: an input, or a file that cannot be read or written",
-    EXISTS: "the output exists already; --force replaces it",
+    EXISTS: "the output exists already; --force replaces it if it is of the same kind",
     CLAIM_FAILED: "an audited claim does not hold",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",

@@ -35,7 +35,7 @@ from confide.federated import aggregate as aggregate_answers
 from confide.federated import answer as answer_plan
 from confide.federated import plan as make_plan
 from confide.releases import everything, load_release
-from confide.support import privacy_loss, read_text, write_text
+from confide.support import Kind, privacy_loss, read_text, write_text
 from confide.tables import Losses, Regressed, What, score_histogram
 
 app = typer.Typer(
@@ -89,7 +89,7 @@ def keygen(
 
       confide federated keygen north --keys north.key --public north.json --size 300
     """
-    check_output(public, force=False)
+    check_output(public, Kind.SILO, keys, force=False)
     made = SiloKeys.generate(name)
     made.save(keys)
     write_text(public, made.public(size).to_json(), overwrite=False)
@@ -132,7 +132,7 @@ def plan(
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    output.check()
+    output.check(Kind.PLAN, *silo, keys)
     made = make_plan(
         [_silo(path) for path in silo],
         alpha,
@@ -201,7 +201,7 @@ def answer(
         --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
     """
     what = _of_one_record(columns, people)
-    output.check()
+    output.check(Kind.ANSWER, *source.files, plan, keys, coordinator, budget.ledger, *(peer or ()))
     text = read_text(plan)
     read, _ = FederatedPlan.read(text)
     if what is not None and what.kind.name != read.score:
@@ -239,7 +239,7 @@ def aggregate(
 
       confide federated aggregate north-answer.json south-answer.json --plan plan.json --out released.json
     """
-    output.check()
+    output.check(Kind.RELEASE, *answers, plan)
     released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
     if released.threshold == float("inf"):
         warn(f"the threshold is +inf: {everything(released.score)}; more silos have to answer")
@@ -278,7 +278,7 @@ def report(
     """
     what = _of_one_record(columns, people)
     privacy_loss("epsilon", epsilon)
-    output.check()
+    output.check(Kind.REPORT, *source.files, calibration, budget.ledger)
     released = load_release(calibration)
     if not isinstance(released, FederatedCalibration):
         raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
@@ -318,4 +318,11 @@ def _counted(
     source: o.Source, what: What | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
 ) -> ScoreHistogram:
     with source.open("reading", what, columns.ways) as (opened, what, progress):
-        return score_histogram(opened, what, candidates, people=people.people, progress=progress)
+        return score_histogram(
+            opened,
+            what,
+            candidates,
+            people=people.people,
+            skip_incomplete=source.skip_incomplete,
+            progress=progress,
+        )

@@ -14,7 +14,7 @@ from confide.cli.output import check_output, emit, number, say, table, warn
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, plain
 from confide.mechanisms import NEIGHBORS, practically_none
-from confide.support import write_text
+from confide.support import Kind, write_text
 
 ledger = typer.Typer(
     help="What has been spent on which data: list, show, limit, export.", no_args_is_help=True, rich_markup_mode="rich"
@@ -113,11 +113,11 @@ def export(
 
     Example: confide ledger export budget.db --out budget.json
     """
+    check_output(out, Kind.EXPORT, file, force=force)
     document: dict[str, Any] = Ledger(file, create=False).export()
     if out is None:
         emit(document)
         return
-    check_output(out, force=force)
     write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     say(f"saved: {out}")
 

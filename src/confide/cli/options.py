@@ -16,8 +16,8 @@ from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS
 from confide.releases import GroupCalibration, LevelCalibration, Release, load_release
 from confide.selection import SELECTORS
-from confide.support import write_text
-from confide.tables import People, Progress, What, open_table
+from confide.support import Kind, write_text
+from confide.tables import People, Progress, What, files_of, open_table
 
 
 def option(panel: str | None, metavar: str | None, text: str, *names: str, **more: Any) -> Any:
@@ -68,7 +68,9 @@ ByColumn: TypeAlias = Annotated[
     ),
 ]
 Out: TypeAlias = Annotated[Path, output("FILE", "Where to write.")]
-Force: TypeAlias = Annotated[bool, output(None, "Replace the output if it exists.", "--force")]
+Force: TypeAlias = Annotated[
+    bool, output(None, "Replace an earlier output of the same kind; never an input or another kind of file.", "--force")
+]
 AsJson: TypeAlias = Annotated[bool, output(None, "Print one JSON document instead of text.", "--json")]
 
 
@@ -90,18 +92,38 @@ class Source:
         columns("NAME", "The table of the database, perhaps as SCHEMA.NAME; for Spark also a path of Parquet files."),
     ] = None
 
+    skip_incomplete: Annotated[
+        bool,
+        columns(
+            None,
+            "Leave out records in which a value that is read is missing, instead of refusing them; privacy and "
+            "coverage are then stated for the others.",
+            "--skip-incomplete",
+        ),
+    ] = False
+    decimal: Annotated[str, columns("MARK", "Of CSV: a decimal comma, as --decimal ','.")] = "."
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of this machine that are read."""
+        return files_of(self.file)
+
     @contextmanager
     def open(
         self, doing: str, what: What | None, ways: str, *, write: bool = False
     ) -> Iterator[tuple[Any, What, Progress]]:
         """The open table, what is read of it, and a progress bar; columns that nobody named are asked for by ways."""
         with (
-            open_table(self.file, self.table, write=write) as opened,
+            open_table(self.file, self.table, write=write, decimal=self.decimal) as opened,
             progress_bar(doing, opened.row_count) as progress,
         ):
             if what is None:
                 raise InputError(f"say which columns to read, by {ways}; {opened.existing()}")
             yield opened, what, progress
+
+    def left_out(self, opened: Any) -> dict[str, int]:
+        """How many records were left out, for those who may know their number."""
+        return {"left_out": opened.left_out()} if self.skip_incomplete else {}
 
 
 @dataclass(frozen=True)
@@ -251,9 +273,9 @@ class Output:
     out: Out
     force: Force = False
 
-    def check(self) -> None:
-        """Refuse a file that cannot be written, before any work is done."""
-        check_output(self.out, force=self.force)
+    def check(self, kind: Kind, *inputs: str | Path | None) -> None:
+        """Refuse a file that cannot be written, or would replace an input, before any work is done."""
+        check_output(self.out, kind, *inputs, force=self.force)
 
     def write(self, text: str, what: str = "saved") -> None:
         """Write the file, whole or not at all, and say so."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.support import aligned, refuse_existing
+from confide.support import Kind, aligned, refuse_existing, refuse_input
+from confide.tables import refuse_existing_predictions
 
 table = aligned
 """Two aligned columns of text."""
@@ -46,13 +47,25 @@ def plain(value: Any) -> Any:
     return value
 
 
-def check_output(path: Path | None, *, force: bool) -> None:
-    """Refuse an output that cannot be written, before any work is done."""
+def check_output(path: Path | None, kind: Kind, *inputs: str | Path | None, force: bool) -> None:
+    """Refuse an output that cannot be written, or would replace an input, before any work is done."""
     if path is None:
         return
-    refuse_existing(path, overwrite=force)
+    if force or not path.exists():
+        refuse_input(path, inputs)
+    if kind is Kind.PREDICTIONS:
+        refuse_existing_predictions(path, overwrite=force)
+    else:
+        refuse_existing(path, overwrite=force, kind=kind)
     if not path.parent.is_dir():
         raise InputError(f"output {str(path)!r} cannot be written: its folder does not exist")
+
+
+def say_left_out(found: Mapping[str, Any]) -> None:
+    """Say how many records were left out, if that may be known."""
+    if "left_out" in found:
+        count = found["left_out"]
+        say(f"left out: {count:,} record{'' if count == 1 else 's'} with missing values")
 
 
 def number(value: float) -> str:

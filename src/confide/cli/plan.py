@@ -9,6 +9,7 @@ from confide.cli.output import check_output, emit, say
 from confide.cli.parameters import command
 from confide.planning import Plan
 from confide.planning import plan as make_plan
+from confide.support import Kind
 
 
 @command
@@ -39,7 +40,7 @@ def plan(
 
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
-    check_output(out, force=force)
+    check_output(out, Kind.PAGE, force=force)
     chosen = int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
     made = make_plan(alpha, n=n, candidates=chosen, **vars(privacy))
     if out is not None:

@@ -7,10 +7,10 @@ import click
 
 from confide.cli import options as o
 from confide.cli.columns import ModelColumns
-from confide.cli.output import check_output, emit, number, say, warn
+from confide.cli.output import check_output, emit, number, say, say_left_out, warn
 from confide.cli.parameters import command
-from confide.errors import InputError
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of, remarks
+from confide.support import Kind
 from confide.tables import file_format, is_folder, predict_table, refuse_existing_folder
 
 
@@ -58,10 +58,8 @@ def predict(
     what = columns.to_predict(released, release.calibration)
     release.check_group(released, of_classes=False)
     if out is not None and not is_folder(out):
-        check_output(Path(out), force=force)
         _ = file_format(Path(out))  # refuses unknown endings
-        if Path(out).exists() and Path(source.file).exists() and Path(out).samefile(source.file):
-            raise InputError("the output would replace the input; choose another name")
+        check_output(Path(out), Kind.PREDICTIONS, *source.files, release.calibration, force=force)
     elif out is not None and "://" not in out:
         refuse_existing_folder(Path(out))
     ways = "--probabilities or --prediction"
@@ -76,8 +74,10 @@ def predict(
             keep=None if keep is None else [name for text in keep for name in o.split(text)],
             partition_by=() if partition_by is None else o.split(partition_by),
             overwrite=force,
+            skip_incomplete=source.skip_incomplete,
             progress=progress,
         )
+        found |= source.left_out(opened)
     where, notes = str(out or out_table), remarks(released)
     for note in notes:
         warn(note)
@@ -86,6 +86,7 @@ def predict(
         return
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     say(f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}")
+    say_left_out(found)
     parts = parts_of(released)
     if isinstance(released, GroupCalibration):
         say(f"promise for each {released.by}: {next(iter(parts.values())).guarantee}")

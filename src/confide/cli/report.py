@@ -9,7 +9,7 @@ from confide.cli import options as o
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.releases import load_release
-from confide.support import read_text
+from confide.support import Kind, read_text
 
 
 @command
@@ -49,7 +49,7 @@ def report(
     from confide.federated import SiloReport
     from confide.reports import report as make_report
 
-    output.check()
+    output.check(Kind.PAGE, calibration, evaluation, *(answer or ()), *(silo_report or ()))
     page = make_report(
         load_release(calibration),
         title=title,

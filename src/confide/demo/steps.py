@@ -12,8 +12,8 @@ from confide.errors import InputError
 from confide.planning import plan
 from confide.reports import report
 from confide.scores import lac_score
-from confide.support import new_file, refuse_existing
-from confide.tables import Classified, evaluate_table, predict_table
+from confide.support import Kind, kind_of, new_file, refuse_existing
+from confide.tables import Classified, evaluate_table, predict_table, refuse_existing_predictions
 
 ALPHA, EPSILON = 0.1, 1.0
 TITLE = "Prediction sets for handwritten digits"
@@ -34,8 +34,10 @@ def run(folder: Path, *, force: bool = False) -> str:
     """
     files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
     calibration, sets, images, page = files
-    for path in files:
-        refuse_existing(path, overwrite=force)
+    refuse_existing(calibration, overwrite=force, kind=Kind.RELEASE)
+    refuse_existing_predictions(sets, overwrite=force)
+    refuse_existing(images, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images)
+    refuse_existing(page, overwrite=force, kind=Kind.PAGE)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -60,5 +62,13 @@ def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
 
     columns: dict[str, Any] = {"image": np.arange(len(digits.unseen)), "digit": digits.unseen_digits}
     columns |= {f"p_{k}": digits.unseen[:, k] for k in range(10)}
-    with new_file(path, overwrite=force) as part:
+    with new_file(path, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images) as part:
         pq.write_table(pa.table(columns), part)
+
+
+def _kind_of_images(path: Path) -> Kind:
+    """What a file is; a table is one of images if it has the columns of one."""
+    import pyarrow.parquet as pq
+
+    found = kind_of(path)
+    return found if found is not Kind.TABLE or pq.read_schema(path).names[:2] == ["image", "digit"] else Kind.OTHER

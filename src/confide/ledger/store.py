@@ -14,9 +14,9 @@ from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger.events import FIRST_SEAL, Event, read_event, seal, write_event
-from confide.support import OutputExistsError, new_file
+from confide.support import LEDGER_ID, OutputExistsError, new_file
 
-APPLICATION_ID = 0x436F6E66  # "Conf"
+APPLICATION_ID = LEDGER_ID
 SCHEMA = 2
 """1 had no keys, fingerprints or infinite losses. A ledger of schema 1 becomes one of 2 with the first record of 2."""
 MOST_BYTES = 2**30

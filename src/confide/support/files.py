@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from confide.errors import FormatError, InputError
+from confide.support.file_kinds import HEAD, Kind, kind_of, kind_of_content, refuse_replacing
 
 MOST_BYTES = 10_000_000
 
@@ -18,7 +19,9 @@ class OutputExistsError(InputError):
 
 
 @contextmanager
-def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
+def new_file(
+    path: Path, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Path], Kind] = kind_of
+) -> Iterator[Path]:
     """A temporary path beside `path`, moved into place when the block succeeds and removed when it does not.
 
     Raises
@@ -26,16 +29,19 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
     OutputExistsError
         If `path` exists and `overwrite` is false, checked before the work and again at the end.
     InputError
-        If the folder does not exist or cannot be written.
+        If the folder does not exist or cannot be written; or if `path` exists and is no file of this `kind`, which
+        `what_is` tells: nothing is replaced but an earlier output of the same kind.
     """
     path = Path(path)
-    refuse_existing(path, overwrite=overwrite)
+    refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)
     part = path.parent / f".confide-{os.urandom(8).hex()}.part"  # known before it exists: an interruption removes it
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield part
         part.chmod(0o666 & ~_umask())
         if overwrite:
+            if path.exists():  # perhaps since then
+                refuse_replacing(path, kind, what_is)
             part.replace(path)
         else:
             try:
@@ -49,8 +55,10 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
             part.unlink()
 
 
-def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Refuse an output that exists, unless it may be overwritten; a folder is always refused."""
+def refuse_existing(
+    path: Path, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Path], Kind] = kind_of
+) -> None:
+    """Refuse an output that exists, unless it may be overwritten and is of this kind; a folder is always refused."""
     try:
         folder, exists = path.is_dir(), path.exists()
     except OSError as error:
@@ -59,11 +67,13 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"output {str(path)!r} is a folder; name a file")
     if exists and not overwrite:
         raise _exists(path)
+    if exists:
+        refuse_replacing(path, kind, what_is)
 
 
 def write_text(path: Path, text: str, *, overwrite: bool) -> None:
-    """Write a text file atomically."""
-    with new_file(path, overwrite=overwrite) as part:
+    """Write a text file atomically; what it says decides what it may replace."""
+    with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD])) as part:
         part.write_text(text, encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ table.py           what a table can do; duckdb_table.py and ibis_table.py do it
 readings.py        from columns to one score per record: in numpy, or as SQL; named_column.py for labels and groups
 stream_counts.py   counting in this process; group_by.py and spark/counts.py count where the rows live
 predictors.py      from columns to sets and intervals; targets.py and database_writers.py write them
+figures.py         what is told of written predictions
 findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
 calibrate.py, predict.py, evaluate.py, counts.py, batches.py   the calls
 """
@@ -21,15 +22,16 @@ from confide.tables.counts import group_histograms, score_histogram
 from confide.tables.evaluate import evaluate_table
 from confide.tables.failures import EngineError
 from confide.tables.formats import file_format
-from confide.tables.open_table import open_table
+from confide.tables.open_table import files_of, open_table
 from confide.tables.people import People
 from confide.tables.predict import predict_table
 from confide.tables.progress import Progress
-from confide.tables.targets import is_folder, refuse_existing_folder
+from confide.tables.targets import is_folder, refuse_existing_folder, refuse_existing_predictions
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
 __all__ = [
     "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
-    "calibrate_table", "count_batches", "evaluate_table", "file_format", "group_histograms", "is_folder",
-    "merge_counts", "open_table", "predict_table", "refuse_existing_folder", "score_batches", "score_histogram",
+    "calibrate_table", "count_batches", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
+    "merge_counts", "open_table", "predict_table", "refuse_existing_folder", "refuse_existing_predictions",
+    "score_batches", "score_histogram",
 ]  # fmt: skip

@@ -32,6 +32,7 @@ def calibrate_table(
     candidates: Candidates | None = None,
     people: People | None = None,
     records_per_person: int | None = None,
+    skip_incomplete: bool = False,
     neighbors: Neighbors = "add_remove",
     progress: Progress = silent,
     **options: Any,
@@ -45,7 +46,7 @@ def calibrate_table(
 
     Parameters
     ----------
-    source, people, progress
+    source, people, skip_incomplete, progress
         As in `score_histogram`. With `people`, epsilon is stated per person (docs/engines/README.md).
     what
         What is read of each record. Regression with the score `cqr_sides` releases a threshold for each side, and
@@ -94,7 +95,7 @@ def calibrate_table(
         what = replace(what, candidates=candidates)
     with opened(source) as table:
         group = _group(table, what, by, groups, by_class)
-        counting = Counting.of(table, what, candidates, group, people)
+        counting = Counting.of(table, what, candidates, group, people, skip_incomplete)
 
         def price(records: int | None) -> PricedRelease:
             return _priced(what, alpha, epsilon, records, counting, by_class, options)

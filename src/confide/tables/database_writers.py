@@ -5,11 +5,11 @@ from typing import Any
 
 from confide.support import OutputExistsError
 from confide.tables.failures import of_engine
+from confide.tables.figures import Figures, Tally, figures_of
 from confide.tables.predictions import Predictions
 from confide.tables.predictors import SetPredictor
 from confide.tables.progress import Progress
 from confide.tables.sql import identifier, select
-from confide.tables.targets import Figures, Tally, figures_of
 
 _ROWS = 2**14
 

@@ -1,5 +1,6 @@
 """Databases by their address: DuckDB in this process, PostgreSQL, SQLite, and any other engine of Ibis by its name."""
 
+import glob
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -34,14 +35,29 @@ def without_password(source: str) -> str:
     return f"{scheme}://{account.partition(':')[0]}{at}{place}"
 
 
+def files_behind(url: str) -> tuple[Path, ...]:
+    """The files of this machine that an address stands for; none of a server's.
+
+    Examples
+    --------
+    >>> [path.name for path in files_behind("duckdb://clinic.duckdb")], files_behind("postgresql://me@host/db")
+    (['clinic.duckdb'], ())
+    """
+    scheme, _, path = url.partition("://")
+    if scheme.lower() not in ("duckdb", "sqlite", *_IN_MEMORY):
+        return ()
+    return tuple(map(Path, dict.fromkeys([path, *glob.glob(path)])))  # noqa: PTH207
+
+
 @contextmanager
 def open_database(url: str, table: str | None, *, write: bool = False) -> Iterator[Table]:
     """A table of the database that an address names; `polars://FILE` reads Parquet files by that engine."""
     shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
     if scheme in _BUCKETS:
         raise InputError(
-            f"source {shown!r} is in a bucket: give Spark its address with --table (spark://HOST:PORT or local[2]), or "
-            "hand a pyarrow data set over in Python; or copy the files here"
+            f"source {shown!r} is not on this machine and is not read from there: copy the files here, or mount the "
+            "bucket as a folder; or give the address to Spark, as --table of spark://HOST:PORT or local[2]; or hand "
+            "over pyarrow.dataset.dataset(...) in Python"
         )
     if scheme not in _IN_MEMORY and not table:
         raise InputError(f"table must be given: which table of {shown!r} to read")
@@ -51,6 +67,7 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
             with of_engine(doing):
                 connection = opening.enter_context(embedded(path, write=write))
                 opened = _duckdb_table(connection, shown, str(table), writes=write)
+                opened.files = files_behind(url)
             yield opened
         return
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
@@ -62,7 +79,9 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
                 expression = connection.read_parquet(path)
             else:
                 expression = _table(connection, shown, str(table))
-        yield IbisTable(f"table {table!r}" if table else repr(shown), expression)
+        named = IbisTable(f"table {table!r}" if table else repr(shown), expression)
+        named.files = files_behind(url)
+        yield named
     finally:
         connection.disconnect()
 

@@ -6,18 +6,20 @@ opened.
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from copy import copy
 from functools import cached_property
 from typing import Any
 
 from confide.errors import InputError
 from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_text, list_element
+from confide.tables.complete import incomplete_sql
 from confide.tables.database_writers import write_duckdb
+from confide.tables.figures import Figures
 from confide.tables.people import People
 from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.sql import identifier, select
 from confide.tables.table import Read, Table
-from confide.tables.targets import Figures
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _SETTINGS = (
@@ -25,6 +27,7 @@ _SETTINGS = (
     "SET enable_progress_bar = false",
     "SET python_enable_replacements = false",
 )
+_FIRST = 1000
 ROWS = "confide_rows"
 """The name of data in memory, and of a file's rows with the types of its columns."""
 
@@ -63,6 +66,9 @@ class DuckTable(Table):
 
     takes_entries = True
 
+    decimal = "."
+    """What stands in CSV between a number and its fraction: a point or a comma."""
+
     def __init__(
         self,
         name: str,
@@ -80,6 +86,7 @@ class DuckTable(Table):
         self.connection, self._source, self._in_words, self._texts = connection, source, in_words, texts
         self._renew, self._rows, self.writes_tables = renew, rows, writes_tables
         self._sorts = False
+        self._incomplete = ""
 
     def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
@@ -120,6 +127,30 @@ class DuckTable(Table):
         """Whether a column can be read as labels; in CSV every one."""
         return super().holds_labels(column) or self._texts
 
+    def check_number(self, column: str) -> None:
+        """Refuse a column that cannot be read as numbers; of CSV, one whose first cells have a decimal comma."""
+        super().check_number(column)
+        if self._texts and self.decimal == "." and is_text(self.type_of(column)) and self._has_commas(column):
+            raise InputError(
+                f"column {column!r} holds numbers with a decimal comma; read them with decimal=',', or write them with "
+                "a point"
+            )
+
+    def _has_commas(self, column: str) -> bool:
+        """Whether those of the first cells that are no numbers would be with a point for their comma."""
+        cell = self._cell(column)
+        asked = (
+            f"count(*) FILTER (TRY_CAST({cell} AS DOUBLE) IS NULL AND {cell} IS NOT NULL), "
+            f"count(*) FILTER (TRY_CAST({cell} AS DOUBLE) IS NULL AND TRY_CAST({_point(cell)} AS DOUBLE) IS NOT NULL)"
+        )
+        with self._in_words():
+            wrong, comma = self._first_cells(asked)
+        return bool(wrong) and wrong == comma
+
+    def _first_cells(self, asked: str) -> Any:
+        """What is asked of the first rows."""
+        return self.connection.sql(select(asked, f"({select('*', self._source, f'LIMIT {_FIRST}')})")).fetchone()
+
     def limited(self, people: People) -> "DuckTable":
         """At most so many rows of each person; sorting them takes every core."""
         import ibis
@@ -134,8 +165,21 @@ class DuckTable(Table):
         made = DuckTable(
             self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words, renew=self._renew
         )
-        made.ordered, made._sorts = False, True
+        made.ordered, made._sorts, made.decimal = False, True, self.decimal
         return made
+
+    def complete(self, reads: Sequence[Read]) -> "DuckTable":
+        """The rows that lack no value."""
+        wrong = incomplete_sql(reads, self.schema, texts=self._texts)
+        made = copy(self)
+        made._source, made.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
+        self._incomplete = select("count(*)", self._source, f"WHERE {wrong}")
+        return made
+
+    def left_out(self) -> int:
+        """How many rows lack a value that was read."""
+        with self._in_words():
+            return int(self.connection.sql(self._incomplete).fetchall()[0][0]) if self._incomplete else 0
 
     def _describe(self) -> None:
         """Let DuckDB know the columns, before the rows are asked for."""
@@ -191,6 +235,8 @@ class DuckTable(Table):
         if not self._texts and kind in (pa.float32(), pa.float64()):
             return identifier(column)
         cell = self._cell(column)
+        if self.decimal == "," and (self._texts or is_text(kind)):
+            cell = _point(cell)
         return f"TRY_CAST({f'CAST({cell} AS VARCHAR)' if pa.types.is_decimal(kind) else cell} AS DOUBLE)"
 
     def _text(self, column: str, kind: Any) -> str:
@@ -212,6 +258,11 @@ class DuckTable(Table):
         """DuckDB's own names of the types that a CSV file's first rows suggest."""
         relation = self.connection.from_arrow(self.schema.empty_table())
         return dict(zip(relation.columns, relation.types, strict=True))
+
+
+def _point(cell: str) -> str:
+    """A cell with a point for its comma; one that has a point is no number then."""
+    return f"translate({cell}, ',.', '.x')"
 
 
 def _precision(kind: Any) -> str:

@@ -28,6 +28,7 @@ def evaluate_table(
     *,
     by: str | None = None,
     examples: int = 0,
+    skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> Evaluation | LevelEvaluation:
     """Measure coverage and set size on records with known truth; not private.
@@ -47,6 +48,9 @@ def evaluate_table(
         whose classes it names; for every other release a check: coverage is measured group by group.
     examples
         How many records to keep as they are, with sets and true labels; the first ones.
+    skip_incomplete
+        Leave out records in which a value that is read is missing, instead of refusing them; `left_out()` of an open
+        table tells how many.
 
     Raises
     ------
@@ -67,6 +71,7 @@ def evaluate_table(
         groups = None if by is None else _group_column(table, by, release, what)
         reads = tuple(dict.fromkeys([*reading.reads, *([] if groups is None else [groups.read])]))
         findings, start = Findings(), 0
+        table = table.complete(reads) if skip_incomplete else table
         with closing(table.batches(reads, rows_per_batch(reading.width))) as batches:
             for batch in batches:
                 arrays, wrong = reading.arrays(batch)
@@ -77,13 +82,17 @@ def evaluate_table(
                 if isinstance(reading, ScoreReading):
                     wrong = noted(wrong, ~reading.in_range(arrays[0]), 1)
                 if wrong is not None:
-                    findings.note(wrong, start if table.ordered else None)
+                    faults = reading.faults(batch)
+                    if groups is not None and without.any():
+                        faults.append(groups.fault(batch, len(reading.requirements) + 1))
+                    findings.note(wrong, start if table.ordered else None, faults)
                 start += batch.num_rows
                 progress(batch.num_rows)
                 if batch.num_rows and not findings:
                     counted = arrays if isinstance(what, Classified | Regressed) else [reading.score_of(arrays)]
                     add(*counted, keys)
-        findings.refuse([*reading.requirements, *([] if groups is None else [groups.requirement])])
+        wanted = [*reading.requirements, *([] if groups is None else [groups.requirement])]
+        findings.refuse(wanted, table.rows, skips=not skip_incomplete)
         if not start:
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
         return tally.result()

@@ -10,9 +10,10 @@ from typing import Any
 from confide.errors import FormatError, InputError
 from confide.support import as_integer
 from confide.tables.arrow_file import arrow_rows, arrow_schema, arrow_stream
-from confide.tables.csv_dialect import sniff_all
+from confide.tables.csv_dialect import csv_rows, sniff_all
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.failures import of_files
+from confide.tables.findings import Rows
 from confide.tables.formats import ENDINGS, Format, file_format, format_of
 from confide.tables.sql import select, text
 
@@ -54,7 +55,7 @@ def _hidden(folder: Path, file: Path) -> bool:
 
 
 @contextmanager
-def open_files(source: str) -> Iterator[DuckTable]:
+def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
     """Open the file, the folder or the files of the pattern that a text names.
 
     Raises
@@ -73,7 +74,7 @@ def open_files(source: str) -> Iterator[DuckTable]:
     with ExitStack() as opening:
         with in_words():
             opened = _open(opening.enter_context(embedded()), name, paths, form)
-        opened._in_words = in_words
+        opened._in_words, opened.files, opened.decimal = in_words, tuple(paths), decimal
         yield opened
 
 
@@ -87,7 +88,9 @@ def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> Du
         folders = _folders_by_value(paths)
         hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
         source = f"read_csv({listed}, {dialect.options}{hive})"
-        return DuckTable(name, _schema_of(connection, dialect.types | folders), connection, source, texts=True)
+        made = DuckTable(name, _schema_of(connection, dialect.types | folders), connection, source, texts=True)
+        made.rows = csv_rows(dialect.skip) if len(paths) == 1 else Rows(0, "rows count from 0, over all files")
+        return made
     source = f"read_parquet({listed})"
     names = _top_level(connection.sql(select("name, num_children", f"parquet_schema({text(patterns[0])})")))
     relation = connection.sql(select("*", source))

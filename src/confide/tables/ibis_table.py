@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.tables.complete import incomplete_expression
 from confide.tables.database_writers import write_postgres
 from confide.tables.expressions import exact
 from confide.tables.failures import of_engine
+from confide.tables.figures import Figures
 from confide.tables.findings import Findings
 from confide.tables.group_by import grouped_counts
 from confide.tables.people import People
@@ -23,7 +25,6 @@ from confide.tables.predictions import Predictions
 from confide.tables.progress import Progress
 from confide.tables.stream_counts import Job
 from confide.tables.table import Read, Table
-from confide.tables.targets import Figures
 
 
 class IbisTable(Table):
@@ -45,7 +46,7 @@ class IbisTable(Table):
         with of_engine():
             schema = expression.schema().to_pyarrow()
         super().__init__(name, schema)
-        self.expression = expression
+        self.expression, self._incomplete = expression, None
         self.writes_tables = self.writes_tables or self.backend.name == "postgres"
 
     @property
@@ -89,6 +90,21 @@ class IbisTable(Table):
             if self.backend.name == "sqlite":
                 self.backend.con.create_function("md5", 1, _md5, deterministic=True)
             return type(self)(self.name, people.limit(self.expression))
+
+    def complete(self, reads: Sequence[Read]) -> "IbisTable":
+        """The rows that lack no value."""
+        with of_engine():
+            wrong = self._incomplete = incomplete_expression(self.expression, reads)
+            made = type(self)(self.name, self.expression.filter(~wrong))
+            made.files = self.files
+            return made
+
+    def left_out(self) -> int:
+        """How many rows lack a value that was read, as the engine counts them now."""
+        if self._incomplete is None:
+            return 0
+        with of_engine():
+            return int(self.expression.filter(self._incomplete).count().to_pyarrow().as_py())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], Findings] | None:
         """Counts by a GROUP BY in PostgreSQL; None for other engines, and for scores that SQL cannot compute."""

@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from io import BufferedReader
@@ -14,10 +14,13 @@ import numpy as np
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.tables.arrow_file import in_pieces, readable_schema
 from confide.tables.batch_columns import as_host_array, first_length
+from confide.tables.complete import complete_pieces
+from confide.tables.csv_dialect import DELIMITERS, csv_rows, refuse_repeated
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.failures import of_files
 from confide.tables.formats import Format
 from confide.tables.sql import identifier, select
+from confide.tables.table import Read
 
 _PEEKED = 2**16
 _ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -91,6 +94,7 @@ class StreamedTable(DuckTable):
         super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
         self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
         self._arrives = first.schema if texts else schema
+        self._left_out = [0]
 
     @contextmanager
     def _or_own_failure(self) -> Iterator[None]:
@@ -119,8 +123,26 @@ class StreamedTable(DuckTable):
         pieces, self._pieces = self._pieces, None  # type: ignore[assignment]
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, self._watched(pieces)))
 
+    def complete(self, reads: Sequence[Read]) -> "StreamedTable":
+        """The rows that lack no value, as they pass by."""
+        self._pieces = complete_pieces(self._pieces, reads, self._left_out, texts=self._texts)
+        self.ordered = False
+        return self
+
+    def left_out(self) -> int:
+        """How many of the rows that passed by lacked a value."""
+        return self._left_out[0]
+
     def _describe(self) -> None:
         self.connection.register(ROWS, self._arrives.empty_table())
+
+    def _first_cells(self, asked: str) -> Any:
+        import pyarrow as pa
+
+        self.connection.register("confide_first", pa.Table.from_batches([self._first]))
+        found = self.connection.sql(select(asked, "confide_first")).fetchone()
+        self.connection.unregister("confide_first")
+        return found
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list among the rows that came first."""
@@ -166,7 +188,7 @@ def as_record_batches(batch: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def open_standard_input() -> Iterator[StreamedTable]:
+def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     """Standard input: an Arrow stream, or CSV with a line of column names; it is read once."""
     import pyarrow as pa
 
@@ -189,7 +211,9 @@ def open_standard_input() -> Iterator[StreamedTable]:
             if first is None:
                 raise InputError(f"{name} is empty: it has column names but no rows")
             schema = _sniffed(connection, first)
-        yield StreamedTable(name, schema, connection, first, chain([first], batches), in_words, texts=True)
+        made = StreamedTable(name, schema, connection, first, chain([first], batches), in_words, texts=True)
+        made.rows, made.decimal = csv_rows(), decimal
+        yield made
 
 
 def _csv_batches(stream: Any, head: bytes, name: str) -> Iterator[Any]:
@@ -198,8 +222,9 @@ def _csv_batches(stream: Any, head: bytes, name: str) -> Iterator[Any]:
     import pyarrow.csv
 
     header = head.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r")
-    delimiter = max(",;\t|", key=header.count)
+    delimiter = max(DELIMITERS, key=header.count)
     names = next(csv.reader([header], delimiter=delimiter))
+    refuse_repeated(name, names)
     if all(map(_is_number, names)):
         raise FormatError(f"{name} must start with a line of column names; found none that can be told from the values")
     parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.support import as_integer
+from confide.support import as_integer, canonical
 from confide.tables.arrow_types import in_words, is_integer
-from confide.tables.batch_columns import integer_column, positions_among, texts_of
+from confide.tables.batch_columns import column_of, integer_column, positions_among, texts_of
 from confide.tables.expressions import position
+from confide.tables.findings import Fault
 from confide.tables.table import Read, Table
 
 Names = tuple[str | int, ...]
@@ -63,6 +64,27 @@ class NamedColumn:
         place = self.places(batch)
         return np.array(self.names, dtype=object)[place], place < 0
 
+    def fault(self, batch: Any, finding: int) -> Fault:
+        """What is wrong with the column in a batch, and what would help: blanks, case, integers that became numbers."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wrong = self.places(batch) < 0
+        held = column_of(batch, self.read).filter(pa.array(wrong))
+        if is_integer(held.type) or self.positions:
+            return Fault(finding, self.requirement, wrong, held.null_count > 0)
+        texts = pc.fill_null(held.cast(pa.string()), "")
+        trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical(name)) for name in self.names]
+        tries = {
+            "be one without the blanks around it": (trimmed, names),
+            "be one in other upper and lower case": (pc.utf8_lower(trimmed), [name.lower() for name in names]),
+            "be one without '.0', as whole numbers are written": (_without_zeros(trimmed), names),
+        }
+        hints = {hint: pc.sum(pc.is_in(one, pa.array(among))).as_py() or 0 for hint, (one, among) in tries.items()}
+        found = next(((hint, number) for hint, number in hints.items() if number), None)
+        missing = bool(pc.any(pc.equal(texts, "")).as_py())
+        return Fault(finding, self.requirement, wrong, missing, dict([found] if found else []))
+
     def expressions(self, table: Any) -> tuple[Any, Any]:
         """The same in terms of an Ibis table: the position, and the records that have none."""
         place = position(table[self.column], tuple(range(len(self.names))) if self.positions else self.names)
@@ -100,6 +122,16 @@ class AnyGroups:
     def keys(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The name of each record as a text, shape (n,), and which records have none."""
         return texts_of(batch, self.column)
+
+    def fault(self, batch: Any, finding: int) -> Fault:
+        """The records of a batch that name no group."""
+        return Fault(finding, self.requirement, self.keys(batch)[1], missing=True)
+
+
+def _without_zeros(texts: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(texts, r"^(-?[0-9]+)\.0*$", r"\1")
 
 
 def label_column(table: Table, column: str, names: Names) -> NamedColumn:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.tables.databases import open_database
+from confide.support import one_of
+from confide.tables.databases import files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import of_engine
-from confide.tables.files import open_files
+from confide.tables.files import files_named, open_files
 from confide.tables.ibis_table import IbisTable
 from confide.tables.memory import open_batches, open_memory, open_standard_input
 from confide.tables.spark import SparkTable, names_spark, open_spark
@@ -21,7 +22,7 @@ _STANDARD_INPUT = ("-", "/dev/stdin")
 
 
 @contextmanager
-def open_table(source: Any, table: str | None = None, *, write: bool = False) -> Iterator[Table]:
+def open_table(source: Any, table: str | None = None, *, write: bool = False, decimal: str = ".") -> Iterator[Table]:
     """Open a table; what was opened for it is closed at the end of the block.
 
     Parameters
@@ -39,6 +40,8 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False) ->
         The table of a database, perhaps as `schema.table`; for Spark also a path of Parquet files.
     write
         Whether tables are to be written; by default a database is opened read-only where it knows such a thing.
+    decimal
+        Of CSV: what stands between a number and its fraction, `.` or `,`. With a comma no cell may have a point.
 
     Raises
     ------
@@ -56,6 +59,7 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False) ->
     ...     table.columns, table.row_count()
     (['s'], 2)
     """
+    one_of("decimal", decimal, (".", ","))
     if not isinstance(source, str | Path):
         if table is not None:
             raise InputError("table must be left out for data; it belongs to a database or to Spark")
@@ -72,8 +76,20 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False) ->
     else:
         if table is not None:
             raise InputError("table must be left out for files; it belongs to a database or to Spark")
-        with open_standard_input() if text in _STANDARD_INPUT else open_files(text) as opened:
+        with open_standard_input(decimal) if text in _STANDARD_INPUT else open_files(text, decimal) as opened:
             yield opened
+
+
+def files_of(source: str) -> tuple[Path, ...]:
+    """The files of this machine that a name is read from, as far as it tells them; no output may replace one."""
+    if source in _STANDARD_INPUT:
+        return (Path("/dev/stdin"),)
+    if names_spark(source) or (URL.match(source) and not Path(source).exists()):
+        return files_behind(source)
+    try:
+        return tuple(files_named(source))
+    except InputError:  # there are none, which opening them says
+        return ()
 
 
 @contextmanager

@@ -6,12 +6,13 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.releases import Release
+from confide.tables.figures import Figures
 from confide.tables.open_table import opened
 from confide.tables.predictions import Predictions
 from confide.tables.predictors import Predictor, predictors_of
 from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
-from confide.tables.targets import Figures, write_predictions
+from confide.tables.targets import write_predictions
 from confide.tables.what import Classified, Losses, What
 
 
@@ -26,6 +27,7 @@ def predict_table(
     keep: Sequence[str] | None = None,
     partition_by: Sequence[str] = (),
     overwrite: bool = False,
+    skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> Figures:
     """Predict for every row of a table, and write its columns with the predictions; whole, or not at all.
@@ -54,7 +56,11 @@ def predict_table(
     partition_by
         For a folder: columns whose values become folders, `ward=north/part-0.parquet`.
     overwrite
-        Whether an existing file may be replaced; folders and tables never are.
+        Whether an existing file may be replaced if it holds predictions, which its last columns say (`prediction_set`
+        and `set_size`, or `lower` and `upper`); other files, folders and tables never are.
+    skip_incomplete
+        Write no row in which a value that is read is missing, instead of refusing; `left_out()` of an open table tells
+        how many there were.
 
     Returns
     -------
@@ -66,7 +72,7 @@ def predict_table(
     InputError
         If columns do not fit, or rows have no prediction: how many, and why; then nothing is written.
     OutputExistsError
-        If the output exists.
+        If the output exists. (One that may not be replaced even so is an InputError.)
 
     Examples
     --------
@@ -85,7 +91,9 @@ def predict_table(
         raise InputError("out or out_table must be given, and not both")
     with opened(source) as table:
         predictors = predictors_of(table, what, release, by)
-        made = Predictions(table, _kept(table, what, keep, predictors), predictors)
+        reads = [read for one in predictors for read in one.reads]
+        rows = table.complete(reads) if skip_incomplete else table
+        made = Predictions(rows, _kept(table, what, keep, predictors), predictors)
         return write_predictions(
             made,
             str(out_table) if out is None else out,

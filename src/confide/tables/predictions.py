@@ -51,14 +51,14 @@ class Predictions:
                 columns, names = [batch.column(read.alias) for read in kept], list(self.keep)
                 for predictor in self.predictors:
                     added, wrong = predictor.columns(batch, as_text=as_text)
-                    if wrong is not None:
-                        findings.note(wrong, start if self.table.ordered else None)
+                    if wrong is not None and predictor is self.predictors[0]:  # others read the same columns
+                        findings.note(wrong, start if self.table.ordered else None, predictor.faults(batch))
                     columns, names = [*columns, *added], [*names, *predictor.adds]
                 start += batch.num_rows
                 progress(batch.num_rows)
                 if not findings:
                     yield pa.RecordBatch.from_arrays(columns, names=names)
-        findings.refuse(self.predictors[0].requirements)
+        findings.refuse(self.predictors[0].requirements, self.table.rows, skips=True)
         if not start:
             raise InputError(f"{self.table.name} must have rows; it is empty: it has column names but no rows")
 

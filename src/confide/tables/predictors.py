@@ -21,12 +21,14 @@ from confide.releases import (
 )
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
 from confide.tables.expressions import alike, exact, number
+from confide.tables.findings import Fault
 from confide.tables.named_column import NamedColumn, Names, group_column
 from confide.tables.readings import (
     Findings,
     NumberColumns,
     finite_columns,
     finite_expression,
+    finite_faults,
     finite_requirement,
     noted,
 )
@@ -72,6 +74,17 @@ class Predictor(ABC):
     def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
         """The added columns of a batch, and what is wrong with records; `as_text` writes lists as JSON."""
 
+    def faults(self, batch: Any) -> list[Fault]:
+        """What is wrong column by column, for a batch in which something is."""
+        found = self.own_faults(batch)
+        if self.group is not None and (group := self.group.fault(batch, len(self.requirements))).wrong.any():
+            found.append(group)
+        return found
+
+    @abstractmethod
+    def own_faults(self, batch: Any) -> list[Fault]:
+        """The same of probabilities or predictions."""
+
     @abstractmethod
     def added(self, table: Any) -> Any:
         """An Ibis table with the added columns; only if `in_sql`."""
@@ -112,6 +125,10 @@ class SetPredictor(Predictor):
             own = limits if self.group is None else limits[good]
             mask[good] = set_mask(p[good], self.score, own, u=u, per_class=self.by_class)
         return _set_columns(mask, self.names, None if findings is None else ~good, as_text=as_text), findings
+
+    def own_faults(self, batch: Any) -> list[Fault]:
+        """Columns of probabilities."""
+        return self.probabilities.faults(batch, 1, self.requirements[0])
 
     def added(self, table: Any) -> Any:
         """The same for LAC: p >= the smallest probability inside, in double precision."""
@@ -168,6 +185,10 @@ class IntervalPredictor(Predictor):
                 own = float(thresholds[side]) if self.group is None else thresholds[side][good]
                 ends[side, good] = interval_ends(kept, score, own)[side]
         return [pa.array(end, mask=None if findings is None else ~good) for end in ends], findings
+
+    def own_faults(self, batch: Any) -> list[Fault]:
+        """Columns of predictions."""
+        return finite_faults(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
 
     def added(self, table: Any) -> Any:
         """The same in double precision."""

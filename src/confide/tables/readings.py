@@ -18,6 +18,7 @@ from confide.candidates import Candidates
 from confide.scores import ScoreKind, class_score, interval_score, lac_score, score_kind
 from confide.tables.batch_columns import column_of, matrix_column, number_column
 from confide.tables.expressions import exact, number
+from confide.tables.findings import Fault
 from confide.tables.named_column import NamedColumn
 from confide.tables.table import Read
 
@@ -63,6 +64,10 @@ class Reading(ABC):
     def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
         """What a score is computed from, in arrays of n records, and what is wrong with some of them."""
 
+    def faults(self, batch: Any) -> list[Fault]:
+        """What is wrong column by column, for a batch in which something is; nothing where the findings say it all."""
+        return []
+
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[Any]:
         """The scores, shape (n,), of arrays without findings."""
         return arrays[0]
@@ -94,6 +99,12 @@ class ScoreReading(Reading):
     def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
         """The column."""
         return [number_column(batch, self.reads[0].column)], None
+
+    def faults(self, batch: Any) -> list[Fault]:
+        """Scores that are missing or out of range."""
+        scores = number_column(batch, self.reads[0].column)
+        wrong = ~self.in_range(scores)
+        return [Fault(1, self.requirements[0], wrong, bool(np.isnan(scores).any()))] if wrong.any() else []
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The column in double precision."""
@@ -138,6 +149,17 @@ class NumberColumns:
             f"{self.title} must hold a list of {self.width} probabilities, one per class",
         )
 
+    def faults(self, batch: Any, finding: int, requirement: str, most: float = 1.0) -> list[Fault]:
+        """The columns with numbers outside [0, most], each with the requirement in words about it."""
+        found = []
+        for name in () if self.from_list else self.columns:
+            column = number_column(batch, name)
+            wrong = ~((column >= 0) & (column <= most))
+            if wrong.any():
+                words = requirement.replace(self.title, f"column {name!r}", 1)
+                found.append(Fault(finding, words, wrong, bool(np.isnan(column).any())))
+        return found
+
     def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Findings]:
         """The numbers, shape (n, K); finding 1 for those outside [0, most], 2 for lists of another length.
 
@@ -180,6 +202,14 @@ class ClassReading(Reading):
         else:
             p, findings = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
         return [p, place], noted(findings, place < 0, 3)
+
+    def faults(self, batch: Any) -> list[Fault]:
+        """Columns of probabilities, and the label."""
+        label = self.label.fault(batch, 3)
+        return [
+            *self.probabilities.faults(batch, 1, self.requirements[0]),
+            *([label] if label.wrong.any() else []),
+        ]
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """Any classification score. Randomised ones draw fresh numbers."""
@@ -233,6 +263,10 @@ class TargetReading(Reading):
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets."""
         (*f, y), findings = finite_columns(batch, self.names, first=2, positive=self.positive)
         return [f[0] if len(f) == 1 else np.column_stack(f), y], findings
+
+    def faults(self, batch: Any) -> list[Fault]:
+        """Predictions, and the target."""
+        return finite_faults(batch, self.names, first=2, positive=self.positive)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """|y - f|, |y - f| / f, or max(lower - y, y - upper)."""
@@ -300,6 +334,10 @@ class FalseNegativeReading(Reading):
         truth, _ = self.truth.matrix(batch)
         return [p, truth], noted(findings, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
 
+    def faults(self, batch: Any) -> list[Fault]:
+        """Columns of probabilities."""
+        return self.probabilities.faults(batch, 1, self.requirements[0])
+
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, picked at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1, u=np.random.default_rng())
@@ -332,6 +370,17 @@ def finite_columns(
         fine = np.isfinite(column) if i or not positive else np.isfinite(column) & (column > 0)
         findings = noted(findings, ~fine, first + i)
     return columns, findings
+
+
+def finite_faults(batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False) -> list[Fault]:
+    """The same column by column, also where several of a record are wrong."""
+    found = []
+    for i, name in enumerate(names):
+        column, must = number_column(batch, name), positive and i == 0
+        wrong = ~(np.isfinite(column) & (column > 0) if must else np.isfinite(column))
+        if wrong.any():
+            found.append(Fault(first + i, finite_requirement(name, must), wrong, bool(np.isnan(column).any())))
+    return found
 
 
 def finite_expression(column: Any) -> Any:

@@ -90,7 +90,10 @@ class Counters:
             for one in (1, 2):
                 findings = noted(findings, flag == one, after + one)
         if findings is not None:
-            self.found.note(findings, start)
+            faults = job.reading.faults(batch)
+            if group is not None and job.group is not None and (group < 0).any():
+                faults.append(job.group.fault(batch, len(job.reading.requirements) + 1))
+            self.found.note(findings, start, faults)
             return
         if group is None:
             self._count_all(scores, start)
@@ -109,6 +112,7 @@ class Counters:
         counter.add(scores, start)
         if counter.first is not None:
             self.found.add(1, counter.missing + counter.outside, None if start is None else counter.first)
+            self.found.missing |= counter.missing > 0
             counter.missing = counter.outside = 0
 
     def _divide(self, scores: NDArray[Any], group: NDArray[Any]) -> None:

@@ -3,10 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.tables.arrow_types import in_words, is_integer, is_number, is_text, list_element
+from confide.tables.findings import Rows
 
 if TYPE_CHECKING:
     from confide.tables.people import People
@@ -74,6 +76,12 @@ class Table(ABC):
     writes_folders = False
     """Whether its engine writes folders of files on its own."""
 
+    rows = Rows()
+    """How its rows are counted in messages."""
+
+    files: tuple[Path, ...] = ()
+    """The files that hold it, as far as they are known; no output may replace them."""
+
     def __init__(self, name: str, schema: Any) -> None:
         self.name, self.schema = name, schema
 
@@ -88,6 +96,14 @@ class Table(ABC):
     @abstractmethod
     def limited(self, people: "People") -> "Table":
         """At most so many rows of each person; `people.flag` says what is wrong with one."""
+
+    def complete(self, reads: Sequence[Read]) -> "Table":
+        """The rows that lack none of the values that are read; the rule is that of `complete.py`."""
+        raise NotImplementedError
+
+    def left_out(self) -> int:
+        """How many rows `complete` left out, once they were read. As private as the number of rows."""
+        return 0
 
     def count(self, job: Any, progress: Any) -> Any:
         """Counts that the table's engine makes where the rows live; None where this process does that."""

@@ -2,51 +2,22 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from confide.errors import InputError
-from confide.support import OutputExistsError, new_file
+from confide.errors import ConfideError, InputError
+from confide.support import Kind, OutputExistsError, kind_of, new_file, refuse_existing, refuse_input
+from confide.tables.figures import Figures, Tally
+from confide.tables.files import open_files
 from confide.tables.formats import file_format, format_of
 from confide.tables.predictions import Predictions
+from confide.tables.predictors import LOWER, SET, SIZE, UPPER
 from confide.tables.progress import Progress
 from confide.tables.sinks import open_sink
 
-Figures: TypeAlias = dict[str, float]
-"""What is told of written predictions: `rows`, and for sets `mean_set_size`."""
-
 _ROWS_PER_FILE = 2**20
-
-
-class Tally:
-    """Counts rows, and the members of sets, as batches go by."""
-
-    def __init__(self, predictions: Predictions) -> None:
-        self._proof = predictions.proof if predictions.counts_members else None
-        self.rows = self._members = 0
-
-    def add(self, batch: Any) -> None:
-        """Count a `pyarrow.RecordBatch`."""
-        self.rows += batch.num_rows
-        if self._proof is not None:
-            self._members += int(batch.column(self._proof).to_numpy(zero_copy_only=False).sum())
-
-    def figures(self) -> Figures:
-        """Rows and mean set size."""
-        return {"rows": self.rows} | ({} if self._proof is None else {"mean_set_size": self._members / self.rows})
-
-
-def figures_of(predictions: Predictions, rows: int, missing: int, members: int | None) -> Figures:
-    """The same from counts that an engine made; rows without a prediction are refused with their number."""
-    if missing:
-        raise InputError(
-            f"{'; '.join(predictions.predictors[0].requirements)} in every row; {missing} of {rows} do not"
-        )
-    if not rows:
-        raise InputError(f"{predictions.table.name} must have rows; it is empty: it has column names but no rows")
-    return {"rows": rows} | ({} if members is None else {"mean_set_size": members / rows})
 
 
 def is_folder(out: str | Path) -> bool:
@@ -58,6 +29,37 @@ def is_folder(out: str | Path) -> bool:
     [True, True, True, False, False]
     """
     return str(out).endswith("/") or "://" in str(out) or not (format_of(out) or Path(out).suffix)
+
+
+def refuse_existing_predictions(path: Path, *, overwrite: bool) -> None:
+    """Refuse a file that exists, unless it may be overwritten and holds predictions."""
+    refuse_existing(path, overwrite=overwrite, kind=Kind.PREDICTIONS, what_is=kind_of_table)
+
+
+def kind_of_table(path: Path) -> Kind:
+    """What a file is; a table of predictions is one whose last columns are such as `predict_table` adds.
+
+    They are `prediction_set` and `set_size`, or `lower` and `upper`, each perhaps with `_` and a level. So a table that
+    was predicted by another version, or by hand, counts as one, and a table of records does not.
+    """
+    found = kind_of(path)
+    if found not in (Kind.TABLE, Kind.OTHER) or format_of(path) is None:
+        return found
+    try:
+        with open_files(str(path)) as table:
+            last = table.columns[-2:]
+    except ConfideError:
+        return found
+    return Kind.PREDICTIONS if _are_added(last) else Kind.TABLE
+
+
+def _are_added(last: Sequence[str]) -> bool:
+    """Whether the last columns belong to one prediction."""
+    level = last[-1].removeprefix(SIZE).removeprefix(UPPER) if last else ""
+    return (not level or level.startswith("_")) and list(last) in (
+        [SET + level, SIZE + level],
+        [LOWER + level, UPPER + level],
+    )
 
 
 def refuse_existing_folder(folder: Path) -> None:
@@ -100,8 +102,9 @@ def write_predictions(
 def _write_file(predictions: Predictions, path: Path, *, overwrite: bool, progress: Progress) -> Figures:
     form, tally = file_format(path), Tally(predictions)
     as_text = form.kind == "csv"
+    refuse_input(path, predictions.table.files)
     with (
-        new_file(path, overwrite=overwrite) as part,
+        new_file(path, overwrite=overwrite, kind=Kind.PREDICTIONS, what_is=kind_of_table) as part,
         open_sink(part, form) as sink,
         closing(predictions.batches(as_text=as_text, progress=progress)) as batches,
     ):

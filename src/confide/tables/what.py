@@ -30,6 +30,8 @@ from confide.tables.table import Table
 SIDES = "cqr_sides"
 """The score that stands for both `cqr_low` and `cqr_high`, each with a threshold of its own."""
 
+_BOTH = "two classes need two columns: beside the one, another of 1 minus it"
+
 _PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr_high": 2}
 """The scores of regression that columns give, and how many columns of predictions each needs."""
 
@@ -265,7 +267,7 @@ def number_columns(
         raise InputError(
             f"column {named!r} holds {in_words(kind)}{'' if element is None else ' of something else than numbers'}; "
             f"{what} come from a column of lists of numbers, or from one column per class by a pattern such as "
-            f"'p_*'; {table.existing()}"
+            f"'p_*'{f' ({_BOTH})' if is_number(kind) else ''}; {table.existing()}"
         )
     k = table.list_length(named)
     return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
@@ -289,7 +291,9 @@ def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[s
     shape = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
     found = {name: match[1] for name in table.columns if name != leave_out and (match := shape.fullmatch(name))}
     if len(found) < 2:
+        both = f"; {_BOTH}" if found else ""
         raise InputError(
-            f"the pattern {pattern!r} must match one column per class; it matches {len(found)}; {table.existing()}"
+            f"the pattern {pattern!r} must match one column per class; it matches {len(found)}{both}; "
+            f"{table.existing()}"
         )
     return found

@@ -17,6 +17,11 @@ _WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("PATH_ALREADY_EXISTS",), "the output folder exists; choose another or overwrite it"),
     (("CANNOT_READ_FILE", "is not a Parquet file", "FAILED_READ_FILE"), "a file is damaged, or is not a Parquet file"),
     (("No module named 'confide'",), "the executors' Python has no confide; install it there, or ship an environment"),
+    (
+        ("S3AFileSystem not found", "UnsupportedFileSystemException", "No FileSystem for scheme"),
+        "Spark lacks the package for such addresses; start it with one, for s3a:// by PYSPARK_SUBMIT_ARGS='--packages "
+        "org.apache.hadoop:hadoop-aws:VERSION pyspark-shell' with Spark's version of Hadoop",
+    ),
     (("PYTHON_VERSION_MISMATCH",), "the executors run another version of Python than this process"),
     (("OutOfMemoryError", "MEMORY_LIMIT_EXCEEDED"), "the executors or the driver need more memory"),
     (("JAVA_GATEWAY_EXITED",), "Java did not start; Spark needs Java 17 or newer"),

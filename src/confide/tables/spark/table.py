@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.tables.failures import of_engine
+from confide.tables.figures import Figures
 from confide.tables.findings import Findings
 from confide.tables.ibis_table import IbisTable
 from confide.tables.predictions import Predictions
@@ -19,7 +20,6 @@ from confide.tables.spark.session import is_path, open_session, spark_table
 from confide.tables.spark.writing import write_folder, write_table
 from confide.tables.stream_counts import Job
 from confide.tables.table import Read
-from confide.tables.targets import Figures
 
 
 @contextmanager

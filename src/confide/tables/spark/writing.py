@@ -5,13 +5,13 @@ from typing import Any
 
 from confide.support import OutputExistsError
 from confide.tables.database_writers import approved, counted, exists, in_sql
+from confide.tables.figures import Figures
 from confide.tables.predictions import Predictions
 from confide.tables.predictors import SetPredictor
 from confide.tables.progress import Progress
 from confide.tables.spark.failures import in_words
 from confide.tables.spark.frames import frame_of, table_of
 from confide.tables.spark.watching import watched
-from confide.tables.targets import Figures
 
 
 def predicted(expression: Any, predictions: Predictions) -> Any:

@@ -1,0 +1,124 @@
+"""What a file is, told by its first bytes; and so what may be written over it: an earlier output of the same kind."""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+
+from confide.errors import InputError
+
+HEAD = 2**16
+_DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide\.[a-z.-]{1,60})"')
+_TITLE = " · confide</title>".encode()
+_DATABASE = b"SQLite format 3\0"
+_TABLES = (b"PAR1", b"ARROW1")
+LEDGER_ID = 0x436F6E66  # "Conf"
+"""The number by which SQLite's header marks a ledger."""
+
+
+class Kind(StrEnum):
+    """What a file is, in words."""
+
+    RELEASE = "a release"
+    EVALUATION = "an evaluation"
+    PAGE = "a page"
+    AUDIT = "the findings of an audit"
+    EXPORT = "an export of a ledger"
+    PLAN = "a federated plan"
+    ANSWER = "a silo's answer"
+    REPORT = "a silo's report"
+    SILO = "a silo's public file"
+    KEYS = "private keys"
+    LEDGER = "a ledger"
+    PREDICTIONS = "a table of predictions"
+    TABLE = "a table"
+    EMPTY = "an empty file"
+    OTHER = "another kind of file"
+
+
+_DOCUMENTS = {
+    "calibration": Kind.RELEASE,
+    "groups": Kind.RELEASE,
+    "levels": Kind.RELEASE,
+    "sides": Kind.RELEASE,
+    "risk": Kind.RELEASE,
+    "federated.calibration": Kind.RELEASE,
+    "evaluation": Kind.EVALUATION,
+    "audit": Kind.AUDIT,
+    "ledger": Kind.EXPORT,
+    "federated.plan": Kind.PLAN,
+    "federated.answer": Kind.ANSWER,
+    "federated.report": Kind.REPORT,
+    "federated.silo": Kind.SILO,
+    "federated.private-keys": Kind.KEYS,
+}
+
+
+def kind_of(path: Path) -> Kind:
+    """What a file is; what is no regular file, or cannot be read, is of another kind.
+
+    Tables of predictions are told from other tables by their columns, which `confide.tables` looks at.
+    """
+    try:
+        if not path.is_file():
+            return Kind.OTHER
+        with path.open("rb") as stream:
+            return kind_of_content(stream.read(HEAD))
+    except OSError:
+        return Kind.OTHER
+
+
+def kind_of_content(head: bytes) -> Kind:
+    """What a file is that begins with these bytes.
+
+    Examples
+    --------
+    >>> print(kind_of_content(b'{"kind": "confide.levels", "schema": 1'), kind_of_content(b"p_a,p_b"), sep=", ")
+    a release, another kind of file
+    """
+    if not head:
+        return Kind.EMPTY
+    if head.startswith(_TABLES):
+        return Kind.TABLE
+    if head.startswith(_DATABASE):
+        return Kind.LEDGER if int.from_bytes(head[68:72], "big") == LEDGER_ID else Kind.OTHER
+    if head[:15].lower() == b"<!doctype html>":
+        return Kind.PAGE if _TITLE in head else Kind.OTHER
+    document = _DOCUMENT.match(head)
+    return Kind.OTHER if document is None else _DOCUMENTS.get(document[1].decode()[len("confide.") :], Kind.OTHER)
+
+
+def refuse_replacing(path: Path, kind: Kind, what_is: Callable[[Path], Kind] = kind_of) -> None:
+    """Refuse to write over a file that is no earlier output of the same kind; an empty file holds nothing to lose.
+
+    Raises
+    ------
+    InputError
+        If the file is something else.
+    """
+    found = what_is(path)
+    if found not in (kind, Kind.EMPTY) or kind is Kind.OTHER:
+        raise InputError(
+            f"output {str(path)!r} is {found}, and {kind} may replace nothing but {kind}; choose another name"
+        )
+
+
+def refuse_input(path: Path, inputs: Iterable[str | Path | None]) -> None:
+    """Refuse to write over a file that is read, whatever it is called: by another path or by a link.
+
+    Raises
+    ------
+    InputError
+        If the output is one of the inputs.
+    """
+    for one in inputs:
+        if one is not None and _same(path, Path(one)):
+            raise InputError(f"output {str(path)!r} would replace the input {str(one)!r}; choose another name")
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them does not exist, perhaps not yet
+        return os.path.realpath(path) == os.path.realpath(other)

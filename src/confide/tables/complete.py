@@ -1,0 +1,120 @@
+"""Records with missing values, left out on request: in SQL of DuckDB, in Arrow batches, or as an Ibis expression.
+
+**The rule.** A record is complete if no column that is read of it is missing: not null, no NaN in a column of numbers,
+no empty text, no null or NaN in a list. Values that are there but cannot be used, such as a probability of 1.5, a label
+that is no class, or `abc` in a column of numbers, are no missing values: they are refused as ever.
+
+**Why the privacy statement holds.** Whether a record is complete follows from that record alone. Let f leave out the
+incomplete records of a table. If the tables D and D' differ by one record r, say D' = D + r, then f(D') is f(D) + r if
+r is complete, and f(D) if not: two tables that differ by one record or by none. So whatever is epsilon-private of f(D)
+for adding or removing one record is so of D. The same holds person by person, with at most as many records of each.
+Under `replace_one` the number of records that count is public. The statement is then about replacing a complete record
+by another complete one: how many records are complete is no secret, and neither is, to whoever knows all the others,
+whether the last one is.
+
+*Checked by* `test_leaving_out_keeps_neighbours`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.tables.arrow_types import is_text, list_element
+from confide.tables.sql import identifier
+from confide.tables.table import Read
+
+_NUMBERS = ("number", "numbers", "entry", "length")
+
+
+def incomplete_sql(reads: Sequence[Read], schema: Any, *, texts: bool) -> str:
+    """A condition in DuckDB's SQL: whether a record lacks a value; `texts` says that every cell arrives as text."""
+    wrong = [_missing_sql(column, schema.field(column).type, texts, numeric) for column, numeric in _columns(reads)]
+    return f"({' OR '.join(wrong) or 'false'})"
+
+
+def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
+    import pyarrow as pa
+
+    name = identifier(column)
+    if texts:
+        return f"(COALESCE({name}, '') = ''{f' OR lower(trim({name})) = {_NAN}' if numeric else ''})"
+    if list_element(kind) is not None:
+        lists = f"CAST({name} AS DOUBLE[])"
+        return (
+            f"({name} IS NULL OR list_count({lists}) < len({lists}) OR list_contains({lists}, CAST({_NAN} AS DOUBLE)))"
+        )
+    if pa.types.is_floating(kind):
+        return f"({name} IS NULL OR isnan({name}))"
+    return f"(COALESCE(CAST({name} AS VARCHAR), '') = '')" if is_text(kind) else f"({name} IS NULL)"
+
+
+_NAN = "'nan'"
+
+
+def incomplete_rows(batch: Any, reads: Sequence[Read], *, texts: bool) -> NDArray[np.bool_]:
+    """Which records of an Arrow batch lack a value, shape (n,)."""
+    wrong = np.zeros(batch.num_rows, dtype=np.bool_)
+    for column, numeric in _columns(reads):
+        wrong |= _missing_rows(batch.column(column), texts and numeric)
+    return wrong
+
+
+def _missing_rows(held: Any, nan_as_text: bool) -> NDArray[np.bool_]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(held.type):
+        held = held.cast(held.type.value_type)
+    if is_text(held.type):
+        empty = pc.equal(held, "")
+        if nan_as_text:
+            empty = pc.or_(empty, pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(held)), "nan"))
+        return np.asarray(pc.fill_null(empty, True))
+    if list_element(held.type) is None:
+        return np.asarray(pc.is_null(held, nan_is_null=True))
+    wrong = np.asarray(pc.is_null(held))
+    rows = np.asarray(pc.list_parent_indices(held))
+    wrong[rows[np.asarray(pc.is_null(pc.list_flatten(held), nan_is_null=True))]] = True
+    return wrong
+
+
+def complete_pieces(pieces: Iterable[Any], reads: Sequence[Read], count: list[int], *, texts: bool) -> Iterator[Any]:
+    """The complete records of batches that pass by; how many were left out is added to `count`, of one entry."""
+    import pyarrow as pa
+
+    for piece in pieces:
+        wrong = incomplete_rows(piece, reads, texts=texts)
+        count[0] += int(wrong.sum())
+        yield piece if not wrong.any() else piece.filter(pa.array(~wrong))
+
+
+def incomplete_expression(table: Any, reads: Sequence[Read]) -> Any:
+    """The same in terms of an Ibis table."""
+    import ibis
+
+    nan = table.get_backend().name != "sqlite"  # which keeps NaN as null, and has no word for it
+    wrong = ibis.literal(False)
+    for column, _ in _columns(reads):
+        wrong |= _missing_expression(table[column], nan)
+    return wrong
+
+
+def _missing_expression(column: Any, nan: bool) -> Any:
+    kind, missing = column.type(), column.isnull()
+    if kind.is_array():
+        floats = nan and kind.value_type.is_floating()
+        holes = column.filter(lambda one: one.isnull() | one.isnan() if floats else one.isnull())
+        return missing | (holes.length() > 0).fill_null(False)
+    if kind.is_floating() and nan:
+        return missing | column.isnan().fill_null(False)
+    return missing | (column == "").fill_null(False) if kind.is_string() else missing
+
+
+def _columns(reads: Sequence[Read]) -> list[tuple[str, bool]]:
+    """The columns, each once, and whether it is read as numbers."""
+    found: dict[str, bool] = {}
+    for read in reads:
+        found[read.column] = found.get(read.column, False) or read.form in _NUMBERS
+    return list(found.items())

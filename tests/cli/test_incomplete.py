@@ -1,0 +1,89 @@
+"""`--skip-incomplete` on every command that reads records: what it says, and when it must not say it."""
+
+import numpy as np
+import pytest
+
+from confide.cli.exit_codes import REFUSED
+from confide.releases import load_release
+from tests.files import classified, write
+
+N, HOLES = 600, 7
+COLUMNS = ("--probabilities", "p_*", "--label", "label")
+ASKED = (*COLUMNS, "--alpha", 0.2, "--epsilon", 1000, "--out", "cal.json", "--force")
+LEFT_OUT = f"left out: {HOLES} records with missing values\n"
+
+
+@pytest.fixture
+def records(folder):
+    p, y = classified(N, dtype=np.float64)
+    p[3 : 3 + HOLES, 1] = np.nan
+    names = np.array(["a", "b", "c"])
+    return write(folder / "records.csv", {f"p_{name}": p[:, k] for k, name in enumerate(names)} | {"label": names[y]})
+
+
+def test_the_number_is_told_where_it_may_be_known(confide_run, records):
+    refused = confide_run("calibrate", records, *ASKED)
+    assert refused.code == REFUSED
+    assert refused.error == (
+        "column 'p_b' must hold probabilities between 0 and 1, none missing (apply softmax to logits, divide "
+        f"percentages by 100) in every row; {HOLES} do not, the first is row 5; records with missing values "
+        "are left out by --skip-incomplete (rows as in a spreadsheet, where the column names are row 1)"
+    )
+    skip = "--skip-incomplete"
+    secret = confide_run("calibrate", records, *ASKED, skip)
+    assert secret.code == 0
+    assert "left out" not in secret.out + secret.err
+    assert "left_out" not in confide_run("calibrate", records, *ASKED, skip, "--json").json
+    public = confide_run("calibrate", records, *ASKED, skip, "--neighbors", "replace_one")
+    assert LEFT_OUT in public.out
+    assert load_release("cal.json").n == N - HOLES
+    public = confide_run("calibrate", records, *ASKED, skip, "--neighbors", "replace_one", "--json").json
+    assert public["left_out"] == HOLES
+    without = confide_run("calibrate", records, *ASKED, "--neighbors", "replace_one", "--json")
+    assert without.code == REFUSED
+
+    measured = ("evaluate", records, *COLUMNS, "--calibration", "cal.json")
+    assert confide_run(*measured).code == REFUSED
+    assert LEFT_OUT in confide_run(*measured, skip).out
+    found = confide_run(*measured, skip, "--json").json
+    assert (found["left_out"], found["coverage"]["n"]) == (HOLES, N - HOLES)
+
+    predicted = ("predict", records, *COLUMNS[:2], "--calibration", "cal.json", "--out", "sets.csv", "--force")
+    assert "--skip-incomplete" in confide_run(*predicted).error
+    assert LEFT_OUT in confide_run(*predicted, skip).out
+    done = confide_run(*predicted, skip, "--json").json
+    assert (done["left_out"], done["rows"]) == (HOLES, N - HOLES)
+
+
+def test_a_silo_answers_from_its_complete_records(confide_run, folder):
+    write(folder / "north.csv", {"s": [None, *np.linspace(0, 1, 300)]})
+    for name in ("north", "coordinator"):
+        keys = ("--keys", f"{name}.key", "--public", f"{name}.json")
+        assert confide_run("federated", "keygen", name, *keys, "--size", 300).code == 0
+    plan = ("federated", "plan", "--silo", "north.json", "--keys", "coordinator.key", "--alpha", 0.1, "--epsilon", 20)
+    assert confide_run(*plan, "--out", "plan.json").code == 0
+    answer = ("federated", "answer", "north.csv", "--score-column", "s", "--plan", "plan.json", "--keys", "north.key",
+              "--coordinator", "coordinator.json", "--ledger", "n.db", "--budget", 40, "--out", "a.json")  # fmt: skip
+    assert "--skip-incomplete" in confide_run(*answer).error
+    answered = confide_run(*answer, "--skip-incomplete")
+    assert answered.code == 0
+    assert "left out" not in answered.out
+    assert confide_run("federated", "aggregate", "a.json", "--plan", "plan.json", "--out", "r.json").code == 0
+    report = ("federated", "report", "north.csv", "--score-column", "s", "--calibration", "r.json", "--silo", "north",
+              "--epsilon", 1, "--ledger", "n.db", "--budget", 40, "--out", "report.json")  # fmt: skip
+    assert "--skip-incomplete" in confide_run(*report).error
+    reported = confide_run(*report, "--skip-incomplete")
+    assert reported.code == 0
+    assert "n=300" in reported.out
+
+
+def test_a_decimal_comma(confide_run, records):
+    text = records.read_text().replace(",", ";").replace(".", ",").replace("nan", "NaN")
+    records.write_text(text)
+    assert "read them with --decimal ','" in confide_run("calibrate", records, *ASKED).error
+    assert confide_run("calibrate", records, *ASKED, "--decimal", ",", "--skip-incomplete").code == 0
+    for command in ("evaluate", "predict"):
+        words = (command, records, *(COLUMNS if command == "evaluate" else COLUMNS[:2]), "--calibration", "cal.json")
+        out = ("--out", f"{command}.{'json' if command == 'evaluate' else 'csv'}")
+        assert "--decimal ','" in confide_run(*words, *out).error
+        assert confide_run(*words, *out, "--decimal", ",", "--skip-incomplete").code == 0

@@ -1,0 +1,218 @@
+"""`--force` replaces an earlier output of the same kind, and nothing else: no input, no ledger, no key."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.cli.exit_codes import EXISTS, REFUSED
+from confide.cli.output import check_output
+from confide.federated import SiloKeys
+from confide.ledger import Ledger
+from confide.support import Kind, OutputExistsError, kind_of
+from confide.tables import Classified, predict_table
+from confide.tables.targets import kind_of_table
+from tests.files import class_table, write
+
+SAMPLES = Path(__file__).parents[1]
+COLUMNS = ("--probabilities", "p_*", "--label", "label")
+ASKED = (*COLUMNS, "--alpha", 0.2, "--epsilon", 1000)
+RECORDS = class_table(60, lists=False)
+SETS = pa.table({"id": [1], "prediction_set": ['["cat"]'], "set_size": [1]})
+
+
+def _ledger(path: Path) -> None:
+    Ledger(path).set_limit("patients", 1.0)
+
+
+def _database(path: Path) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE t (x)")
+
+
+MADE = {
+    "release": (Kind.RELEASE, "r.json", SAMPLES / "releases/samples/levels.json"),
+    "federated": (Kind.RELEASE, "f.json", SAMPLES / "releases/samples/federated.json"),
+    "evaluation": (Kind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.1/sets.json"),
+    "page": (Kind.PAGE, "p.html", "<!doctype html>\n<html><title>Triage · confide</title>"),
+    "audit": (Kind.AUDIT, "a.json", '{\n "kind": "confide.audit"'),
+    "export": (Kind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
+    "plan": (Kind.PLAN, "plan.json", SAMPLES / "federated/samples/fedcp-qq/plan.json"),
+    "answer": (Kind.ANSWER, "answer.json", '{\n "kind": "confide.federated.answer",'),
+    "report": (Kind.REPORT, "report.json", '{\n "kind": "confide.federated.report",'),
+    "silo": (Kind.SILO, "silo.json", '{\n "kind": "confide.federated.silo",'),
+    "keys": (Kind.KEYS, "north.key", lambda path: SiloKeys.generate("north").save(path)),
+    "ledger": (Kind.LEDGER, "budget.db", _ledger),
+    "sets": (Kind.PREDICTIONS, "sets.csv", lambda path: write(path, SETS)),
+    "packed sets": (Kind.PREDICTIONS, "sets.parquet", lambda path: write(path, SETS)),
+    "intervals": (
+        Kind.PREDICTIONS,
+        "i.arrow",
+        lambda path: write(path, {"lower_0.1": [0.5], "upper_0.1": [1.5]}),
+    ),
+    "records": (Kind.TABLE, "records.csv", lambda path: write(path, RECORDS)),
+    "quantiles": (Kind.TABLE, "q.csv", lambda path: write(path, {"lower": [0.5], "upper": [0.6], "y": [0.5]})),
+    "other pair": (Kind.TABLE, "o.parquet", lambda path: write(path, {"lower_0.1": [0.5], "upper_0.2": [1.5]})),
+    "case": (Kind.TABLE, "c.parquet", lambda path: write(path, {"lowercase": ["a"], "uppercase": ["A"]})),
+    "database": (Kind.OTHER, "other.db", _database),
+    "notes": (Kind.OTHER, "notes.txt", "of somebody"),
+    "page of others": (Kind.OTHER, "o.html", "<!doctype html><title>confide</title>"),
+    "strange": (Kind.OTHER, "s.csv.gz", "\0\0\0"),
+}
+WRITTEN = [Kind.RELEASE, Kind.EVALUATION, Kind.PAGE, Kind.AUDIT, Kind.EXPORT, Kind.PLAN, Kind.ANSWER, Kind.REPORT]
+
+
+def make(folder: Path, name: str) -> Path:
+    _, file, content = MADE[name]
+    path = folder / file
+    if isinstance(content, Path):
+        shutil.copy(content, path)
+    elif isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    else:
+        content(path)
+    return path
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_output_over_every_file(folder, name):
+    """What may be written over a file is an output of its kind."""
+    path, kind = make(folder, name), MADE[name][0]
+    before = path.read_bytes()
+    assert kind_of_table(path) == kind
+    for written in (*WRITTEN, Kind.PREDICTIONS):
+        with pytest.raises(OutputExistsError):
+            check_output(path, written, force=False)
+        if written is kind:
+            check_output(path, written, force=True)
+            continue
+        with pytest.raises(confide.InputError) as refused:
+            check_output(path, written, force=True)
+        found = kind if written is Kind.PREDICTIONS or kind not in (Kind.PREDICTIONS, Kind.TABLE) else kind_of(path)
+        assert f"is {found}, and {written} may replace nothing but {written}; choose" in str(refused.value)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_nothing_to_lose_and_a_device_is_no_file(folder):
+    (folder / "empty").touch()
+    for written in WRITTEN:
+        check_output(folder / "empty", written, force=True)
+    with pytest.raises(confide.InputError, match="is another kind of file"):
+        check_output(Path("/dev/null"), Kind.RELEASE, force=True)
+
+
+@pytest.fixture
+def there(folder):
+    """Records, a release, its evaluation and a ledger."""
+    write(folder / "records.parquet", class_table(600, lists=False))
+    write(folder / "part-1.csv", RECORDS)
+    confide.calibrate(np.linspace(0, 1, 3000), 0.1, 1.0, score="lac").save("cal.json")
+    make(folder, "evaluation")
+    Ledger("budget.db").set_limit("patients", 2000.0)
+    os.link("records.parquet", "hard.parquet")
+    Path("soft.csv").symlink_to("part-1.csv")
+    Path("new.db").symlink_to("to-come.db")
+    return folder
+
+
+CALIBRATE, PREDICT = ("calibrate", "records.parquet", *ASKED), ("--probabilities", "p_*", "--calibration", "cal.json")
+DESTROYING = {
+    "calibrate over its own records": (*CALIBRATE, "--out", "records.parquet"),
+    "by another path": (*CALIBRATE, "--out", "../{folder}/records.parquet"),
+    "by a hard link": (*CALIBRATE, "--out", "hard.parquet"),
+    "by a symbolic link": ("calibrate", "part-1.csv", *ASKED, "--out", "soft.csv"),
+    "a file of the pattern": ("calibrate", "part-*.csv", *ASKED, "--out", "part-1.csv"),
+    "calibrate over its ledger": (
+        *CALIBRATE, "--ledger", "budget.db", "--dataset", "patients", "--out", "budget.db",
+    ),
+    "over the ledger to be made": (*CALIBRATE, "--ledger", "to-come.db", "--dataset", "p", "--out", "to-come.db"),
+    "over a ledger of others": (*CALIBRATE, "--out", "budget.db"),
+    "predict over its records": ("predict", "part-1.csv", *PREDICT, "--out", "soft.csv"),
+    "predict over other records": ("predict", "records.parquet", *PREDICT, "--out", "part-1.csv"),
+    "predict over the ledger, renamed": ("predict", "part-1.csv", *PREDICT, "--out", "ledger.csv"),
+    "evaluate over its records": ("evaluate", "part-1.csv", *COLUMNS, *PREDICT[2:], "--out", "part-1.csv"),
+    "evaluate over the release": ("evaluate", "part-1.csv", *COLUMNS, *PREDICT[2:], "--out", "cal.json"),
+    "report over its release": ("report", "cal.json", "--out", "cal.json"),
+    "report over its evaluation": ("report", "cal.json", "--evaluation", "e.json", "--out", "e.json"),
+    "export over its ledger": ("ledger", "export", "budget.db", "--out", "budget.db"),
+    "a plan over a release": ("plan", "--alpha", 0.1, "--epsilon", 1, "--out", "cal.json"),
+    "an audit over a release": ("audit", "--mechanism", "math:pi", "--out", "cal.json"),
+}  # fmt: skip
+
+
+def test_no_command_destroys_what_it_reads_or_a_file_of_another_kind(confide_run, there):
+    """Refused by one sentence, before any work: nothing is changed, nothing charged, nothing new is there."""
+    shutil.copy("budget.db", "ledger.csv")
+    before = {path.name: path.read_bytes() for path in there.iterdir() if path.exists()}
+    for what, words in DESTROYING.items():
+        ran = confide_run(*(str(word).format(folder=there.name) for word in words), "--force")
+        assert ran.code == REFUSED, what
+        assert "would replace the input" in ran.error or "may replace nothing but" in ran.error, what
+        assert "choose another name" in ran.error, what
+        assert {path.name: path.read_bytes() for path in there.iterdir() if path.exists()} == before, what
+
+
+def test_federated_commands_spare_their_files(confide_run, folder):
+    for name in ("north", "coordinator"):
+        keys = ("--keys", f"{name}.key", "--public", f"{name}.json")
+        assert confide_run("federated", "keygen", name, *keys, "--size", 300).code == 0
+    write(folder / "north.csv", {"s": [0.5] * 300})
+    plan = ("federated", "plan", "--silo", "north.json", "--keys", "coordinator.key", "--alpha", 0.1, "--epsilon", 2)
+    assert confide_run(*plan, "--out", "plan.json").code == 0
+    with_budget = ("--ledger", "north.db", "--budget", 4)
+    answer = ("federated", "answer", "north.csv", "--score-column", "s", "--plan", "plan.json", "--keys", "north.key",
+              "--coordinator", "coordinator.json", *with_budget)  # fmt: skip
+    shutil.copy(SAMPLES / "releases/samples/federated.json", "released.json")
+    report = ("federated", "report", "north.csv", "--score-column", "s", "--calibration", "released.json", "--silo",
+              "north", "--epsilon", 1, *with_budget)  # fmt: skip
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for words, outs in (
+        (plan, ["north.json", "coordinator.key", "north.csv"]),
+        (answer, ["plan.json", "north.key", "coordinator.json", "north.csv"]),
+        (("federated", "aggregate", "plan.json", "--plan", "plan.json"), ["plan.json", "north.key"]),
+        (report, ["released.json", "north.csv", "north.json"]),
+    ):
+        for out in outs:
+            ran = confide_run(*words, "--out", out, "--force")
+            assert ran.code == REFUSED, (words, out)
+            assert "would replace the input" in ran.error or "may replace nothing but" in ran.error
+    keygen = ("federated", "keygen", "other", "--keys", "other", "--public", "other")
+    assert "would replace the input" in confide_run(*keygen).error
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_earlier_outputs_are_replaced(confide_run, there):
+    """Also sets that another program wrote: what counts is their last columns."""
+    assert confide_run(*CALIBRATE, "--out", "cal.json").code == EXISTS
+    assert confide_run(*CALIBRATE, "--out", "cal.json", "--force").code == 0
+    for name in ("sets.csv", "sets.parquet"):
+        write(there / name, SETS)
+        assert confide_run("predict", "part-1.csv", *PREDICT, "--out", name).code == EXISTS
+        assert confide_run("predict", "part-1.csv", *PREDICT, "--out", name, "--force").code == 0
+    assert confide_run("ledger", "export", "budget.db", "--out", "b.json").code == 0
+    assert confide_run("ledger", "export", "budget.db", "--out", "b.json", "--force").code == 0
+
+
+def test_python_spares_files_of_another_kind(there):
+    released = confide.Calibration.load("cal.json")
+    for path in ("records.parquet", "budget.db", "e.json"):
+        before = Path(path).read_bytes()
+        with pytest.raises(confide.InputError, match="may replace nothing but a release"):
+            released.save(path, overwrite=True)
+        assert Path(path).read_bytes() == before
+    table = pa.table({"p_a": [0.5], "p_b": [0.5], "x": [1]})
+    write(there / "s.parquet", SETS)
+    Path("sets").mkdir()
+    write(there / "sets" / "one.parquet", table.append_column("prediction_set", [["a"]]).append_column("set_size", [1]))
+    os.link("sets/one.parquet", "linked.parquet")
+    for out in ("sets/one.parquet", "linked.parquet"):
+        with pytest.raises(confide.InputError, match="would replace the input"):
+            predict_table("sets", Classified("p_*"), released, out, keep=["x"], overwrite=True)
+    assert predict_table(table, Classified("p_*"), released, "s.parquet", keep=["x"], overwrite=True)["rows"] == 1

@@ -1,0 +1,188 @@
+"""Records with missing values: refused with all that is missing, or left out by a rule on each record alone."""
+
+import io
+import itertools
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import Candidates
+from confide.mechanisms.slopes import slopes_for
+from confide.tables import (
+    Classified,
+    Losses,
+    People,
+    Regressed,
+    Scored,
+    calibrate_table,
+    evaluate_table,
+    group_histograms,
+    open_table,
+    predict_table,
+    score_histogram,
+)
+from tests.exact import mechanism_law
+from tests.files import classified, write
+
+CANDIDATES = Candidates.unit(50)
+N, NAMES = 400, np.array(["ant", "bee", "cat"])
+P, Y = classified(N, dtype=np.float64)
+
+
+def holey() -> tuple[pa.Table, np.ndarray]:
+    """Records with holes of every sort, and which of them are complete."""
+    rng = np.random.default_rng(1)
+    holes = {name: rng.random(N) < 0.05 for name in ("p_ant", "p_bee", "label", "f", "y", "who", "ward")}
+    label, ward = NAMES[Y].astype(object), np.where(rng.random(N) < 0.5, "north", "south").astype(object)
+    label[holes["label"]], ward[holes["ward"]] = None, None
+    columns = {f"p_{name}": P[:, k].copy() for k, name in enumerate(NAMES)} | {"f": P[:, 0].copy(), "y": P[:, 1].copy()}
+    for name in ("p_ant", "f"):
+        columns[name][holes[name]] = np.nan
+    arrays = {name: pa.array(column) for name, column in columns.items()}
+    arrays |= {name: pa.array(columns[name], mask=holes[name]) for name in ("p_bee", "y")}
+    arrays |= {"label": pa.array(label, pa.string()), "ward": pa.array(ward, pa.string())}
+    arrays["who"], arrays["id"] = pa.array(np.arange(N) // 3, mask=holes["who"]), pa.array(np.arange(N))
+    return pa.table(arrays), holes
+
+
+TABLE, HOLES = holey()
+CLASSES = Classified("p_*", "label")
+HAVING = ~(HOLES["p_ant"] | HOLES["p_bee"] | HOLES["label"])
+
+
+def without(*names: str) -> np.ndarray:
+    return ~np.any([HOLES[name] for name in names], axis=0)
+
+
+def counts_of(rows: np.ndarray) -> list[int]:
+    scores = confide.lac_score(P[rows], Y[rows])
+    return confide.ScoreHistogram.from_scores(np.asarray(scores), CANDIDATES).counts.tolist()
+
+
+def test_the_complete_records_count_on_every_source(engine):
+    """In SQL, in Arrow batches, in Ibis: the same records, and the same number of others."""
+    with open_table(engine.table(TABLE)) as table:
+        found = score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True)
+        assert found.counts.tolist() == counts_of(HAVING)
+        assert table.left_out() == N - HAVING.sum() > 0
+    found = group_histograms(engine.table(TABLE), CLASSES, "ward", ["north", "south"], CANDIDATES, skip_incomplete=True)
+    assert sum(one.counts for one in found.values()).tolist() == counts_of(HAVING & without("ward"))
+    found = score_histogram(engine.table(TABLE), Regressed("f", "y"), CANDIDATES, skip_incomplete=True)
+    assert found.total == without("f", "y").sum()
+    if engine.ranks:
+        once = People("who", 1, ("id",))
+        found = score_histogram(engine.table(TABLE), CLASSES, CANDIDATES, people=once, skip_incomplete=True)
+        first: dict[int, int] = {}
+        for row in np.flatnonzero(HAVING & without("who")):
+            first.setdefault(row // 3, row)
+        assert found.counts.tolist() == counts_of(np.array(list(first.values())))
+
+
+def test_lists(listing):
+    lists = [[0.5, 0.5], None, [0.25, None], [0.75, 0.25], [float("nan"), 0.5], [1.0, 0.0]]
+    table = pa.table({"p": pa.array(lists, pa.list_(pa.float64())), "label": ["0", "1", "0", "1", "0", "1"]})
+    with open_table(listing.table(table)) as opened:
+        found = score_histogram(opened, Classified("p", "label"), Candidates.unit(5), skip_incomplete=True)
+        assert found.counts.tolist() == [0, 0, 1, 1, 1] or found.total == 3
+        assert found.total == 3
+        assert opened.left_out() == 3
+
+
+def test_what_cannot_be_used_is_no_missing_value(tmp_path):
+    """A number out of range, a text, an unknown label: refused also then."""
+    for wrong in ("1.5,0.5,ant", "abc,0.5,ant", "0.5,0.5,dog", '"0,5",0.5,ant'):
+        path = tmp_path / "a.csv"
+        path.write_text("p_ant,p_bee,label\n" + "0.5,0.5,ant\n" * 30 + f"{wrong}\n,0.5,ant\nNaN,0.5,bee\n0.5,0.5,\n")
+        with pytest.raises(confide.InputError, match="1 does not"):
+            score_histogram(path, CLASSES, CANDIDATES, skip_incomplete=True)
+        path.write_text(path.read_text().replace(f"{wrong}\n", ""))
+        with open_table(path) as table:
+            assert score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True).total == 30
+            assert table.left_out() == 3
+
+
+@pytest.mark.parametrize("form", ["csv", "arrow"])
+def test_standard_input(tmp_path, monkeypatch, form):
+    if form == "csv":
+        sent = write(tmp_path / "a.csv", TABLE).read_bytes()
+    else:
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, TABLE.schema) as writer:
+            writer.write_table(TABLE)
+        sent = sink.getvalue()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(sent))))
+    with open_table("-") as table:
+        assert score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True).counts.tolist() == counts_of(HAVING)
+        assert table.left_out() == N - HAVING.sum()
+
+
+def test_evaluation_and_sets(engine, tmp_path, calibration):
+    with open_table(engine.table(TABLE)) as table:
+        found = evaluate_table(table, CLASSES, calibration, skip_incomplete=True)
+        assert found.coverage.n == HAVING.sum()
+        assert table.left_out() == N - HAVING.sum()
+    done = predict_table(
+        engine.table(TABLE), Classified("p_*"), calibration, tmp_path / "s.parquet", keep=["id"], skip_incomplete=True
+    )
+    assert done["rows"] == without("p_ant", "p_bee").sum()
+    written = pa.parquet.read_table(tmp_path / "s.parquet")
+    assert sorted(written["id"].to_pylist()) == np.flatnonzero(without("p_ant", "p_bee")).tolist()
+
+
+def test_losses_and_true_labels():
+    table = pa.table({"l_0": [0.5, None, 0.5], "l_1": [0.25, 0.25, float("nan")], "t_0": [True, None, False],
+                      "t_1": [True, True, True], "p_0": [0.5, 0.5, 0.5], "p_1": [0.5, 0.5, 0.5]})  # fmt: skip
+    losses = Losses("l_*", candidates=Candidates.unit(3))
+    assert score_histogram(table, losses, Candidates.unit(3), skip_incomplete=True).total == 1
+    labels = Losses(probabilities="p_*", truth="t_*")
+    assert score_histogram(table, labels, CANDIDATES, skip_incomplete=True).total == 2
+
+
+def test_leaving_out_keeps_neighbours():
+    """All tables of up to three records, and one record more: the counts differ by one record at most, and so the law
+    of the release by epsilon at most; of an incomplete record nothing is released at all."""
+    values, few = (0.2, 0.7, None, float("nan")), Candidates.of([0.5, 0.6])
+    mechanism = slopes_for(Fraction(9, 10), Fraction(1), 9, 1, "add_remove", 1.0, "permute_and_flip")
+    worst = 0.0
+
+    def counts(rows):
+        # a complete record that stays keeps tables without any from being refused
+        table = pa.table({"s": pa.array([0.2, *rows], pa.float64())})
+        return score_histogram(table, Scored("s"), few, skip_incomplete=True).counts
+
+    for size in range(3):
+        for rows in itertools.product(values, repeat=size):
+            before = counts(rows)
+            law = mechanism_law(mechanism, before)
+            for record in values:
+                after = counts((*rows, record))
+                complete = record is not None and not np.isnan(record)
+                assert np.abs(after - before).sum() == complete
+                ratio = np.abs(np.log(law / mechanism_law(mechanism, after))).max()
+                assert complete or ratio == 0
+                worst = max(worst, ratio)
+    assert 0 < worst <= 1.0 + 1e-9
+
+
+def test_all_that_is_missing_is_told_at_once(tmp_path):
+    """Each column with its number and its first row, also where another column of the same record is missing."""
+    for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
+        write(path, TABLE)
+        with pytest.raises(confide.InputError) as refused:
+            calibrate_table(path, CLASSES, 0.1, 1.0)
+        shift = 2 if path.suffix == ".csv" else 0
+        for name in ("p_ant", "p_bee", "label"):
+            rows = np.flatnonzero(HOLES[name])
+            assert f"column {name!r} must hold" in str(refused.value)
+            assert f"{len(rows)} do not, the first is row {rows[0] + shift}" in str(refused.value)
+        assert "records with missing values are left out by skip_incomplete" in str(refused.value)
+    with pytest.raises(confide.InputError) as refused:
+        calibrate_table(TABLE, Regressed("f", "y"), 0.1, 1.0)
+    assert (
+        f"column 'y' must hold a number that is finite (not missing, not NaN) in every row; {HOLES['y'].sum()} do"
+        in str(refused.value)
+    )
