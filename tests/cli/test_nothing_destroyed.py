@@ -210,7 +210,10 @@ def test_python_spares_files_of_another_kind(there):
     table = pa.table({"p_a": [0.5], "p_b": [0.5], "x": [1]})
     write(there / "s.parquet", SETS)
     Path("sets").mkdir()
-    write(there / "sets" / "one.parquet", table.append_column("prediction_set", [["a"]]).append_column("set_size", [1]))
+    write(
+        there / "sets" / "one.parquet",
+        table.append_column("prediction_set", pa.array([["a"]])).append_column("set_size", pa.array([1])),
+    )
     os.link("sets/one.parquet", "linked.parquet")
     for out in ("sets/one.parquet", "linked.parquet"):
         with pytest.raises(confide.InputError, match="would replace the input"):

@@ -132,8 +132,7 @@ class DuckTable(Table):
         super().check_number(column)
         if self._texts and self.decimal == "." and is_text(self.type_of(column)) and self._has_commas(column):
             raise InputError(
-                f"column {column!r} holds numbers with a decimal comma; read them with decimal=',', or write them with "
-                "a point"
+                f"column {column!r} holds numbers with a decimal comma; read them with decimal=',' or write a point"
             )
 
     def _has_commas(self, column: str) -> bool:
@@ -149,7 +148,7 @@ class DuckTable(Table):
 
     def _first_cells(self, asked: str) -> Any:
         """What is asked of the first rows."""
-        return self.connection.sql(select(asked, f"({select('*', self._source, f'LIMIT {_FIRST}')})")).fetchone()
+        return self.connection.sql(select(asked, f"({select('*', self._source, f'LIMIT {_FIRST}')})")).fetchall()[0]
 
     def limited(self, people: People) -> "DuckTable":
         """At most so many rows of each person; sorting them takes every core."""

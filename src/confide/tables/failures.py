@@ -88,7 +88,9 @@ _TYPES = {
     "OutOfMemoryException": "it needs more memory than there is",
     "TableNotFound": "there is no such table",
     "NumericValueOutOfRange": "a number exceeds double precision",
-    "OperationNotDefinedError": "Ibis cannot do with it what was asked (people need numbered rows)",
+    "OperationNotDefinedError": (
+        "Ibis cannot do with it what was asked (people need numbered rows, skip_incomplete a filter of lists)"
+    ),
 }
 
 

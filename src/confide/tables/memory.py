@@ -140,7 +140,7 @@ class StreamedTable(DuckTable):
         import pyarrow as pa
 
         self.connection.register("confide_first", pa.Table.from_batches([self._first]))
-        found = self.connection.sql(select(asked, "confide_first")).fetchone()
+        (found,) = self.connection.sql(select(asked, "confide_first")).fetchall()
         self.connection.unregister("confide_first")
         return found
 
