@@ -26,8 +26,8 @@ def test_the_number_is_told_where_it_may_be_known(confide_run, records):
     assert refused.code == REFUSED
     assert refused.error == (
         "column 'p_b' must hold probabilities between 0 and 1, none missing (apply softmax to logits, divide "
-        f"percentages by 100) in every row; {HOLES} do not, the first is row 5; records with missing values "
-        "are left out by --skip-incomplete (rows as in a spreadsheet, where the column names are row 1)"
+        f"percentages by 100) in every row; {HOLES} do not, the first is row 5 (rows as in a spreadsheet, "
+        "where the column names are row 1); records with missing values are left out by --skip-incomplete"
     )
     skip = "--skip-incomplete"
     secret = confide_run("calibrate", records, *ASKED, skip)

@@ -126,9 +126,9 @@ def test_columns_that_are_not_there(confide_run, records):
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        ([0.5, float("nan"), float("nan")], "2 do not, the first is row 1 "),
-        ([0.5, 0.5, None], "1 does not, row 2 "),
-        ([0.5, float("-inf"), 0.5], "1 does not, row 1 "),
+        ([0.5, float("nan"), float("nan")], "2 do not, the first is row 1"),
+        ([0.5, 0.5, None], "1 does not, row 2"),
+        ([0.5, float("-inf"), 0.5], "1 does not, row 1"),
     ],
 )
 def test_bad_scores(confide_run, folder, scores, says):

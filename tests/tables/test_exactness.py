@@ -131,10 +131,10 @@ ROW = r"(, (the first is )?row \d+)?"
 def test_missing_and_outside_are_refused_with_their_counts(engine):
     values = [0.5, None, float("nan"), 1.5, None, float("-inf"), float("inf"), -1e-300, 1.0]
     table = engine.table(pa.table({"s": pa.array(values, pa.float64())}))
-    text = rf"'s' must hold a number between 0 and 1 \(not missing, not NaN\) in every row; 7 do not{ROW}( \(|$)"
+    text = rf"'s' must hold a number between 0 and 1 \(not missing, not NaN\) in every row; 7 do not{ROW}( \(|;|$)"
     with pytest.raises(InputError, match=text):
         score_histogram(table, Scored("s", "lac"), FAMILIES["unit"])
-    with pytest.raises(InputError, match=rf"\(not missing, not NaN\) in every row; 4 do not{ROW}( \(|$)"):
+    with pytest.raises(InputError, match=rf"\(not missing, not NaN\) in every row; 4 do not{ROW}( \(|;|$)"):
         score_histogram(table, Scored("s"), FAMILIES["unit"])
 
 
@@ -150,11 +150,11 @@ def test_unusable_rows_are_counted_by_reason(listing):
     text = (
         rf"probabilities between 0 and 1, none missing .*; 2 do not{ROW}; "
         rf"column 'p' must hold a list of 2 probabilities, one per class in every row; 2 do not{ROW}; "
-        rf"column 'y' must hold one of the 2 classes \(a, b\) in every row; 2 do not{ROW}( \(|$)"
+        rf"column 'y' must hold one of the 2 classes \(a, b\) in every row; 2 do not{ROW}( \(|;|$)"
     )
     with pytest.raises(InputError, match=text):
         score_histogram(table, Classified("p", "y", ("a", "b")), FAMILIES["unit"])
-    with pytest.raises(InputError, match=rf"one of the 2 groups \(1, 2\) in every row; 1 does not{ROW}( \(|$)"):
+    with pytest.raises(InputError, match=rf"one of the 2 groups \(1, 2\) in every row; 1 does not{ROW}( \(|;|$)"):
         group_histograms(table, Scored("g"), "g", [1, 2], FAMILIES["unit"])
 
 
@@ -165,10 +165,11 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
     source = engine.table(pa.table({"s": scores, "g": ["a"] * 2500 + ["b"] * 500}))
     with opened(source) as table:
         ordered = table.ordered
-        first = ", the first is row 1234 (rows count from 0)" if ordered else ""
+        rows = table.rows
+        first = f", the first is row {1234 + rows.first} ({rows.in_words})" if ordered else ""
         with pytest.raises(InputError, match=re.escape(f"in every row; 2 do not{first}") + "$"):
             score_histogram(table, Scored("s", "lac"))
-    first = ", the first is row 2500 (rows count from 0)" if ordered else ""
+    first = f", the first is row {2500 + rows.first} ({rows.in_words})" if ordered else ""
     scores[[1234, 2000]] = 0.5
     source = engine.table(pa.table({"s": scores, "g": ["a"] * 2500 + ["b"] * 500}))
     with pytest.raises(InputError, match=re.escape(f"in every row; 500 do not{first}") + "$"):

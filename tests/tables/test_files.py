@@ -137,7 +137,7 @@ def test_what_exists_is_not_replaced(tmp_path, calibration, out):
         (tmp_path / "sets").mkdir()
         put(tmp_path / "sets" / "kept.parquet", SCORES)
     else:
-        (tmp_path / out).write_text("kept")
+        predict_table(class_table(5), Classified("p_*"), calibration, path, keep=("id",))
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     with pytest.raises(OutputExistsError, match="exists"):
         predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",))
@@ -346,7 +346,7 @@ def test_bad_cells_of_standard_input_are_counted(monkeypatch):
     rows = ["0.5"] * 3000
     rows[1000], rows[2000] = "planted-4711", ""
     standard_input(monkeypatch, ("s,n\n" + "\n".join(f"{cell},1" for cell in rows)).encode())
-    with pytest.raises(InputError, match=r"'s' must hold a number .* 2 do not, the first is row 1000 ") as caught:
+    with pytest.raises(InputError, match=r"'s' must hold a number .* 2 do not, the first is row 1002 ") as caught:
         counts("-")
     assert "planted" not in str(caught.value)
 

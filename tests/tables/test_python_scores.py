@@ -89,10 +89,10 @@ def test_unusable_rows_are_refused_by_reason(listing, data):
         rf"in every row; 2 do not{row}; column 'y' must hold the position of a class, 0 to 6, in every row; "
         rf"3 do not{row}"
     )
-    with pytest.raises(InputError, match=rf"{found}( \(|$)"):
+    with pytest.raises(InputError, match=rf"{found}( \(|;|$)"):
         score_histogram(table, SOURCES[0])
     with pytest.raises(
-        InputError, match=rf"{found}; column 'ward' must hold one of the 4 groups .*; 2 do not{row}( \(|$)"
+        InputError, match=rf"{found}; column 'ward' must hold one of the 4 groups .*; 2 do not{row}( \(|;|$)"
     ):
         group_histograms(table, SOURCES[0], "ward", WARDS)
 

@@ -152,7 +152,7 @@ def test_losses_that_cannot_be_used_are_refused(engine):
     bad = pa.table({"a": [1.0, 0.5, 2.5, None], "b": [0.5, 0.75, 0.0, 0.0], "c": [0.0, 0.0, 0.0, 0.0]})
     steps = Candidates.of([1.0, 2.0, 3.0])
     what = Losses(("a", "b", "c"), "cost", 2.0, candidates=steps)
-    text = rf"losses in \[0, 2\] that do not increase with the threshold in every row; 3 do not{ROW}( \(|$)"
+    text = rf"losses in \[0, 2\] that do not increase with the threshold in every row; 3 do not{ROW}( \(|;|$)"
     with pytest.raises(InputError, match=text):
         score_histogram(engine.table(bad), what, steps)
 
@@ -260,10 +260,10 @@ def test_rows_that_cannot_be_evaluated_are_refused(engine):
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
     bad = {"y": pa.array([0, None, 4, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
     table = engine.table(pa.table(bad | {name: [0.25] * 4 for name in COLUMNS}))
-    with pytest.raises(InputError, match=rf"the position of a class, 0 to 3, in every row; 2 do not{ROW}( \(|$)"):
+    with pytest.raises(InputError, match=rf"the position of a class, 0 to 3, in every row; 2 do not{ROW}( \(|;|$)"):
         evaluate_table(table, Classified(COLUMNS, "y", tuple(range(K))), one)
     with pytest.raises(
-        InputError, match=rf"'s' must hold a number between 0 and 1 .* in every row; 2 do not{ROW}( \(|$)"
+        InputError, match=rf"'s' must hold a number between 0 and 1 .* in every row; 2 do not{ROW}( \(|;|$)"
     ):
         evaluate_table(table, Scored("s", "lac"), one)
 

@@ -151,8 +151,9 @@ def test_nothing_is_left_when_a_row_is_bad(tmp_path, calibration):
     p, _ = classified(60_000)
     p[50_000] = np.nan
     records = write(tmp_path / "in.parquet", {f"p_{k}": p[:, k] for k in range(3)})
-    (tmp_path / "out.parquet").write_text("precious")
-    with pytest.raises(confide.InputError, match="1 does not, row 50000 "):
+    write(tmp_path / "out.parquet", {"prediction_set": [["a"]], "set_size": [1]})
+    precious = (tmp_path / "out.parquet").read_bytes()
+    with pytest.raises(confide.InputError, match="row 50000 "):
         predict(records, tmp_path / "out.parquet", calibration, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
-    assert (tmp_path / "out.parquet").read_text() == "precious"
+    assert (tmp_path / "out.parquet").read_bytes() == precious

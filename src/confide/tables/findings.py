@@ -12,7 +12,7 @@ from confide.errors import InputError
 _NAMED = 3
 """So many columns are named one by one; of more, the first stands for all."""
 
-_SKIP = "records with missing values are left out by skip_incomplete"
+_SKIP = "; records with missing values are left out by skip_incomplete"
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,8 @@ class Findings:
                 f"{words} in every row; {_which(count, first, rows)}" for words, (count, first) in sorted(named.items())
             ]
             parts += [f"{number} would {hint}" for (one, hint), number in self._hints.items() if one == finding]
-        if skips and self.missing:
-            parts.append(_SKIP)
         where = f" ({rows.in_words})" if any(first is not None for _, first in self._found.values()) else ""
-        raise InputError("; ".join(parts) + where)
+        raise InputError("; ".join(parts) + where + (_SKIP if skips and self.missing else ""))
 
 
 def _add(counts: dict[Any, tuple[int, int | None]], key: Any, number: int, first: int | None) -> None:
