@@ -50,7 +50,7 @@ def several() -> tuple[Any, ...]:
     """Valid releases of several thresholds, as JSON values."""
     rng = np.random.default_rng(0)
     p = rng.random((400, 4))
-    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0, u=rng)
+    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0)
     releases = [*(release for release, _ in evaluated()[1:5]), risk]
     return tuple(json.loads(release.to_json()) for release in releases)
 

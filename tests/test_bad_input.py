@@ -37,7 +37,7 @@ HERE = {
     "negative epsilon": lambda s, d: confide.calibrate(s, 0.1, -1.0),
     "infinite epsilon": lambda s, d: confide.calibrate(s, 0.1, np.inf),
     "neither epsilon nor rho": lambda s, d: confide.calibrate(s, 0.1),
-    "no scores": lambda s, d: confide.calibrate([], 0.1, 1.0),
+    "no scores": lambda s, d: confide.calibrate([], 0.1, 1.0, neighbors="replace_one"),
     "unknown mechanism": lambda s, d: confide.calibrate(s, 0.1, 1.0, mechanism="magic"),
     "calibration: empty text": lambda s, d: confide.Calibration.from_json(""),
     "calibration: other JSON": lambda s, d: confide.Calibration.from_json('{"a": 1}'),

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from confide.arrays import ExperimentalUniforms
     from confide.calibration import (
         calibrate,
         calibrate_false_negatives,
@@ -89,9 +90,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetError", "Calibration", "Candidates", "ConfideError", "CoverageEstimate", "CoverageTable", "CoverageWarning",
-    "Dataset", "EarlierReleaseWarning", "Evaluation", "FormatError", "GroupCalibration", "Guarantee", "InputError",
-    "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation", "OtherDataError", "Plan",
-    "PredictionIntervals", "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier",
+    "Dataset", "EarlierReleaseWarning", "Evaluation", "ExperimentalUniforms", "FormatError", "GroupCalibration",
+    "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation",
+    "OtherDataError", "Plan", "PredictionIntervals", "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier",
     "PrivateConformalRegressor", "RiskCalibration", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning",
     "absolute_residual_score", "all_scores", "aps_score", "calibrate", "calibrate_false_negatives", "calibrate_groups",
     "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides", "class_coverage", "class_score",
@@ -103,6 +104,7 @@ __all__ = [
 ]  # fmt: skip
 
 _ROOMS = {
+    "arrays": "ExperimentalUniforms",
     "calibration": (
         "calibrate calibrate_false_negatives calibrate_groups calibrate_histogram calibrate_levels "
         "calibrate_losses calibrate_sides"

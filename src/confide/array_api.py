@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.arrays import ExperimentalUniforms, fresh_uniforms, refuse_generator
 from confide.errors import InputError, InputTypeError
 from confide.releases import Calibration
 from confide.scores import ScoreKind, magic, score_kind, smallest_probability
@@ -31,7 +32,7 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     calibration
         Made from a classification score.
     u
-        For randomised scores: shape (n,), of the same library.
+        For randomised scores, where fresh numbers are drawn by default: shape (n,), in [0, 1], of the same library.
 
     Raises
     ------
@@ -52,7 +53,8 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     refuse_outside(xp, probabilities)
     if kind.family == "lac":
         return _lac(xp, probabilities, calibration.threshold)
-    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, u)]
+    own = _uniforms(xp, probabilities, kind, u)
+    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, own)]
     return xp.concat(pieces, axis=0)
 
 
@@ -83,14 +85,15 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         refuse_outside(xp, own[:, None])
         return 1 - _wide(xp, own)
     refuse_outside(xp, probabilities)
-    pieces = _class_scores(xp, probabilities, kind, u)
+    pieces = _class_scores(xp, probabilities, kind, _uniforms(xp, probabilities, kind, u))
     return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
 
 
 def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
-    """The scores of every class for a piece of rows: `confide.all_scores` in the words of the standard."""
-    if (u is not None) != kind.randomised:
-        raise InputError("u must be given exactly for the randomised scores: one number in [0, 1] per record")
+    """The scores of every class for a piece of rows: `confide.all_scores` in the words of the standard.
+
+    `u` is given exactly for the randomised scores.
+    """
     k, wide = p.shape[1], _wide(xp, p)
     if kind.family == "margin":
         if k < 2:
@@ -168,6 +171,23 @@ def _kind(calibration: Any) -> ScoreKind:
     if kind.task != "classification":
         raise InputError(f"calibration was made for the score {calibration.score!r}, which is not for classes")
     return kind
+
+
+def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
+    """One number per record where the score is randomised, on the device of p; fresh ones by default."""
+    if not kind.randomised:
+        if u is not None:
+            raise InputError("u must be left out: the score is not randomised; name the randomised one to use it")
+        return None
+    n = p.shape[0]
+    if u is None or isinstance(u, ExperimentalUniforms):
+        numbers = fresh_uniforms(n) if u is None else u.draw(n)
+        wide = _wide(xp, p[:1, :]).dtype == xp.float64
+        return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
+    refuse_generator("u", u)
+    if getattr(u, "shape", None) != (n,) or not (bool(xp.min(u) >= 0) and bool(xp.max(u) <= 1)):
+        raise InputError(f"u must have shape ({n},), one number in [0, 1] per record")
+    return u
 
 
 def _namespace(array: Any) -> Any:

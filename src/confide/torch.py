@@ -1,22 +1,24 @@
 """The torch front: calibrate from a DataLoader in one pass, predict on tensors where they are. Extra `torch`.
 
-A score of each record and nothing else is brought to the processor's memory while calibrating, and counted at once;
-while predicting, large tensors stay on their device and only the sets come back, as tensors.
+A score of each record is brought to the processor's memory while calibrating, or its prediction and target, and counted
+at once; while predicting, large tensors stay on their device and only the sets come back, as tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from typing import Any
 
 from confide.array_api import predict_mask, true_scores
+from confide.arrays import ExperimentalUniforms
 from confide.calibration import calibrate_histogram
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.releases import Calibration
-from confide.scores import score_kind
+from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets
 from confide.support import Level, needs_extra
 
@@ -24,11 +26,14 @@ with needs_extra("confide.torch", "torch"):
     import torch
     from torch import Tensor
 
+_LOOKED_AT, _TOLERANCE = 1000, 0.02
+"""How many rows of a batch are looked at, and by how much sums of half precision may miss 1."""
+
 __all__ = ["calibrate", "predict_interval", "predict_set", "to_prediction_sets"]
 
 
 def calibrate(
-    model: Callable[[Any], Tensor],
+    model: Callable[..., Any],
     loader: Iterable[Any],
     alpha: Level,
     epsilon: float | None = None,
@@ -37,35 +42,44 @@ def calibrate(
     candidates: Candidates | None = None,
     logits: bool = True,
     device: torch.device | str | None = None,
-    generator: torch.Generator | None = None,
+    ignore_index: int = -100,
+    u: ExperimentalUniforms | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Calibration:
-    """Calibrate a classifier from batches (inputs, labels), in one streaming pass.
+    """Calibrate a classifier or a regressor from batches, in one streaming pass.
 
     Parameters
     ----------
     model
-        Called on each batch of inputs, without gradients and in evaluation mode; returns shape (batch, K).
+        Called on each batch of inputs, without gradients and in evaluation mode; returns shape (batch, K), or
+        (batch,) for regression, (batch, 2) for `cqr`, or an object with such a tensor as `logits`, as models of
+        Hugging Face do.
     loader
-        Yields pairs (inputs, labels): a DataLoader or any iterable.
+        Yields pairs (inputs, labels), or mappings with `labels` (or `label`) among the arguments of the model: a
+        DataLoader or any iterable.
     alpha, epsilon, candidates, **options
         As in `confide.calibrate`.
     score
-        A classification score, as in `confide.class_score`.
+        A classification score, as in `confide.class_score`, or `absolute_residual`, `gamma` or `cqr`.
     logits
-        Whether the model returns logits; they are turned into probabilities in float32 or better.
+        Whether a classifier returns logits; they are turned into probabilities in float32 or better.
     device
         Where inputs and labels are moved to before the call.
-    generator
-        For randomised scores: draws the number of each record; fresh by default.
+    ignore_index
+        Records with this label are left out, as torch's losses do. Each is left out for its own label alone, so
+        nothing else changes. Under `replace_one`, where n is public, a warning says how many there were; under
+        `add_remove` nobody is told, for their number is as secret as n.
+    u
+        For randomised scores, where fresh numbers are drawn by default; other numbers are for experiments.
     progress
         Show a progress bar on standard error.
 
     Raises
     ------
     InputError, InputTypeError
-        If a batch cannot be used; then nothing was released.
+        If a batch cannot be used, or looks like probabilities where logits are stated, or the other way round; then
+        nothing was released.
 
     Examples
     --------
@@ -76,29 +90,34 @@ def calibrate(
     torch.Size([3, 4])
     """
     kind = score_kind(score)
-    if kind.task != "classification":
-        raise InputError(f"score must be a classification score; found {score!r}")
+    if kind.task == "any" or kind.family == "normalised_residual":
+        raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
     total = ScoreHistogram.empty(kind.candidates() if candidates is None else candidates)
+    ignored = 0
     training = getattr(model, "training", False)
     if training:
         model.eval()  # type: ignore[attr-defined]
     try:
         with torch.no_grad(), _bar(loader, progress) as batches:
             for batch in batches:
-                if not isinstance(batch, tuple | list) or len(batch) != 2:
-                    raise InputTypeError("loader must yield pairs (inputs, labels)")
-                inputs, labels = (
-                    part.to(device) if device is not None and hasattr(part, "to") else part for part in batch
-                )
-                p = probabilities(model(inputs), logits=logits)
-                u = _uniforms(len(p), generator, p.device) if kind.randomised else None
-                scores = true_scores(p, labels.to(p.device), score, u=u)
-                total = total + ScoreHistogram.from_scores(scores.cpu().numpy(), total.candidates, score)
+                inputs, labels = _pair(batch, device)
+                outputs = _tensor(model(**inputs) if isinstance(inputs, Mapping) else model(inputs))
+                if kind.task == "regression":
+                    scores = _residuals(outputs, labels, score)
+                else:
+                    kept = labels.to(outputs.device) != ignore_index
+                    ignored += int((~kept).sum())
+                    p = probabilities(outputs[kept], logits=logits)
+                    scores = true_scores(p, labels.to(p.device)[kept], score, u=u).cpu().numpy()
+                total = total + ScoreHistogram.from_scores(scores, total.candidates, score)
     finally:
         if training:
             model.train()  # type: ignore[attr-defined]
-    if total.total == 0:
-        raise InputError("loader must yield at least one batch; found none")
+    if options.get("neighbors") == "replace_one":
+        if total.total == 0:
+            raise InputError("loader must yield at least one record; found none")
+        if ignored:
+            warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=2)
     return calibrate_histogram(total, alpha, epsilon, score=score, **options)
 
 
@@ -108,11 +127,11 @@ def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = Tru
     Parameters
     ----------
     outputs
-        Shape (n, K): logits, or probabilities with `logits=False`.
+        Shape (n, K): logits, or probabilities with `logits=False`; or an object that holds logits as `logits`.
     calibration
         Made from a classification score.
     u
-        For randomised scores: shape (n,), in [0, 1].
+        For randomised scores, where fresh numbers are drawn by default: shape (n,), in [0, 1].
 
     Examples
     --------
@@ -121,7 +140,7 @@ def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = Tru
     >>> predict_set(torch.tensor([[0.9, 0.1]]), released, logits=False)
     tensor([[ True, False]])
     """
-    mask: Tensor = predict_mask(probabilities(outputs, logits=logits), calibration, u=u)
+    mask: Tensor = predict_mask(probabilities(_tensor(outputs), logits=logits), calibration, u=u)
     return mask
 
 
@@ -139,6 +158,7 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
     if calibration.score not in ("absolute_residual", "cqr", None):
         raise InputError("calibration must be one of absolute residuals or CQR; use confide.predict_interval")
     pairs = calibration.score == "cqr"
+    predictions = predictions.detach()
     if predictions.ndim != (2 if pairs else 1) or not bool(torch.isfinite(predictions).all()):
         raise InputError("predictions must be finite, of shape (n,), or (n, 2) for CQR")
     low, high = (predictions[:, 0], predictions[:, 1]) if pairs else (predictions, predictions)
@@ -160,19 +180,80 @@ def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
 
 
 def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
-    """Softmax over the last dimension, in float32 for half precision; probabilities pass unchanged."""
+    """Softmax over the last dimension, in float32 for half precision; probabilities pass unchanged.
+
+    Examples
+    --------
+    >>> probabilities(torch.tensor([[0.75, 0.25]]), logits=True)
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: outputs must be logits; found rows that are non-negative and sum to 1, as ...
+    """
     if not isinstance(outputs, torch.Tensor) or outputs.ndim != 2:
         raise InputTypeError("outputs must be a tensor of shape (n, classes)")
     if not logits:
+        _refuse_rows_unlike_one(outputs)
         return outputs
+    if len(outputs) and bool(_sums_to_one(outputs).all()):
+        raise InputError(
+            "outputs must be logits; found rows that are non-negative and sum to 1, as probabilities do; pass "
+            "logits=False"
+        )
     wide = outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
     # Rounding can lift a probability above 1 by one float.
     return torch.softmax(wide, dim=1).clamp_(max=1.0)
 
 
-def _uniforms(n: int, generator: torch.Generator | None, device: torch.device) -> Tensor:
-    source = "cpu" if generator is None else generator.device
-    return torch.rand(n, generator=generator, dtype=torch.float64, device=source).to(device)
+def _sums_to_one(rows: Tensor) -> Tensor:
+    """Which of the first rows are non-negative and sum to 1, as far as their precision tells."""
+    first = rows[:_LOOKED_AT].detach().float()
+    return (first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _TOLERANCE)
+
+
+def _refuse_rows_unlike_one(rows: Tensor) -> None:
+    wrong = ~_sums_to_one(rows)
+    if bool(wrong.any()):
+        raise InputError(
+            f"outputs must be probabilities that sum to 1 with logits=False; found {int(wrong.sum())} of the first "
+            f"{len(wrong)} rows that do not, the first at row {int(wrong.int().argmax())}; pass logits=True for "
+            "logits, or apply softmax"
+        )
+
+
+def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:
+    """Inputs, or the arguments of the model by their names, and labels, on a device."""
+    if isinstance(batch, Mapping):
+        parts = {name: _moved(part, device) for name, part in batch.items()}
+        key = next((name for name in ("labels", "label") if name in parts), None)
+        if key is None:
+            raise InputTypeError("loader must yield mappings with 'labels'; found one without")
+        labels = parts.pop(key)
+        return parts, _tensor(labels)
+    if not isinstance(batch, tuple | list) or len(batch) != 2:
+        raise InputTypeError("loader must yield pairs (inputs, labels), or mappings with 'labels'")
+    inputs, labels = batch
+    if isinstance(inputs, Mapping):
+        inputs = {name: _moved(part, device) for name, part in inputs.items()}
+    return _moved(inputs, device), _tensor(_moved(labels, device))
+
+
+def _moved(part: Any, device: torch.device | str | None) -> Any:
+    return part.to(device) if device is not None and hasattr(part, "to") else part
+
+
+def _tensor(outputs: Any) -> Tensor:
+    """A tensor, or the one that an output of Hugging Face's models holds as `logits`."""
+    found = getattr(outputs, "logits", outputs)
+    if not isinstance(found, torch.Tensor):
+        raise InputTypeError(f"outputs and labels must be tensors; found {type(found).__name__}")
+    return found
+
+
+def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
+    """A regression score of each record; a last dimension of 1 is dropped."""
+    f, y = (one.squeeze(-1) if one.ndim == 2 and one.shape[1] == 1 else one for one in (outputs, targets))
+    f, y = (one.detach().cpu().to(torch.float64) for one in (f, y))
+    return interval_score(f.numpy(), y.numpy(), score)
 
 
 @contextmanager

@@ -235,9 +235,11 @@ def test_vectors_have_one_dimension(data, shape):
 
 
 @pytest.mark.parametrize("data", [[], np.array([]), np.array([], dtype=np.float16), pd.Series([], dtype=float)])
-def test_empty_is_refused(data):
+def test_empty_is_refused_where_n_is_public(data):
     with pytest.raises(confide.InputError, match=r"^scores must not be empty"):
-        confide.calibrate(data, alpha=0.1, epsilon=1.0)
+        confide.calibrate(data, alpha=0.1, epsilon=1.0, neighbors="replace_one")
+    with pytest.raises(confide.InputError, match=r"^scores must not be empty"):
+        confide.calibrate(data, alpha=0.1, mechanism="none")
 
 
 def test_numbers_beyond_float64_become_infinite():
@@ -316,7 +318,7 @@ def test_ends_of_the_unit_interval_are_probabilities():
     assert as_probabilities("p", np.eye(3, dtype=np.uint8)).dtype == np.uint8
 
 
-@pytest.mark.parametrize("data", [[0.5], 0.5, np.zeros((2, 2, 2)), np.zeros((0, 3)), np.zeros((3, 0)), [], [[]]])
+@pytest.mark.parametrize("data", [[0.5], 0.5, np.zeros((2, 2, 2)), np.zeros((3, 0)), [], [[]]])
 def test_probabilities_have_two_dimensions(data):
     with pytest.raises(confide.InputError, match=r"^probabilities must have shape \(n, classes\).*found shape"):
         confide.lac_score(data, [0])

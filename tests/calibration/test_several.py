@@ -13,7 +13,7 @@ from scipy import stats
 
 import confide
 from confide.mechanisms.composition import in_sequence, side_by_side
-from confide.mechanisms.privacy import privacy_statement
+from confide.mechanisms.privacy import PrivacyStatement, privacy_statement
 from confide.mechanisms.slopes import slopes_for
 from tests.exact import histograms, mechanism_law
 
@@ -220,3 +220,20 @@ def test_stored_releases_come_back_equal_and_forged_ones_are_refused(tmp_path):
                 kind.from_json(broken)
         with pytest.raises(confide.InputTypeError, match="text must be a JSON document; found int"):
             kind.from_json(7)
+
+
+def test_rho_of_groups_is_rounded_up():
+    """Never below the exact value, and the float above it at most."""
+    for i in range(1, 200):
+        loss = i / 97
+        part = PrivacyStatement("add_remove", loss, 1, loss, loss, 1.0)
+        exact = {"add_remove": Fraction(loss) ** 2 / 8, "replace_one": 2 * Fraction(loss) ** 2 / 8}
+        for relation, wanted in exact.items():
+            rho = side_by_side([part, part], relation).rho
+            assert Fraction(float(np.nextafter(rho, 0))) < wanted <= Fraction(rho)
+
+
+def test_sizes_of_groups_are_not_printed():
+    for options in ({}, {"neighbors": "replace_one"}):
+        with pytest.raises(confide.InputError, match="sizes of groups, which 'none' reveals, stay secret"):
+            confide.calibrate_groups([0.5] * 9, ["a"] * 9, ["a", "b"], 0.1, mechanism="none", **options)

@@ -48,6 +48,23 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "they are not private" in seen.out
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("more", [(), ("--by-class",)])
+def test_no_rows_and_one_row_end_alike(confide_run, folder, suffix, more):
+    """That there are any rows is as secret as how many there are."""
+    for rows in (0, 1):
+        records = write(folder / f"{rows}.{suffix}", class_table(lists=False).slice(0, rows))
+        made = confide_run("calibrate", records, *COLUMNS, *LEVELS, *more, "--out", f"{suffix}{rows}.json")
+        assert made.code == 0
+        assert made.out.endswith(f"saved: {suffix}{rows}.json\n")
+    refused = confide_run(
+        "calibrate", f"0.{suffix}", *COLUMNS, *LEVELS, "--neighbors", "replace_one", "--out", "no.json"
+    )
+    assert refused.code == 3
+    assert "must have rows" in refused.error
+
+
 def test_json_of_every_command(confide_run, folder):
     records = write(folder / "records.parquet", class_table(lists=False))
     made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json", "--json").json

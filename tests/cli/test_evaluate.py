@@ -210,8 +210,8 @@ def test_losses_by_critical_thresholds(confide_run, folder):
     rng = np.random.default_rng(0)
     p = rng.random((4000, 6))
     truth = rng.random(p.shape) < p
-    released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0, u=rng)
-    scores = confide.calibration.risk.false_negative_thresholds(p, truth, u=rng)
+    released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0)
+    scores = confide.calibration.risk.false_negative_thresholds(p, truth)
     path = write(folder / "records.parquet", {"s": scores, "p_a": p[:, 0], "p_b": p[:, 1], "y": truth[:, 0] + 0})
     out = kept(confide_run, released, path, "--score-column", "s")
     found = load_evaluation("ev.json")

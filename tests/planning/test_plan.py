@@ -10,8 +10,9 @@ import pytest
 import confide
 from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import privacy_statement
-from confide.mechanisms.slopes import Slopes
+from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
 from tests.calibrations import OPTIONS, released
+from tests.exact import added, histograms
 
 
 def guarantee(plan):
@@ -263,10 +264,31 @@ def test_the_mechanism_is_a_complete_statement():
     np.testing.assert_array_equal(again.utilities(counts), mechanism.utilities(counts))
 
 
-def test_counts_beyond_64_bits_are_refused():
-    mechanism = confide.plan(alpha=0.123457, epsilon=1.0, candidates=2).mechanism
+@pytest.mark.parametrize("n", [99, 100, 101, 10**6])
+def test_utilities_beyond_64_bits_are_saturated_whatever_n_is(n):
+    """Choices that were refused from 101 records on, which told that there were more than 100."""
+    mechanism = confide.plan(0.001, 1.0, n, candidates=3, slopes=(1000, 1), shift=4611686018226).mechanism
+    counts = np.array([n - n // 2, n // 2, 0])
+    whole = [int(count) for count in counts]
+    target, at_or_below = int(mechanism.target(n) * mechanism.unit), [mechanism.unit * s for s in (whole[0], n, n)]
+    exact = [-1000 * max(target - b, 0) for b in at_or_below[:2]] + [mechanism.head_start]
+    found = mechanism.utilities(counts)
+    relative = [max(u - max(exact), -(2**62)) for u in exact]
+    assert [int(u) - int(found.max()) for u in found] == relative
+    assert mechanism.choose(counts) == 2
     with pytest.raises(confide.InputError, match=r"^the utilities exceed 64 bits"):
-        mechanism.utilities(np.array([2**47, 0]))
+        slopes_for(Fraction(1, 10**6), Fraction(1), 1000, 1000, "add_remove", 1e-9, "permute_and_flip")
+
+
+def test_saturated_utilities_keep_the_range_distance():
+    """Every neighbour of small histograms, and a target that is out of reach of 64 bits for some of them."""
+    room = 2**62 // 1000
+    mechanism = Slopes(Fraction(1, 2), Fraction(room, 2), 1000, 1, 4.0, "permute_and_flip")
+    for h in histograms(3, 3):
+        u = mechanism.utilities(np.array(h)).astype(object)
+        for g in added(h):
+            change = mechanism.utilities(np.array(g)).astype(object) - u
+            assert change.max() - change.min() <= add_remove_range(1000, 1, mechanism.rate, mechanism.unit)
 
 
 def test_candidates_count_themselves():

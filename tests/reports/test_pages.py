@@ -116,7 +116,7 @@ def several() -> dict[str, object]:
         "levels": confide.calibrate_levels(scores, [0.2, 0.1, 0.05], epsilon=1.0, score="lac"),
         "groups": confide.calibrate_groups(scores, groups, ["north", HOSTILE], 0.1, 1.0, score="lac"),
         "sides": confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000), 0.1, 1.0),
-        "risk": confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng),
+        "risk": confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0),
     }
 
 

@@ -107,13 +107,11 @@ def test_blocks_and_threads_change_nothing(score):
 
 def test_randomisation_belongs_to_the_record():
     p = [[0.5, 0.3, 0.2]] * 3
-    with pytest.raises(confide.InputError, match=r"^u must be given"):
-        confide.class_score(p, [0, 1, 2], "aps_randomised")
     with pytest.raises(confide.InputError, match=r"^u must be left out"):
         confide.class_score(p, [0, 1, 2], "aps", u=[0.1, 0.2, 0.3])
     with pytest.raises(confide.InputError, match=r"found 1 outside, the first at position 2"):
         confide.aps_score(p, [0, 1, 2], u=[0.1, 0.2, 1.5])
-    drawn = confide.aps_score(p, [0, 1, 2], u=np.random.default_rng(0))
+    drawn = confide.aps_score(p, [0, 1, 2], u=confide.ExperimentalUniforms(0))
     np.testing.assert_array_equal(drawn, confide.aps_score(p, [0, 1, 2], u=np.random.default_rng(0).random(3)))
 
 
@@ -133,12 +131,16 @@ def test_tuning_refuses_the_calibration_records():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(30) / 3, 900).astype(np.float32)
     y = np.array([rng.choice(30, p=row / row.sum()) for row in p.astype(np.float64)])
-    for same in (p[:400], p[100:300], p[:400].copy(), p[:400][::-1].astype(np.float64)):
+    wide = p.astype(np.float64).tolist()
+    for tuning, same in ((p[:400], p[:400]), (p[:400], p[100:300]), (wide, wide)):
         with pytest.raises(confide.InputError, match="voids the privacy loss and the coverage"):
-            confide.tune_raps(p[:400], y[:400], 0.1, calibration=same)
+            confide.tune_raps(tuning, y[: len(tuning)], 0.1, calibration=same)
     best = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0, 0.05), k_regs=(1, 4))
     plain = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0,), k_regs=(1,))
     assert best.mean_size <= plain.mean_size
+    # What the calibration records hold is not looked at: the answer does not tell who is among them.
+    for held in (p[:400].copy(), np.tile(p[:1], (400, 1)), np.full((2, 30), np.nan)):
+        assert confide.tune_raps(p[:400], y[:400], 0.1, calibration=held, penalties=(0.0,), k_regs=(1,)) == plain
 
 
 @pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr"])

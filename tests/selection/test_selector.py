@@ -1,21 +1,30 @@
 """The selectors: their exact laws, their scales, and the installed sampler."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from confide.selection.selector import SELECTORS, privacy_map, scale_for, select, selection_law
+from confide.selection.selector import SELECTORS, _noisy_max, scale_for, select, selection_law
 from tests.exact import law
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("distance", "epsilon"), [(20, 1.0), (18, 0.7), (7, 0.1), (123456, 3.3), (10**12, 1e-3)])
-def test_scale_meets_opendp_privacy_map(selector, distance, epsilon):
+def test_scale_is_the_smallest_that_keeps_the_loss(distance, epsilon):
+    """Range distance/scale, the loss by Lemma 1, exactly: at most epsilon, and above it at the float below."""
     scale = scale_for(distance, epsilon)
-    loss = privacy_map(distance, scale, selector)
-    wanted = epsilon if selector == "permute_and_flip" else epsilon**2 / 8
-    assert loss <= wanted * (1 + 1e-15)
-    assert loss >= wanted * (1 - 1e-12)
+    assert distance / Fraction(scale) <= Fraction(epsilon)
+    assert distance / Fraction(float(np.nextafter(scale, 0))) > Fraction(epsilon)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("scale", [0.5, 20.0, 1e9 / 3])
+def test_opendps_map_is_twice_the_largest_change_over_the_scale(selector, scale):
+    """Its map, for the largest change d of one utility: 2 d/scale, whose square over 8 is rho."""
+    loss = 2 * 20 / scale
+    wanted = loss if selector == "permute_and_flip" else loss**2 / 8
+    assert _noisy_max(scale, selector).map(20) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("selector", SELECTORS)

@@ -9,7 +9,7 @@ import pytest
 
 import confide
 from confide import Candidates, InputError, ScoreHistogram
-from confide.tables import Classified, Regressed, Scored, group_histograms, score_histogram
+from confide.tables import Classified, Regressed, Scored, calibrate_table, group_histograms, score_histogram
 from confide.tables.open_table import opened
 
 FAMILIES = {
@@ -176,10 +176,14 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
         group_histograms(source, Scored("s", "lac"), "g", ["a"])
 
 
-def test_an_empty_table_is_refused(engine):
-    table = engine.table(pa.table({"s": pa.array([], pa.float64())}))
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_an_empty_table_is_released_like_every_other(engine):
+    table = engine.table(pa.table({"s": pa.array([], pa.float64()), "g": pa.array([], pa.string())}))
+    assert not score_histogram(table, Scored("s"), FAMILIES["unit"]).counts.any()
+    assert calibrate_table(table, Scored("s"), 0.1, 1.0).guarantee.n is None
+    assert len(calibrate_table(table, Scored("s"), 0.1, 1.0, by="g", groups=["a", "b"]).parts) == 2
     with pytest.raises(InputError, match="must have rows; it is empty: it has column names but no rows"):
-        score_histogram(table, Scored("s"), FAMILIES["unit"])
+        calibrate_table(table, Scored("s"), 0.1, 1.0, neighbors="replace_one")
 
 
 def test_groups_are_counted_in_the_same_pass(engine):

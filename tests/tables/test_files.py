@@ -231,7 +231,12 @@ def test_a_stream_is_read_once(tmp_path):
                 counts(table)
     for source in one_shot:  # it is used up
         with pytest.raises(InputError, match=r"must have at least one batch; found none|must have rows"):
-            counts(source)
+            calibrate_table(source, Scored("s"), 0.1, 1.0, neighbors="replace_one")
+
+
+def test_standard_input_without_rows_is_a_table_like_every_other(monkeypatch):
+    standard_input(monkeypatch, b"s,t\n")
+    assert not score_histogram("-", Scored("s"), UNIT).counts.any()
 
 
 def test_a_list_column_of_a_stream_is_looked_at_and_read_in_one_pass():
@@ -314,7 +319,6 @@ def test_standard_input(monkeypatch, tmp_path, calibration, written, named):
     ("content", "text"),
     [
         (b"", "standard input is empty: it has no bytes"),
-        (b"s,t\n", "standard input is empty: it has column names but no rows"),
         (b"0.5,0.25\n0.5,0.25\n", "must start with a line of column names"),
         (b"s,t\n0.5,0.25\nplanted-4711\n", "standard input cannot be read"),
         (arrow_stream(pa.table({"s": ["planted-4711"] * 5000}))[:3000], "standard input cannot be read|must hold"),

@@ -84,7 +84,6 @@ def test_text_in_a_numeric_csv_column(tmp_path, rows):
             "cannot be read on line 30002: a line has more or",
         ),
         ("score,name\n" + "0.5,a\n" * 30_000 + f'0.5,"{PLANTED}\n', "cannot be read on line 30002"),
-        ("score,name\n", "is empty: it has column names but no rows"),
         ("", "is empty: it has no bytes"),
     ],
 )
@@ -134,7 +133,7 @@ def test_tables_without_rows(tmp_path, suffix):
     path = write(
         tmp_path / f"a.{suffix}", {"score": pa.array([], pa.float64()), "p": pa.array([], pa.list_(pa.float32()))}
     )
-    assert "is empty: it has column names but no rows" in refusal(lambda: count_scores(path))
+    assert not count_scores(path).counts.any()
     assert "it holds none" in refusal(lambda: count_classes(path, "p", "score"))
 
 

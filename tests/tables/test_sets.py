@@ -178,7 +178,7 @@ def test_intervals_of_several_levels_and_groups(engine, rows):
 
 def test_sets_of_labels_that_bound_the_false_negatives(engine, rows, probabilities):
     released = confide.calibrate_false_negatives(
-        probabilities, probabilities > 0.3, 0.2, 20.0, u=np.random.default_rng(5)
+        probabilities, probabilities > 0.3, 0.2, 20.0, u=confide.ExperimentalUniforms(5)
     )
     data = {"i": pa.array(range(300), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
     what = Losses(probabilities=("p0", "p1", "p2", "p3"), classes=NAMES)

@@ -91,7 +91,7 @@ def test_false_negatives_of_records_with_one_true_label(table):
     for ward, found in by_ward.items():
         assert (found.counts == ScoreHistogram.from_scores(OWN[ward == WARD], UNIT).counts).all()
     ours = calibrate_table(table, what, 0.1, **SURE)
-    same = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, u=RNG, **SURE)
+    same = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, **SURE)
     assert (ours.loss, ours.bound, ours.threshold) == (same.loss, same.bound, same.threshold)
     assert (ours.privacy, ours.risk) == (same.privacy, same.risk)
 
@@ -111,7 +111,7 @@ def test_losses_of_zero_and_one(engine):
     what = Losses(tuple(f"l_{j}" for j in range(4)), "cost", 5.0, candidates=steps)
     assert (score_histogram(table, what, steps).counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
     ours = calibrate_table(table, Losses(what.losses, "cost", 5.0), 2.0, 2000.0, candidates=steps)
-    same = confide.calibrate_losses(losses, steps, 2.0, 2000.0, u=RNG, loss="cost", bound=5.0)
+    same = confide.calibrate_losses(losses, steps, 2.0, 2000.0, loss="cost", bound=5.0)
     assert (ours.loss, ours.bound, ours.threshold, ours.risk) == (same.loss, same.bound, same.threshold, same.risk)
 
 
@@ -239,7 +239,7 @@ def test_evaluations_of_intervals_and_losses(table):
     assert_same(found, confide.evaluation.evaluate_intervals(residual, F[:, 0], TARGET))
     found = evaluate_table(table, Regressed(("lo", "hi"), "target", SIDES), sides)
     assert_same(found, confide.evaluation.evaluate_intervals(sides, F, TARGET))
-    risk = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, u=RNG, **SURE)
+    risk = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, **SURE)
     found = evaluate_table(table, Losses(probabilities=COLUMNS, truth=TRUE), risk)
     assert_same(found, confide.evaluation.evaluate_scores(risk, OWN))
 

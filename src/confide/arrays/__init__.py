@@ -1,6 +1,7 @@
 """What people hand in (numpy, torch, pandas, polars, Arrow) comes in; checked numpy arrays go out, read in blocks.
 
 checked.py   the door: numbers, vectors, probabilities, labels and groups as arrays
+uniforms.py  the random numbers that belong to records
 blocks.py    rows in blocks that fit in cache, on a few threads
 loops.py     loops for which numpy needs several passes
 compiled.py  the same as machine code, where Numba is installed
@@ -17,7 +18,6 @@ from confide.arrays.checked import (
     as_positions,
     as_probabilities,
     as_truth,
-    as_uniforms,
     as_vector,
     class_names,
     finite,
@@ -25,9 +25,11 @@ from confide.arrays.checked import (
     unit_check,
 )
 from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
+from confide.arrays.uniforms import ExperimentalUniforms, Uniforms, as_uniforms, fresh_uniforms, refuse_generator
 
 __all__ = [
-    "FLOATS", "Sound", "as_array", "as_float_rows", "as_labels", "as_numeric", "as_positions", "as_probabilities",
-    "as_truth", "as_uniforms", "as_vector", "class_names", "finite", "in_blocks", "loops", "machine_code",
-    "refuse_outside_unit", "unit_check", "worth_compiling",
+    "FLOATS", "ExperimentalUniforms", "Sound", "Uniforms", "as_array", "as_float_rows", "as_labels", "as_numeric",
+    "as_positions", "as_probabilities", "as_truth", "as_uniforms", "as_vector", "class_names", "finite",
+    "fresh_uniforms", "in_blocks", "loops", "machine_code", "refuse_generator", "refuse_outside_unit", "unit_check",
+    "worth_compiling",
 ]  # fmt: skip

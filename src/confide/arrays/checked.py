@@ -35,7 +35,9 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
 
 
 def as_array(name: str, data: Any) -> NDArray[Any]:
-    """Anything that numpy can read; masked entries are refused."""
+    """Anything that numpy can read, tensors that require a gradient included; masked entries are refused."""
+    if getattr(data, "requires_grad", False):
+        data = data.detach()
     if np.ma.is_masked(data):
         mask, remedy = np.ma.getmaskarray(data), "; drop those records"
         refuse_marked(mask, f"{name} must not be masked", "masked entries", remedy)
@@ -73,27 +75,25 @@ def _to_float(value: Any) -> float:
         return np.nan
 
 
-def as_vector(name: str, data: ArrayLike) -> NDArray[Any]:
-    """A non-empty one-dimensional numeric array."""
+def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+    """A one-dimensional numeric array, which may be empty only where `empty` says so."""
     array = as_numeric(name, data)
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional; found shape {array.shape}")
-    if array.size == 0:
+    if array.size == 0 and not empty:
         raise InputError(f"{name} must not be empty; found no values")
     return array
 
 
-def as_probabilities(name: str, data: ArrayLike, *, check: bool = True, may_be_empty: bool = False) -> NDArray[Any]:
-    """An array of shape (n, K) with values in [0, 1], not empty unless no records may be asked for.
+def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArray[Any]:
+    """An array of shape (n, K), K > 0, with values in [0, 1]. Rows need not sum to one; there may be none.
 
     Rows need not sum to one. With `check=False` the range is left to the caller, who looks at the entries in passing
     (see `unit_check`).
     """
     array = as_numeric(name, data)
-    if may_be_empty and array.ndim == 2 and not len(array) and array.shape[1]:
-        return array
-    if array.ndim != 2 or array.size == 0:
-        raise InputError(f"{name} must have shape (n, classes), neither of them 0; found shape {array.shape}")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(f"{name} must have shape (n, classes) with one class or more; found shape {array.shape}")
     if check and not all(map(unit_check(array), blocks(0, *array.shape))):
         refuse_outside_unit(name, array)
     return array
@@ -170,26 +170,6 @@ def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(block, dtype=np.float32 if small else np.float64)
 
 
-def as_uniforms(name: str, u: "ArrayLike | np.random.Generator | None", n: int, needed: bool) -> NDArray[np.float64]:
-    """Public random numbers in [0, 1], one per record, shape (n,); ones where the score uses none.
-
-    A Generator draws them here, in the order of the records.
-    """
-    if not needed:
-        if u is not None:
-            raise InputError(f"{name} must be left out: the score is not randomised; name the randomised one to use it")
-        return np.ones(n)
-    if u is None:
-        raise InputError(f"{name} must be given: the score is randomised; pass one public random number per record")
-    if isinstance(u, np.random.Generator):
-        return u.random(n)
-    values = as_vector(name, u).astype(np.float64)
-    if len(values) != n:
-        raise InputError(f"{name} must have one entry per record; found {len(values)} for {n} records")
-    refuse_marked(~((values >= 0) & (values <= 1)), f"{name} must lie in [0, 1]", "outside")
-    return values
-
-
 def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None) -> NDArray[np.int64]:
     """Labels as class indices: integers in [0, k), or members of `classes`; shape (n,).
 
@@ -202,7 +182,7 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
         raise InputError(f"{name} must have as many entries as there are rows; found {len(array)} for {n} rows")
     if classes is not None:
         return known_positions(name, _as_list(data, array), class_names(classes, k), "classes")
-    if array.dtype.kind not in "iu":
+    if array.size and array.dtype.kind not in "iu":
         raise InputTypeError(
             f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; fill or drop missing labels, and "
             "for class names pass classes=[...]"

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
-from confide.calibration.threshold import Seen, check_candidates, price_threshold
+from confide.calibration.threshold import Seen, check_candidates, check_scores, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
@@ -49,7 +48,8 @@ def calibrate(
     ----------
     scores
         Conformity scores of the calibration records, shape (n,), larger means stranger; any array that numpy can
-        read. Each must be a function of one record (and of public information) alone.
+        read. Each must be a function of one record (and of public information) alone. Under `add_remove` there may be
+        none: that there are any is secret, too.
     alpha
         Miscoverage level in (0, 1).
     epsilon
@@ -103,7 +103,7 @@ def calibrate(
     """
     options = {name: value for name, value in locals().items() if name not in ("scores", "candidates")}
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
-    array = as_vector("scores", scores)
+    array = check_scores(scores, neighbors, mechanism)
     priced = price_threshold(**options, n=len(array), candidates=chosen)
 
     def seen() -> dict[None, Seen]:

@@ -86,7 +86,7 @@ def calibrate_groups(
     options |= {"rho": rho, "by": by, "neighbors": neighbors, **payer}
     priced = price_groups(names, alpha, epsilon, chosen, score, **options)
     known = tuple(priced.parts)
-    array = as_vector("scores", scores)
+    array = as_vector("scores", scores, empty=True)
     place = as_positions("groups", groups, known, len(array))
 
     def seen() -> dict[str | int, ScoreHistogram]:

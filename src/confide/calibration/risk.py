@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_numeric, as_probabilities, as_truth, as_uniforms
+from confide.arrays import Uniforms, as_numeric, as_probabilities, as_truth, as_uniforms
 from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.releases import FALSE_NEGATIVES, RiskCalibration, critical_score
-from confide.scores import Uniforms
 from confide.support import Level, exact_level, positive_number, refuse_marked
 
 
@@ -30,7 +29,7 @@ def calibrate_false_negatives(
     risk: Level,
     epsilon: float | None = None,
     *,
-    u: Uniforms,
+    u: Uniforms = None,
     candidates: Candidates | None = None,
     **options: Any,
 ) -> RiskCalibration:
@@ -45,7 +44,9 @@ def calibrate_false_negatives(
     risk
         Bound on the expected share of true labels that a set misses, in (0, 1).
     u
-        Numbers in [0, 1), shape (n,), or a Generator: uniform, independent of the data, each bound to its record.
+        By default a fresh random number is drawn for each record. Numbers of your own, shape (n,), in [0, 1), must be
+        uniform, independent of the data, and belong to their records, as a column does that is kept with them: when a
+        record is removed, the others keep theirs. `confide.ExperimentalUniforms` draws them again.
     epsilon, candidates, **options
         As in `calibrate`.
 
@@ -53,7 +54,7 @@ def calibrate_false_negatives(
     --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random((4000, 6))
-    >>> released = calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng)
+    >>> released = calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0)
     >>> released.risk <= 0.1 + 1e-12, 0.6 < released.threshold < 0.9
     (True, True)
     """
@@ -69,7 +70,7 @@ def calibrate_losses(
     risk: float,
     epsilon: float | None = None,
     *,
-    u: Uniforms,
+    u: Uniforms = None,
     loss: str,
     bound: float = 1.0,
     **options: Any,
@@ -97,7 +98,7 @@ def calibrate_losses(
     >>> rng = np.random.default_rng(0)
     >>> candidates = Candidates.unit(101)
     >>> losses = np.clip(rng.random((3000, 1)) - candidates.edges, 0, 1)
-    >>> released = calibrate_losses(losses, candidates, 0.1, 1.0, u=rng, loss="shortfall")
+    >>> released = calibrate_losses(losses, candidates, 0.1, 1.0, loss="shortfall")
     >>> 0.5 < released.threshold < 0.65
     True
     """
@@ -132,10 +133,11 @@ def price_risk(
     return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
 
 
-def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms) -> NDArray[np.float64]:
+def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms = None) -> NDArray[np.float64]:
     """The critical threshold of the false-negative rate: the score 1 - p of one true label, picked by u.
 
     With T true labels it is the ceil(T (1-u))-th smallest of their scores; 0 without true labels. float64, shape (n,).
+    Numbers u are fresh by default.
 
     Examples
     --------
@@ -153,9 +155,9 @@ def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: 
 
 
 def critical_thresholds(
-    losses: ArrayLike, candidates: Candidates, *, u: Uniforms, bound: float = 1.0
+    losses: ArrayLike, candidates: Candidates, *, u: Uniforms = None, bound: float = 1.0
 ) -> NDArray[np.float64]:
-    """The first candidate at which the loss is at most bound * u, float64, shape (n,); +inf if there is none.
+    """The first candidate with a loss of at most bound * u (fresh by default), float64, shape (n,); +inf if none.
 
     Examples
     --------
@@ -164,7 +166,7 @@ def critical_thresholds(
     """
     check_candidates(candidates)
     array = as_numeric("losses", losses)
-    if array.ndim != 2 or array.shape[1] != candidates.size - 1 or not len(array):
+    if array.ndim != 2 or array.shape[1] != candidates.size - 1:
         raise InputError(f"losses must have shape (n, {candidates.size - 1}); found shape {array.shape}")
     wrong = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
     must = f"losses must lie in [0, {bound:g}] and not increase along rows"

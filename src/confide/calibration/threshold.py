@@ -8,15 +8,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from confide.arrays import as_vector
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
+from confide.mechanisms import (
+    NEIGHBORS,
+    Mechanism,
+    MechanismName,
+    Neighbors,
+    SplitConformal,
+    certify,
+    privacy_statement,
+)
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, remark
-from confide.support import Level, outside
+from confide.support import Level, one_of, outside
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -131,6 +140,14 @@ def _stated(
 def _records_needed(request: Request) -> int | None:
     """How many records a finite threshold needs, about; None for mechanisms of which it is not known."""
     return make_plan(request, request.n or 1).records_needed if request.mechanism == "slopes" else None
+
+
+def check_scores(
+    scores: ArrayLike, neighbors: Neighbors = "add_remove", mechanism: MechanismName = "slopes", **_: Any
+) -> NDArray[Any]:
+    """Scores, shape (n,). There may be none where n is secret, as it is under `add_remove` if there is any privacy."""
+    secret = one_of("neighbors", neighbors, NEIGHBORS) == "add_remove" and str(mechanism) != "none"
+    return as_vector("scores", scores, empty=secret)
 
 
 def check_candidates(candidates: Candidates) -> Candidates:

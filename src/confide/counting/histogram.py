@@ -66,7 +66,7 @@ class ScoreHistogram:
         Parameters
         ----------
         scores
-            Shape (n,), float16/32/64 or integers; compared with the candidates in float64, so exactly.
+            Shape (n,), or none, float16/32/64 or integers; compared with the candidates in float64, so exactly.
         score
             The score's name; a known name has its range checked.
 
@@ -75,7 +75,7 @@ class ScoreHistogram:
         InputError
             If a score is NaN or outside the score's range (count and first position are named, never a value).
         """
-        array = as_vector("scores", scores)
+        array = as_vector("scores", scores, empty=True)
         return cls(candidates, _count(array, candidates.edges, score_kind(score)))
 
     @classmethod
@@ -114,7 +114,8 @@ def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
     """One counter for each thread that takes blocks of the scores; all of them count in one way."""
     model = BinCounter(edges, kind.low, kind.high, len(scores))
-    model.choose(scores)
+    if len(scores):
+        model.choose(scores)
     counters, own = [model], threading.local()
 
     def work(rows: slice) -> None:

@@ -1,17 +1,24 @@
 """What the two estimators share: splitting, fitting, calibrating, and counting releases."""
 
 import warnings
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
-from confide.calibration import calibrate
+from confide.arrays import as_positions
+from confide.calibration import PricedRelease, check_candidates, price_groups, price_levels, price_threshold
+from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
 from confide.errors import InputError
+from confide.estimators.split import calibrating
+from confide.releases import LevelCalibration
+from confide.scores import score_kind
+from confide.support import Level, outside
 
 Self = TypeVar("Self", bound="PrivateConformal")
 
@@ -30,7 +37,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Every parameter of the constructor untouched, under its own name."""
         self.__dict__.update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
 
-    def fit(self: Self, X: Any, y: ArrayLike) -> Self:
+    def fit(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Train on one part of the records and calibrate on the other; with `prefit`, calibrate on all of them.
 
         Parameters
@@ -39,19 +46,34 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             Shape (n, features), whatever the estimator accepts.
         y
             Shape (n,).
+        groups
+            With `group_names`: the group of each record, shape (n,).
+        **fit_params
+            Passed on to the estimator's own `fit`, as `sample_weight`, or `step__sample_weight` of a pipeline; what has
+            one entry per record is divided like the records. Weights are for training: records calibrate alike.
         """
         target = self._check(X, y, reset=True)
+        self._check_groups(groups)
         if self.prefit:
             if self.estimator is None:
                 raise InputError("estimator must be a fitted estimator with prefit=True; found None")
+            if fit_params:
+                raise InputError("fit_params must be left out with prefit=True: nothing is trained")
             self._adopt()
-            return self._release(X, target)
-        rows = np.arange(len(target))
-        train, held = train_test_split(rows, test_size=self.calibration_size, random_state=self.random_state)
-        self._train(_rows(X, train), target[train], target)
-        return self._release(_rows(X, held), target[held])
+            return self._release(X, target, groups)
+        n = len(target)
+        own = {name: value for name, value in fit_params.items() if _per_record(value, n)}
+        more = [value for value in (groups, *own.values()) if value is not None]
+        held = calibrating(self.calibration_size, self.random_state, n, X, target, *more)
+        train, kept = np.flatnonzero(~held), np.flatnonzero(held)
+        if not len(train):
+            raise InputError(f"X must hold records that train the model; found none among n_samples={n}")
+        self._train(
+            _rows(X, train), target[train], fit_params | {name: _rows(value, train) for name, value in own.items()}
+        )
+        return self._release(_rows(X, kept), target[kept], None if groups is None else _rows(groups, kept))
 
-    def calibrate(self: Self, X: Any, y: ArrayLike) -> Self:
+    def calibrate(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
         """Calibrate again, on held-out records that the model was not trained on. Every call is a release of its own.
 
         Warns
@@ -60,9 +82,10 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             Whenever the estimator was calibrated before: on records used twice, the losses add up.
         """
         if self.prefit and not hasattr(self, "n_releases_"):
-            return self.fit(X, y)
+            return self.fit(X, y, groups=groups)
         check_is_fitted(self)
-        return self._release(X, self._check(X, y, reset=False))
+        self._check_groups(groups)
+        return self._release(X, self._check(X, y, reset=False), groups)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The point predictions of the trained estimator, shape (n,)."""
@@ -72,9 +95,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _point(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.estimator_.predict(X))
 
-    def _trained(self, X: Any, y: ArrayLike) -> Any:
+    def _trained(self, X: Any, y: ArrayLike, fit_params: dict[str, Any]) -> Any:
         """A copy of the estimator, or of the default one, trained on some records."""
-        return clone(self._default() if self.estimator is None else self.estimator).fit(X, y)
+        return clone(self._default() if self.estimator is None else self.estimator).fit(X, y, **fit_params)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
@@ -85,26 +108,71 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags = get_tags(self._default() if inner is None else inner).input_tags
         return tags
 
-    def _release(self: Self, X: Any, y: NDArray[Any]) -> Self:
+    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None) -> Self:
         releases = getattr(self, "n_releases_", 0)
         if releases:
             warnings.warn(
                 f"this is release number {releases + 1} of this estimator: on records that were used before, the "
                 "privacy losses add up",
                 SecondReleaseWarning,
-                stacklevel=3,
+                stacklevel=outside(),
             )
-        self.calibration_ = calibrate(
-            self._scores(X, y),
-            self.alpha,
-            self.epsilon,
-            score=self.conformity_score,
-            candidates=self.candidates,
-            neighbors=self.neighbors,
-            delta=self.delta,
-        )
+        names, by = self._parts()
+        if by == "class":
+            place = self._codes(y)
+        else:
+            place = None if groups is None else as_positions("groups", groups, names, len(y))
+        scores = self._scores(X, y) if len(y) else np.zeros(0)
+        candidates = score_kind(self.conformity_score).candidates() if self.candidates is None else self.candidates
+        priced = self._priced(names, by, len(y), check_candidates(candidates))
+        parts = {None: slice(None)} if place is None else {name: place == i for i, name in enumerate(names)}
+        counted = {name: self._histogram(scores[part], candidates) for name, part in parts.items()}
+        self.calibration_ = priced.release(lambda: counted)
         self.n_releases_ = releases + 1
         return self
+
+    def _check_groups(self, groups: ArrayLike | None) -> None:
+        if (groups is None) != (self.group_names is None):
+            raise InputError("groups and group_names must be given together: each record's group, and all there are")
+
+    def _parts(self) -> tuple[tuple[Any, ...], Literal["group", "class"] | None]:
+        """What there is a threshold for, and what it depends on; one threshold without a name by default."""
+        if self.group_names is None:
+            return (), None
+        return tuple(self.group_names), "group"
+
+    def _priced(
+        self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int, candidates: Candidates
+    ) -> PricedRelease:
+        options = {name: getattr(self, name) for name in ("neighbors", "delta", "ledger", "dataset", "again")}
+        if by is not None:
+            if _several(self.alpha):
+                raise InputError("alpha must be one level where there is a threshold per group or class; found several")
+            options |= {"by": by, "partition": self.partition}
+            return price_groups(names, self.alpha, self.epsilon, candidates, self.conformity_score, **options)
+        if _several(self.alpha):
+            return price_levels(self.alpha, self.epsilon, n, candidates, self.conformity_score, **options)
+        own = {"candidates": candidates, "score": self.conformity_score, **options}
+        return PricedRelease.single(price_threshold(self.alpha, self.epsilon, n, **own))
+
+    def _histogram(self, scores: NDArray[np.float64], candidates: Candidates) -> ScoreHistogram:
+        """The counts of some scores; those of +inf, which no score's range holds, are above every finite candidate."""
+        beyond = np.isposinf(scores)
+        counted = ScoreHistogram.from_scores(scores[~beyond], candidates, self.conformity_score)
+        last = np.zeros(candidates.size, dtype=np.int64)
+        last[-1] = np.count_nonzero(beyond)
+        return counted + ScoreHistogram(candidates, last)
+
+    def _level(self, alpha: Level | None) -> Any:
+        """The thresholds to predict with: those of one of several levels, or all there are."""
+        if isinstance(self.calibration_, LevelCalibration):
+            if alpha is None:
+                known = ", ".join(f"{float(level):g}" for level in self.calibration_)
+                raise InputError(f"alpha must be given, one of the calibrated levels {known}")
+            return self.calibration_[alpha]
+        if alpha is not None:
+            raise InputError("alpha must be left out: the estimator was calibrated for one level")
+        return self.calibration_
 
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)
@@ -121,6 +189,18 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
         usable: NDArray[Any] = self._usable(target)
         return usable
+
+
+def _several(alpha: Any) -> bool:
+    return isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str)
+
+
+def _per_record(value: Any, n: int) -> bool:
+    """Whether something has one entry for each of n records."""
+    if isinstance(value, str | Mapping):
+        return False
+    shape = getattr(value, "shape", None)
+    return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
 
 
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:

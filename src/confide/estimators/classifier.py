@@ -1,21 +1,26 @@
 """The classifier: prediction sets of class names."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from confide.arrays import Uniforms
 from confide.candidates import Candidates
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal
 from confide.mechanisms import Neighbors
-from confide.scores import Uniforms, class_score, score_kind
+from confide.scores import class_score
 from confide.sets import PredictionSets, predict_set
 from confide.support import Level
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
 
 
 class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ignore[misc]
@@ -25,24 +30,32 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     ----------
     estimator
         A classifier with `predict_proba`; by default a logistic regression. It is cloned, unless `prefit`.
-    alpha, epsilon, neighbors, delta, candidates
-        As in `confide.calibrate`.
+    alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again
+        As in `confide.calibrate`; several levels give nested thresholds, as in `confide.calibrate_levels`.
     conformity_score
         A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, for that
         is the method that rates the point predictions.
     calibration_size
-        Share of the records, or their number, that is held out for calibration.
+        Share of the records that is held out for calibration: the chance of each, drawn on its own.
     prefit
         Whether `estimator` is fitted already: then all records given to `fit` calibrate.
     classes
-        All class names, sorted. They are released as `classes_`; by default they are read from y.
+        All class names, public. By default those of the training part, or of the fitted estimator with `prefit`. A
+        calibration label that is none of them has the score +inf: it counts as not covered, and is not shown.
+    by_class
+        Release a threshold for every class of `classes_`, as in `confide.calibrate_groups` with `by="class"`.
+    group_names, partition
+        Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate_groups`;
+        `fit` and `predict_set` are then told the group of each record.
     random_state
-        Seed of the split. The noise that protects privacy cannot be seeded.
+        Seed of the split, which is new every time by default. The noise that protects privacy cannot be seeded.
 
     Attributes
     ----------
     calibration_
-        The `confide.Calibration`: all that is kept of the calibration records.
+        The `confide.Calibration`, or one with several levels, groups or classes: all that is kept of the calibration
+        records. What it states about privacy is about a record of the calibration part; `docs/threat-model.md` says
+        what follows for a record given to `fit`. The model, `classes_` and whatever else is trained are not private.
     classes_
         The class names, sorted.
     estimator_
@@ -65,16 +78,22 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     def __init__(
         self,
         estimator: Any = None,
-        alpha: Level = 0.1,
+        alpha: Level | Sequence[Level] = 0.1,
         epsilon: float = 1.0,
         *,
         conformity_score: str = "lac",
         calibration_size: float = 0.5,
         prefit: bool = False,
         classes: Any = None,
+        by_class: bool = False,
+        group_names: Sequence[str | int] | None = None,
+        partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
         candidates: Candidates | None = None,
+        ledger: "Ledger | None" = None,
+        dataset: "str | Dataset | None" = None,
+        again: bool = False,
         random_state: Any = None,
     ) -> None:
         self._store(locals())
@@ -84,30 +103,46 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self._check_new(X)
         return self._probabilities(X)
 
-    def predict_set(self, X: Any, *, u: Uniforms = None) -> PredictionSets:
-        """Prediction sets of class names; `u` for the randomised scores."""
-        return predict_set(
-            self.predict_proba(X), self.calibration_, classes=self.classes_.tolist(), u=self._uniforms(u)
-        )
+    def predict_set(
+        self, X: Any, *, u: Uniforms = None, groups: ArrayLike | None = None, alpha: Level | None = None
+    ) -> PredictionSets:
+        """Prediction sets of class names; `u` and `groups` as in `confide.predict_set`, `alpha` is one of several."""
+        p = self.predict_proba(X)
+        return predict_set(p, self._level(alpha), classes=self.classes_.tolist(), u=u, groups=groups)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
-        check_classification_targets(y)
+        if len(y):
+            check_classification_targets(y)
         return y
 
-    def _train(self, X: Any, y: NDArray[Any], all_y: NDArray[Any]) -> None:
-        found = np.unique(all_y if self.classes is None else np.asarray(self.classes))
-        if len(found) < 2:
-            raise InputError("y must hold at least two classes; found one class")
-        if len(np.unique(y)) < 2:
+    def _parts(self) -> tuple[tuple[Any, ...], Literal["group", "class"] | None]:
+        if not self.by_class:
+            return super()._parts()
+        if self.group_names is not None:
+            raise InputError("by_class and group_names must not be given together: thresholds are per class, or group")
+        return tuple(self.classes_.tolist()), "class"
+
+    def _train(self, X: Any, y: NDArray[Any], fit_params: dict[str, Any]) -> None:
+        _refuse_without_probabilities(self._default() if self.estimator is None else self.estimator)
+        trained, weights = np.unique(y), fit_params.get("sample_weight")
+        if len(trained if weights is None else np.unique(y[np.asarray(weights) > 0])) < 2:
+            weighed = "" if weights is None else " of positive sample_weight"
             raise InputError(
-                "y must hold at least two classes in the training part; found one class; give more records"
+                f"y must hold at least two classes in the training part; found one class{weighed}; give more records"
             )
-        self.estimator_ = self._trained(X, y)
+        found = trained if self.classes is None else np.unique(np.asarray(self.classes))
+        if missing := len(set(trained.tolist()) - set(found.tolist())):
+            raise InputError(f"classes must name every label of the training part; it holds {missing} more; add them")
+        self.estimator_ = self._trained(X, y, fit_params)
         self.classes_ = found
 
     def _adopt(self) -> None:
         check_is_fitted(self.estimator)
-        self.estimator_, self.classes_ = self.estimator, np.asarray(self.estimator.classes_)
+        _refuse_without_probabilities(self.estimator)
+        own = np.asarray(self.estimator.classes_)
+        if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(own.tolist()):
+            raise InputError("classes must be those of the fitted estimator with prefit=True; leave them out")
+        self.estimator_, self.classes_ = self.estimator, own
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         p = np.asarray(self.estimator_.predict_proba(X))
@@ -118,10 +153,23 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = p
         return full
 
-    def _uniforms(self, u: Uniforms) -> Uniforms:
-        # Without numbers of their own, randomised scores draw fresh ones, which nobody else knows.
-        return np.random.default_rng() if u is None and score_kind(self.conformity_score).randomised else u
+    def _codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
+        """The position of each label in `classes_`, -1 for a label that is none of them."""
+        place = {label: i for i, label in enumerate(self.classes_.tolist())}
+        return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
-        p = self._probabilities(X)
-        return class_score(p, y, self.conformity_score, u=self._uniforms(None), classes=self.classes_.tolist())
+        """The scores of the records' own classes; +inf for labels that no class stands for."""
+        p, codes = self._probabilities(X), self._codes(y)
+        known = codes >= 0
+        scores = np.full(len(y), np.inf)
+        scores[known] = class_score(p[known], codes[known], self.conformity_score)
+        return scores
+
+
+def _refuse_without_probabilities(estimator: Any) -> None:
+    if not hasattr(estimator, "predict_proba"):
+        raise InputTypeError(
+            f"estimator must have predict_proba; {type(estimator).__name__} has none: wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV, which estimates probabilities"
+        )

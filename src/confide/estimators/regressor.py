@@ -1,9 +1,10 @@
 """The regressor: prediction intervals."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
@@ -16,6 +17,9 @@ from confide.mechanisms import Neighbors
 from confide.scores import interval_score
 from confide.sets import predict_interval
 from confide.support import Level
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
 
 
 class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: ignore[misc]
@@ -31,7 +35,9 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     difficulty_estimator
         For `"normalised_residual"`: a regressor with positive predictions, trained on the absolute residuals of the
         training records (fitted already with `prefit`).
-    alpha, epsilon, calibration_size, prefit, neighbors, delta, candidates, random_state
+    alpha, epsilon, calibration_size, prefit, group_names, partition, neighbors, delta, candidates, random_state
+        As for `PrivateConformalClassifier`.
+    ledger, dataset, again
         As for `PrivateConformalClassifier`.
 
     Attributes
@@ -56,24 +62,34 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     def __init__(
         self,
         estimator: Any = None,
-        alpha: Level = 0.1,
+        alpha: Level | Sequence[Level] = 0.1,
         epsilon: float = 1.0,
         *,
         conformity_score: str = "absolute_residual",
         difficulty_estimator: Any = None,
         calibration_size: float = 0.5,
         prefit: bool = False,
+        group_names: Sequence[str | int] | None = None,
+        partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
         candidates: Candidates | None = None,
+        ledger: "Ledger | None" = None,
+        dataset: "str | Dataset | None" = None,
+        again: bool = False,
         random_state: Any = None,
     ) -> None:
         self._store(locals())
 
-    def predict_interval(self, X: Any) -> tuple[Any, Any]:
-        """Lower and upper ends, shape (n,) each: numpy arrays, or pandas Series with the index of a data frame X."""
+    def predict_interval(
+        self, X: Any, *, groups: ArrayLike | None = None, alpha: Level | None = None
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends, shape (n,) each: numpy arrays, or pandas Series with the index of a data frame X.
+
+        `groups` as in `confide.predict_interval`, `alpha` is one of several levels.
+        """
         self._check_new(X)
-        ends = predict_interval(self._centers(X), self.calibration_, difficulty=self._difficulty(X))
+        ends = predict_interval(self._centers(X), self._level(alpha), difficulty=self._difficulty(X), groups=groups)
         if not hasattr(X, "iloc"):
             return ends
         import pandas as pd
@@ -90,9 +106,11 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         return y if y.dtype.kind in "fiu" else y.astype(np.float64)
 
-    def _train(self, X: Any, y: NDArray[Any], all_y: NDArray[Any]) -> None:
-        pair = isinstance(self.estimator, tuple)
-        self.estimator_ = tuple(clone(one).fit(X, y) for one in self.estimator) if pair else self._trained(X, y)
+    def _train(self, X: Any, y: NDArray[Any], fit_params: dict[str, Any]) -> None:
+        if isinstance(self.estimator, tuple):
+            self.estimator_ = tuple(clone(one).fit(X, y, **fit_params) for one in self.estimator)
+        else:
+            self.estimator_ = self._trained(X, y, fit_params)
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels, as_positions, as_probabilities, as_uniforms, class_names
+from confide.arrays import Uniforms, as_labels, as_positions, as_probabilities, as_uniforms, class_names
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup, shares
 from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Tally
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
-from confide.scores import Uniforms, score_kind
+from confide.scores import score_kind
 from confide.sets import predict_set
 
 

@@ -53,8 +53,8 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
     rho = None
     if all(p.rho is not None for p in parts):
         alone = max(p.replace_one for p in parts)
-        squares = losses[0] ** 2 if neighbors == "add_remove" else max(sum(x**2 for x in losses[:2]), alone**2)
-        rho = records**2 * squares / 8
+        changes = [losses[:1]] if neighbors == "add_remove" else [losses[:2], [alone]]
+        rho = max(_rho_above(records, change) for change in changes)
     return replace(first, neighbors=neighbors, epsilon=epsilon, add_remove=losses[0], replace_one=replaced, rho=rho)
 
 
@@ -80,6 +80,13 @@ def sum_up(values: Sequence[float]) -> float:
     if any(math.isinf(value) for value in values):
         return math.inf
     return float_above(sum(map(Fraction, values), Fraction(0)))
+
+
+def _rho_above(records: int, losses: Sequence[float]) -> float:
+    """The zCDP loss of exponential mechanisms with these losses at once, for a person's `records`; rounded up."""
+    if any(map(math.isinf, losses)):
+        return math.inf
+    return float_above(records**2 * sum((Fraction(loss) ** 2 for loss in losses), Fraction(0)) / 8)
 
 
 def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:

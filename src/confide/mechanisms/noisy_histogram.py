@@ -20,13 +20,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
 from confide.guarantee import RankLaw, maximum, total_above
 from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts, scale_for
 from confide.support import float_above
 
-_INT64_ROOM = 2**62
 _ROUNDING = 1e-7
 """Ranks set aside for the rounding of the convolutions."""
 
@@ -78,11 +76,8 @@ class NoisyHistogram(Mechanism):
 
     def first(self, noisy: NDArray[np.int64], n: int) -> int:
         """The first candidate k with n - (noisy counts beyond k) >= T(n); the last one if there is none."""
-        unit = math.lcm(self.rate.denominator, self.offset.denominator)
-        if unit * (abs(n) + int(np.abs(noisy).sum())) > _INT64_ROOM:
-            raise InputError("counts hold more records than 64-bit arithmetic allows; use an alpha of fewer digits")
         beyond = int(noisy.sum()) - np.cumsum(noisy)
-        reached = unit * (n - beyond) >= int(self.target(n) * unit)
+        reached = n - beyond >= math.ceil(self.target(n))
         reached[-1] = True
         return int(np.argmax(reached))
 

@@ -7,13 +7,14 @@ With B_j = #{scores <= e_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) +
 zero on the bin that holds rank T. The last candidate is +inf; it covers everything, so it pays no left penalty, and it
 may get a constant head start, which costs no privacy and carries the promise when n is secret and small.
 Everything is an integer: ranks are multiplied by the common denominator `unit` of rate and offset, and one selector
-with one float scale follows. The privacy map is therefore exact.
+with one float scale follows. The privacy map is therefore exact. Integers of any size are computed with, and utilities
+that the sampler's 64 bits cannot hold are saturated, so that no number of records is refused.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ UNIT = 16
 """Target ranks are searched in steps of 1/16 rank, or of the level's own denominator if that is finer."""
 
 _INT64_ROOM = 2**62
+
+_LARGEST_SCALE = 2.0**52
+"""Utilities that are saturated lie at least 1024 scales below the best: their weights are below any float."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +115,25 @@ class Slopes(Mechanism):
         return self.rate * (n + 1) + self.offset
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
+        """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
+
+        Where 64 bits might not hold them, they are computed with Python's integers, stated relative to the largest, and
+        saturated at -2^62. That costs no privacy: what neighbours differ by, relative to their largest, lies in an
+        interval around 0 that is as long as the range distance, and saturating moves every difference towards 0.
+        """
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(n) * unit)
-        if max(self.left, self.right) * (unit * n + abs(target)) + self.head_start > _INT64_ROOM:
-            raise InputError("the utilities exceed 64 bits; use an alpha of fewer digits, or a larger epsilon")
-        at_or_below = unit * np.cumsum(counts, dtype=np.int64)
-        below = at_or_below - unit * counts
+        fits = max(self.left, self.right) * (unit * n + abs(target)) + self.head_start <= _INT64_ROOM
+        whole = counts.astype(np.int64 if fits else object)
+        at_or_below = unit * np.cumsum(whole)
+        below = at_or_below - unit * whole
         short = self.left * np.maximum(target - at_or_below, 0)
         short[-1] = 0
-        utility: NDArray[np.int64] = -np.maximum(self.right * np.maximum(below - target, 0), short)
+        utility: NDArray[Any] = -np.maximum(self.right * np.maximum(below - target, 0), short)
         utility[-1] += self.head_start
-        return utility
+        if not fits:
+            utility = np.maximum(utility - utility.max(), -_INT64_ROOM)
+        return utility.astype(np.int64, copy=False)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that sees private counts."""
@@ -163,7 +174,10 @@ def slopes_for(
         distance = replace_one_range(left, right, unit)
     else:
         distance = add_remove_range(left, right, rate, unit)
-    return Slopes(rate, offset, left, right, scale_for(distance, epsilon), selector)
+    scale = scale_for(distance, epsilon)
+    if scale > _LARGEST_SCALE:
+        raise InputError("the utilities exceed 64 bits; use an alpha of fewer digits, or a larger epsilon")
+    return Slopes(rate, offset, left, right, scale, selector)
 
 
 def replace_one_range(left: int, right: int, unit: int) -> int:

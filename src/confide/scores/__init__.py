@@ -1,7 +1,6 @@
 """One record to one number, the conformity score: larger means stranger."""
 
 from confide.scores.classification import (
-    Uniforms,
     all_scores,
     aps_score,
     class_score,
@@ -27,7 +26,7 @@ from confide.scores.regression import (
 from confide.scores.tuning import RapsParameters, tune_raps
 
 __all__ = [
-    "FAMILIES", "RapsParameters", "ScoreKind", "Uniforms", "absolute_residual_score", "all_scores", "aps_score",
+    "FAMILIES", "RapsParameters", "ScoreKind", "absolute_residual_score", "all_scores", "aps_score",
     "class_score", "cqr_score", "gamma_score", "interval_ends", "interval_score", "lac_score", "magic", "margin_score",
     "normalised_residual_score", "raps_score", "refuse_infinite", "saps_score", "score_kind", "score_name", "set_mask",
     "smallest_probability", "top_k_score", "tune_raps",

@@ -6,7 +6,7 @@ prediction, one all scores. The three agree bit for bit, for every score, dtype 
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import (
     FLOATS,
     Sound,
+    Uniforms,
     as_float_rows,
     as_labels,
     as_probabilities,
@@ -35,9 +36,6 @@ from confide.scores.ranked import (
     true_class_margin,
     true_class_scores,
 )
-
-Uniforms: TypeAlias = "ArrayLike | np.random.Generator | None"
-"""Public random numbers in [0, 1], one per record, or a Generator that draws them."""
 
 _COMPARED = 2**19
 """Entries per block where one comparison and one check are all the work: calls would dominate smaller blocks."""
@@ -67,8 +65,9 @@ def class_score(
         `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_randomised`,
         `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names.
     u
-        For the randomised scores: public numbers in [0, 1], shape (n,), or a Generator. Each number has to belong to
-        its record: when a record is removed, the others must keep theirs, or they must be fresh and unpublished.
+        For the randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), of your
+        own. Each has to belong to its record, as a column that is kept with it does, and not to its place: when a
+        record is removed, the others must keep theirs. `confide.ExperimentalUniforms` draws them again.
     classes
         The K class names, in the order of the columns.
 
@@ -178,7 +177,7 @@ def set_mask(
            [False, False]])
     """
     kind = _classification(score)
-    p = as_probabilities("probabilities", probabilities, check=False, may_be_empty=True)
+    p = as_probabilities("probabilities", probabilities, check=False)
     n, k = p.shape
     mask = _room(out, p.shape)
     if not n:
@@ -318,12 +317,17 @@ def lac_score(
 
 
 def aps_score(
-    probabilities: ArrayLike, labels: ArrayLike, *, u: Uniforms = None, classes: Sequence[object] | None = None
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    *,
+    randomised: bool = False,
+    u: Uniforms = None,
+    classes: Sequence[object] | None = None,
 ) -> NDArray[np.float64]:
     """APS: the total probability of the classes that are at least as likely as the true one.
 
-    Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020. With `u` the randomised
-    variant, mass of the likelier classes + u * mass of the equally likely ones; its name is `aps_randomised`.
+    Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020. The randomised variant,
+    mass of the likelier classes + u * mass of the equally likely ones, is `aps_randomised`; giving `u` asks for it.
     Values are non-negative and exceed 1 as far as rows do. Parameters and errors as in `class_score`.
 
     Examples
@@ -331,7 +335,8 @@ def aps_score(
     >>> aps_score([[0.5, 0.25, 0.25]], [1]), aps_score([[0.5, 0.25, 0.25]], [1], u=[0.5])
     (array([1.]), array([0.75]))
     """
-    return class_score(probabilities, labels, score_name("aps", randomised=u is not None), u=u, classes=classes)
+    name = score_name("aps", randomised=randomised or u is not None)
+    return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
 def raps_score(
@@ -340,6 +345,7 @@ def raps_score(
     penalty: float,
     k_reg: int,
     *,
+    randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
 ) -> NDArray[np.float64]:
@@ -354,7 +360,7 @@ def raps_score(
     >>> raps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.5, k_reg=1)
     array([1.25])
     """
-    name = score_name("raps", randomised=u is not None, penalty=penalty, k_reg=k_reg)
+    name = score_name("raps", randomised=randomised or u is not None, penalty=penalty, k_reg=k_reg)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
@@ -363,10 +369,11 @@ def saps_score(
     labels: ArrayLike,
     penalty: float,
     *,
+    randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
 ) -> NDArray[np.float64]:
-    """SAPS: u * max(p) for the likeliest class, max(p) + (rank - 2 + u) * penalty for the others; u = 1 without `u`.
+    """SAPS: u * max(p) for the likeliest class, max(p) + (rank - 2 + u) * penalty for others; u = 1 if not randomised.
 
     Huang, Xi, Zhang, Yao, Qiu and Wei, "Conformal prediction for deep classifier via label ranking", ICML 2024. Its
     name is `saps(penalty=...)` or `saps_randomised(penalty=...)`.
@@ -376,7 +383,7 @@ def saps_score(
     >>> saps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.25)
     array([0.75])
     """
-    name = score_name("saps", randomised=u is not None, penalty=penalty)
+    name = score_name("saps", randomised=randomised or u is not None, penalty=penalty)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 

@@ -23,7 +23,7 @@ class ScoreKind:
     """A named conformity score with values in the closed range from `low` to `high`.
 
     The family is the name without `_randomised` and without parameters, which are the numbers in it; None for a user's
-    own score. A randomised one needs a public random number per record. The builder is the constructor of the default
+    own score. A randomised one uses a random number per record. The builder is the constructor of the default
     candidates, by name, with its arguments.
     """
 

@@ -48,7 +48,7 @@ def interval_score(
     array([-0.5,  2. ])
     """
     rule = _Rule(regression_kind(score), predictions, difficulty)
-    y = as_vector("targets", targets)
+    y = as_vector("targets", targets, empty=True)
     if len(rule) != len(y):
         raise InputError(f"targets must have as many entries as predictions; found {len(y)} for {len(rule)}")
     out = np.empty(len(y))
@@ -133,13 +133,13 @@ class _Rule:
     def __init__(self, kind: ScoreKind, predictions: ArrayLike, difficulty: ArrayLike | None) -> None:
         self.family = kind.family or ""
         self.pairs = kind.family in ("cqr", "cqr_low", "cqr_high")
-        self.center = _quantile_pairs(predictions) if self.pairs else as_vector("predictions", predictions)
+        self.center = _quantile_pairs(predictions) if self.pairs else as_vector("predictions", predictions, empty=True)
         self.scale: NDArray[Any] | None = self.center if kind.family == "gamma" else None
         self.scale_name = "predictions"
         if kind.family == "normalised_residual":
             if difficulty is None:
                 raise InputError("difficulty must be given for normalised_residual: one positive number per record")
-            self.scale, self.scale_name = as_vector("difficulty", difficulty), "difficulty"
+            self.scale, self.scale_name = as_vector("difficulty", difficulty, empty=True), "difficulty"
             if len(self.scale) != len(self):
                 found = f"found {len(self.scale)} for {len(self)}"
                 raise InputError(f"difficulty must have as many entries as predictions; {found}")
@@ -185,7 +185,7 @@ def regression_kind(score: str) -> ScoreKind:
 
 def _quantile_pairs(predictions: ArrayLike) -> NDArray[Any]:
     pairs = as_numeric("predictions", predictions)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise InputError(f"predictions must have shape (n, 2), lower and upper quantiles; found shape {pairs.shape}")
     return pairs
 

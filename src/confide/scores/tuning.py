@@ -8,12 +8,11 @@ are no longer exchangeable. The tuning records themselves are not protected by a
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from confide.arrays import as_labels, as_probabilities
+from confide.arrays import as_array, as_labels, as_probabilities
 from confide.errors import InputError
 from confide.scores.classification import class_score, set_mask
 from confide.scores.kinds import score_name
@@ -60,15 +59,16 @@ def tune_raps(
     alpha
         Miscoverage level in (0, 1).
     calibration
-        The probabilities of the calibration records, shape (c, K). They are only compared with the tuning records: the
-        call refuses if they share memory, or if every row of one is a row of the other.
+        The probabilities of the calibration records, shape (c, K). Nothing is read of them: the call refuses if they
+        are the same object as the tuning records, or share memory with them, and cannot notice a copy. Comparing
+        what is in them would tell whoever asks which records calibrate.
     penalties, k_regs
         The grid.
 
     Raises
     ------
     InputError
-        If tuning and calibration records are the same, or too few for the level, or an argument is wrong.
+        If tuning and calibration records are the same array, or too few for the level, or an argument is wrong.
 
     Examples
     --------
@@ -78,9 +78,9 @@ def tune_raps(
     >>> tune_raps(p, y, 0.1, calibration=other).mean_size < 4
     True
     """
+    _refuse_same(probabilities, calibration)
     p = as_probabilities("probabilities", probabilities)
     y = as_labels("labels", labels, *p.shape)
-    _refuse_same(p, as_probabilities("calibration", calibration, check=False))
     rank = math.ceil((len(p) + 1) * (1 - exact_level("alpha", alpha)))
     if rank > len(p):
         raise InputError(f"probabilities must hold more tuning records for this alpha; found {len(p)}, needs {rank}")
@@ -97,14 +97,12 @@ def tune_raps(
     return min(found, key=lambda choice: choice.mean_size)
 
 
-def _refuse_same(tuning: NDArray[Any], calibration: NDArray[Any]) -> None:
-    remedy = (
-        "tune on other records: parameters fitted to the calibration records make each score depend on all of them, "
-        "which voids the privacy loss and the coverage"
-    )
-    if np.shares_memory(tuning, calibration):
-        raise InputError(f"probabilities and calibration must not be the same records; found shared memory; {remedy}")
-    if tuning.shape[1] == calibration.shape[1]:
-        one, other = ({row.tobytes() for row in np.asarray(a, dtype=np.float64)} for a in (tuning, calibration))
-        if one <= other or other <= one:
-            raise InputError(f"probabilities and calibration must not be the same records; found equal rows; {remedy}")
+def _refuse_same(tuning: ArrayLike, calibration: ArrayLike) -> None:
+    """Refuse one object, or arrays over the same memory; what they hold is never compared."""
+    one, other = as_array("probabilities", tuning), as_array("calibration", calibration)
+    if tuning is calibration or np.shares_memory(one, other):
+        raise InputError(
+            "probabilities and calibration must not be the same records; found shared memory; tune on other records: "
+            "parameters fitted to the calibration records make each score depend on all of them, which voids the "
+            "privacy loss and the coverage"
+        )

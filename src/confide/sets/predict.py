@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_probabilities, class_names
+from confide.arrays import Uniforms, as_probabilities, class_names
 from confide.errors import InputError, InputTypeError
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -17,7 +17,7 @@ from confide.releases import (
     SidesCalibration,
     parts_of,
 )
-from confide.scores import Uniforms, interval_ends, score_kind, set_mask
+from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
 
@@ -43,7 +43,8 @@ def predict_set(
     classes
         The K class names, kept with the sets.
     u
-        For randomised scores: public numbers in [0, 1], shape (n,), or a Generator.
+        For randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), one per record
+        and independent of it. The same record gets the same set again only with the same number.
     groups
         For thresholds per group: the group of each record, shape (n,).
     score
@@ -65,7 +66,7 @@ def predict_set(
     [[0], [0, 1]]
     """
     name = _score_of(calibration, "classification", score or "lac")
-    p = as_probabilities("probabilities", probabilities, check=False, may_be_empty=True)
+    p = as_probabilities("probabilities", probabilities, check=False)
     names = None if classes is None else class_names(classes, p.shape[1])
     if isinstance(calibration, GroupCalibration) and calibration.by == "class" and groups is None:
         thresholds = calibration.class_thresholds(names, p.shape[1])
@@ -135,7 +136,7 @@ def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> Pr
     >>> import confide
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random((4000, 3))
-    >>> released = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0, u=rng)
+    >>> released = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 1.0)
     >>> predict_labels([[0.9, 0.5, 0.01]], released).labels()
     [[0, 1]]
     """

@@ -73,7 +73,8 @@ def calibrate_table(
     ------
     InputError
         If an argument cannot be used or rows have no usable score; then nothing was released. What was charged before
-        an engine was asked stays charged.
+        an engine was asked stays charged. A table without rows is refused under `replace_one` only: under `add_remove`
+        it is a release like every other, for that there are any rows is secret.
     EngineError
         If the engine fails; likewise.
     BudgetError, LedgerError
@@ -107,7 +108,10 @@ def calibrate_table(
             if not table.local and options.get("ledger") is not None:
                 raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
             counted = _by_name(counting, progress)
-            return price(next(iter(counted.values())).total).release(lambda: counted)
+            total = next(iter(counted.values())).total
+            if not total:
+                raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
+            return price(total).release(lambda: counted)
         return price(n).release(lambda: _by_name(counting, progress, n), charge_first=not table.local)
 
 

@@ -75,7 +75,7 @@ class Counting:
         Raises
         ------
         InputError
-            If rows have no usable score (how many, and why), or there are no rows.
+            If rows have no usable score (how many, and why).
         EngineError
             If the engine fails.
         """
@@ -92,8 +92,6 @@ class Counting:
         found: list[Histograms] = []
         for (counts, findings), reading, chosen in zip(counted, self.readings, self.candidates, strict=True):
             findings.refuse(self._requirements(reading), table.rows, skips=not self.skip_incomplete)
-            if not counts.any():
-                raise InputError(f"{self.table.name} must have rows; it is empty: it has column names but no rows")
             found.append({name: ScoreHistogram(chosen, counts[place]) for place, name in enumerate(names)})
         return found
 
@@ -142,7 +140,7 @@ def score_histogram(
     Raises
     ------
     InputError
-        If rows have no usable score (how many, and why), if there are no rows, or if columns do not fit.
+        If rows have no usable score (how many, and why), or if columns do not fit. A table without rows has no counts.
     EngineError
         If the engine fails.
 

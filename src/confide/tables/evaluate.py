@@ -3,10 +3,7 @@
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from confide.errors import InputError
 from confide.evaluation import Evaluation, IntervalTally, LevelEvaluation, ScoreTally, SetTally
@@ -105,7 +102,7 @@ def _tally(
     if isinstance(what, Classified):
         (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
         sets = SetTally(release, what.columns(table)[1], examples)
-        return reading, sets, partial(sets.add, u=np.random.default_rng() if sets.randomised else None)
+        return reading, sets, sets.add
     reading = what.readings(table)[0]
     if isinstance(what, Regressed):
         intervals = IntervalTally(release)

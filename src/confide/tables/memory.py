@@ -206,17 +206,16 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     in_words = partial(of_files, name, Format("csv"))
     with embedded() as connection:
         with in_words():
-            batches = _csv_batches(stream, head, name)
-            first = next(batches, None)
-            if first is None:
-                raise InputError(f"{name} is empty: it has column names but no rows")
+            reader = _csv_batches(stream, head, name)
+            batches = iter(reader)
+            first = next(batches, None) or pa.RecordBatch.from_pylist([], reader.schema)
             schema = _sniffed(connection, first)
         made = StreamedTable(name, schema, connection, first, chain([first], batches), in_words, texts=True)
         made.rows, made.decimal = csv_rows(), decimal
         yield made
 
 
-def _csv_batches(stream: Any, head: bytes, name: str) -> Iterator[Any]:
+def _csv_batches(stream: Any, head: bytes, name: str) -> Any:
     """Record batches of CSV that passes by, every cell as text."""
     import pyarrow as pa
     import pyarrow.csv
@@ -229,11 +228,11 @@ def _csv_batches(stream: Any, head: bytes, name: str) -> Iterator[Any]:
         raise FormatError(f"{name} must start with a line of column names; found none that can be told from the values")
     parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-    return iter(pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts))
+    return pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts)
 
 
 def _sniffed(connection: Any, first: Any) -> Any:
-    """The schema that the first rows of a CSV suggest: integers, numbers or texts."""
+    """The schema that the first rows of a CSV suggest: integers, numbers or texts; integers if there are none."""
     import pyarrow as pa
 
     connection.register("confide_first", pa.Table.from_batches([first]))
@@ -247,7 +246,7 @@ def _sniffed(connection: Any, first: Any) -> Any:
     connection.unregister("confide_first")
     fields = []
     for name in first.schema.names:
-        found = [kind for (_, kind), fit in zip(kinds, (next(fits), next(fits)), strict=True) if fit]
+        found = [kind for (_, kind), fit in zip(kinds, (next(fits), next(fits)), strict=True) if fit is not False]
         fields.append(pa.field(name, found[0] if found else pa.string()))
     return pa.schema(fields)
 

@@ -116,14 +116,12 @@ class SetPredictor(Predictor):
         if self.group is not None:
             limits, findings = self.thresholds_of(batch, findings)
         good = np.ones(len(p), dtype=np.bool_) if findings is None else findings == 0
-        mask, u = np.zeros(p.shape, dtype=np.bool_), None
-        if score_kind(self.score).randomised:
-            u = np.random.default_rng()
+        mask = np.zeros(p.shape, dtype=np.bool_)
         if good.all() and len(p):
-            mask = set_mask(p, self.score, limits, u=u, per_class=self.by_class)
+            mask = set_mask(p, self.score, limits, per_class=self.by_class)
         elif good.any():
             own = limits if self.group is None else limits[good]
-            mask[good] = set_mask(p[good], self.score, own, u=u, per_class=self.by_class)
+            mask[good] = set_mask(p[good], self.score, own, per_class=self.by_class)
         return _set_columns(mask, self.names, None if findings is None else ~good, as_text=as_text), findings
 
     def own_faults(self, batch: Any) -> list[Fault]:

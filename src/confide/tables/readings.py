@@ -217,8 +217,7 @@ class ClassReading(Reading):
         if self.in_sql:
             own = p if self.by_entry else p[np.arange(len(p)), place][:, None]
             return lac_score(own, np.zeros(len(own), np.int64))
-        u = np.random.default_rng() if self.kind.randomised else None
-        return class_score(p, place, str(self.score), u=u)
+        return class_score(p, place, str(self.score))
 
     def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Findings]:
         """The label's own probability, shape (n, 1)."""
@@ -312,7 +311,7 @@ class LossReading(Reading):
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The first candidate at which the loss is at most bound * u."""
-        return critical_thresholds(arrays[0], self.candidates, u=np.random.default_rng(), bound=self.bound)
+        return critical_thresholds(arrays[0], self.candidates, bound=self.bound)
 
 
 @dataclass(frozen=True)
@@ -340,7 +339,7 @@ class FalseNegativeReading(Reading):
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, picked at random."""
-        return false_negative_thresholds(arrays[0], arrays[1] == 1, u=np.random.default_rng())
+        return false_negative_thresholds(arrays[0], arrays[1] == 1)
 
 
 def noted(findings: Findings, wrong: NDArray[np.bool_], finding: int) -> Findings:
