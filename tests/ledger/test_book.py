@@ -213,6 +213,14 @@ def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
 
 
+def test_a_release_is_kept_before_anything_is_said_about_it(ledger):
+    """The tests turn warnings into errors."""
+    with pytest.raises(confide.CoverageWarning):
+        confide.calibrate(SCORES, 0.1, 1.0, candidates=confide.Candidates.of([-1.0]), ledger=ledger, dataset="patients")
+    (entry,) = ledger.account("patients").entries
+    assert confide.Calibration.from_json(entry.release).threshold == np.inf
+
+
 def test_infinite_threshold_without_data_costs_nothing(ledger):
     ledger.set_limit("few", 0.1, neighbors="replace_one")
     with pytest.warns(confide.CoverageWarning):

@@ -12,21 +12,36 @@ from confide.ledger import Cost
 from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
 from confide.mechanisms.privacy import PrivacyStatement
 
-SIZES = (1, 8, 30, 31, 60, 500)
+SIZES = (1, 30, 31, 500)
 SCORES = np.random.default_rng(0).random(max(SIZES))
 UNIT = confide.Candidates.unit(20)
 
 
-def told(folder, n, options):
+def groups(scores, **options):
+    return confide.calibrate_groups(scores, ["a"] * len(scores), ["a", "b"], 0.1, 0.5, partition="kind", **options)
+
+
+def sides(scores, **options):
+    return confide.calibrate_sides(np.tile([0.2, 0.8], (len(scores), 1)), scores, 0.1, 0.5, **options)
+
+
+def levels(scores, **options):
+    return confide.calibrate_levels(scores, [0.1, 0.2], 0.5, **options)
+
+
+def one(scores, **options):
+    return confide.calibrate(scores, 0.1, **options)
+
+
+def told(folder, n, options, ask=one):
     """Everything but the threshold: what is stated, refused, charged, kept and left."""
     ledger = Ledger(folder / f"{n}.db")
     ledger.set_limit("patients", 1.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", confide.CoverageWarning)  # says that the threshold is +inf
-            released = confide.calibrate(SCORES[:n], 0.1, candidates=UNIT, ledger=ledger, dataset="patients", **options)
-        stated = {name: value for name, value in json.loads(released.to_json()).items() if name != "sha256"}
-        stated.pop("threshold")
+            released = ask(SCORES[:n], candidates=UNIT, ledger=ledger, dataset="patients", **options)
+        stated = without_thresholds(json.loads(released.to_json()))
     except ConfideError as error:
         stated = f"{type(error).__name__}: {error}"
     account = ledger.account("patients")
@@ -34,12 +49,18 @@ def told(folder, n, options):
     return stated, charged, account.remaining()
 
 
+def without_thresholds(document):
+    if isinstance(document, dict):
+        return {key: without_thresholds(part) for key, part in document.items() if key not in ("threshold", "sha256")}
+    return [without_thresholds(part) for part in document] if isinstance(document, list) else document
+
+
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
     epsilon = {} if mechanism == "none" else {"epsilon": 0.5}
     found = [told(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon}) for n in SIZES]
-    assert all(one == found[0] for one in found)
+    assert all(each == found[0] for each in found)
     if neighbors == "replace_one" or mechanism == "none":
         assert "publishes the number of records" in found[0][0]
         assert found[0][1:] == ([], 1.0)
@@ -50,8 +71,15 @@ def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
 )
 def test_nothing_told_depends_on_n_for_other_choices(tmp_path, more):
     found = [told(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
-    assert all(one == found[0] for one in found)
+    assert all(each == found[0] for each in found)
     assert found[0][1]
+
+
+@pytest.mark.parametrize("ask", [groups, sides, levels])
+def test_nothing_told_depends_on_n_for_several_thresholds(tmp_path, ask):
+    found = [told(tmp_path, n, {}, ask) for n in SIZES]
+    assert all(each == found[0] for each in found)
+    assert len(found[0][1]) == 2
 
 
 @pytest.mark.parametrize("several", ["levels", "sides", "losses"])

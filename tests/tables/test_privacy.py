@@ -178,5 +178,7 @@ def test_a_table_that_this_process_reads_costs_nothing_if_rows_are_bad(tmp_path)
         with pytest.raises(InputError, match=r"; 1 does not, row 1 \(rows count from 0\)"):
             calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **asked)
     assert ledger.account("patients").entries == ledger.account("public").entries == ()
+    with pytest.raises(InputError, match="publishes the number of records"):  # whatever the rows are
+        calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, neighbors="replace_one", **paid)
     with pytest.raises(BudgetError):
         calibrate_table(table, Scored("s", "lac"), 0.1, 4.0, **paid)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration.threshold import PricedThreshold, Seen, content
-from confide.errors import CoverageWarning, EarlierReleaseWarning
+from confide.errors import EarlierReleaseWarning
 from confide.releases import Calibration
 from confide.support import outside
 
@@ -93,13 +93,10 @@ class PricedRelease:
 
     def _drawn(self, seen: Mapping[Any, Seen], tokens: Mapping[Any, str], earlier: Mapping[Any, Calibration]) -> Any:
         """The release, of thresholds that were kept and others that are drawn now, each once."""
-        with warnings.catch_warnings():
-            if self.warns_together:
-                warnings.simplefilter("ignore", CoverageWarning)
-            parts = {
-                name: earlier[name] if name in earlier else priced.draw(seen[counted], tokens.get(name))
-                for name, (counted, priced) in self.parts.items()
-            }
+        quiet, parts = self.warns_together, {}
+        for name, (counted, priced) in self.parts.items():
+            kept = earlier.get(name)
+            parts[name] = priced.draw(seen[counted], tokens.get(name), quiet=quiet) if kept is None else kept
         return self.assemble(parts)
 
 

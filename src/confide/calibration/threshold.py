@@ -43,8 +43,11 @@ class PricedThreshold:
     score: str | None
     payment: "Payment | None" = None
 
-    def draw(self, seen: Seen, token: str | None = None) -> Calibration:
-        """Run the mechanism, once; with the token of its charge, a ledger has the release before it is returned."""
+    def draw(self, seen: Seen, token: str | None = None, *, quiet: bool = False) -> Calibration:
+        """Run the mechanism, once; with the token of its charge, a ledger has the release before it is returned.
+
+        Warns about its threshold unless it is `quiet`.
+        """
         request, mechanism = self.request, mechanism_for(self.request)
         if isinstance(seen, ScoreHistogram):
             m, recipe, values = request.candidates, seen.candidates.recipe, seen.candidates.values
@@ -55,6 +58,9 @@ class PricedThreshold:
         released = _stated(threshold, mechanism, request, m, recipe, self.score)
         if self.payment is not None and token is not None:
             self.payment.keep(token, released, content(seen))
+        needed = _records_needed(request) if math.isinf(threshold) else None
+        if (note := remark(released, needed, request.epsilon)) and not quiet:
+            warnings.warn(note, CoverageWarning, stacklevel=outside())
         return released
 
 
@@ -121,7 +127,7 @@ def _stated(
     """A threshold with everything that is said about it, all from public numbers."""
     secret_from = request.n_min if request.n is None else None
     guarantee = certify(mechanism, request.alpha, m, request.n, secret_from, request.delta)
-    released = Calibration(
+    return Calibration(
         threshold=threshold,
         alpha=request.alpha,
         guarantee=guarantee,
@@ -132,9 +138,6 @@ def _stated(
         score=score,
         versions=library_versions(),
     )
-    if note := remark(released, _records_needed(request) if math.isinf(threshold) else None, request.epsilon):
-        warnings.warn(note, CoverageWarning, stacklevel=outside())
-    return released
 
 
 def _records_needed(request: Request) -> int | None:

@@ -107,6 +107,8 @@ def calibrate_table(
         if public and n is None:
             if not table.local and options.get("ledger") is not None:
                 raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+            if options.get("ledger") is not None:
+                price(1)  # an account that keeps n secret refuses whatever n is, before a row is read
             counted = _by_name(counting, progress)
             total = next(iter(counted.values())).total
             if not total:
