@@ -9,9 +9,12 @@ import pyarrow as pa
 import pytest
 
 import confide
+from confide.audit.finding import Report
 from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.cli.output import check_output
-from confide.federated import SiloKeys
+from confide.evaluation import CoverageEstimate
+from confide.federated import SiloKeys, SiloReport
+from confide.federated.envelope import seal
 from confide.ledger import Ledger
 from confide.support import Kind, OutputExistsError, kind_of
 from confide.tables import Classified, predict_table
@@ -23,6 +26,10 @@ COLUMNS = ("--probabilities", "p_*", "--label", "label")
 ASKED = (*COLUMNS, "--alpha", 0.2, "--epsilon", 1000)
 RECORDS = class_table(60, lists=False)
 SETS = pa.table({"id": [1], "prediction_set": ['["cat"]'], "set_size": [1]})
+
+
+KEYS = SiloKeys.generate("north")
+ESTIMATE = CoverageEstimate(0.9, 0.8, 0.95, 0.95, 100)
 
 
 def _ledger(path: Path) -> None:
@@ -41,14 +48,14 @@ MADE = {
     "release": (Kind.RELEASE, "r.json", SAMPLES / "releases/samples/levels.json"),
     "federated": (Kind.RELEASE, "f.json", SAMPLES / "releases/samples/federated.json"),
     "evaluation": (Kind.EVALUATION, "e.json", SAMPLES / "evaluation/samples/0.1/sets.json"),
-    "page": (Kind.PAGE, "p.html", "<!doctype html>\n<html><title>Triage · confide</title>"),
-    "audit": (Kind.AUDIT, "a.json", '{\n "kind": "confide.audit"'),
+    "page": (Kind.PAGE, "p.html", confide.report(confide.plan(0.1, 1.0, candidates=10)).html),
+    "audit": (Kind.AUDIT, "a.json", Report((), 1e-4, {}).to_json()),
     "export": (Kind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
     "plan": (Kind.PLAN, "plan.json", SAMPLES / "federated/samples/fedcp-qq/plan.json"),
-    "answer": (Kind.ANSWER, "answer.json", '{\n "kind": "confide.federated.answer",'),
-    "report": (Kind.REPORT, "report.json", '{\n "kind": "confide.federated.report",'),
-    "silo": (Kind.SILO, "silo.json", '{\n "kind": "confide.federated.silo",'),
-    "keys": (Kind.KEYS, "north.key", lambda path: SiloKeys.generate("north").save(path)),
+    "answer": (Kind.ANSWER, "answer.json", seal("answer", {}, KEYS.signing)),
+    "report": (Kind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
+    "silo": (Kind.SILO, "silo.json", KEYS.public().to_json()),
+    "keys": (Kind.KEYS, "north.key", KEYS.save),
     "ledger": (Kind.LEDGER, "budget.db", _ledger),
     "sets": (Kind.PREDICTIONS, "sets.csv", lambda path: write(path, SETS)),
     "packed sets": (Kind.PREDICTIONS, "sets.parquet", lambda path: write(path, SETS)),

@@ -49,7 +49,7 @@ _DOCUMENTS = {
     "ledger": Kind.EXPORT,
     "federated.plan": Kind.PLAN,
     "federated.answer": Kind.ANSWER,
-    "federated.report": Kind.REPORT,
+    "federated.silo-report": Kind.REPORT,
     "federated.silo": Kind.SILO,
     "federated.private-keys": Kind.KEYS,
 }
