@@ -12,13 +12,14 @@ from confide.ledger import Cost
 from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
 from confide.mechanisms.privacy import PrivacyStatement
 
-SIZES = (1, 30, 31, 500)
+SIZES = (0, 1, 30, 31, 500)
 SCORES = np.random.default_rng(0).random(max(SIZES))
 UNIT = confide.Candidates.unit(20)
 
 
 def groups(scores, **options):
-    return confide.calibrate_groups(scores, ["a"] * len(scores), ["a", "b"], 0.1, 0.5, partition="kind", **options)
+    options |= {"partition": "kind"}
+    return confide.calibrate_groups(scores, np.full(len(scores), "a"), ["a", "b"], 0.1, 0.5, **options)
 
 
 def sides(scores, **options):

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
-from confide.calibration.threshold import Seen, check_candidates, check_scores, price_threshold
+from confide.calibration.threshold import Seen, check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
@@ -103,7 +104,7 @@ def calibrate(
     """
     options = {name: value for name, value in locals().items() if name not in ("scores", "candidates")}
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
-    array = check_scores(scores, neighbors, mechanism)
+    array = as_vector("scores", scores, empty=True)
     priced = price_threshold(**options, n=len(array), candidates=chosen)
 
     def seen() -> dict[None, Seen]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, exact_shares, part_of_failure
-from confide.calibration.threshold import Seen, check_candidates, check_scores, price_threshold
+from confide.calibration.threshold import Seen, check_candidates, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
@@ -67,7 +68,7 @@ def calibrate_levels(
     ([0.8, 0.9], True)
     """
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
-    array = check_scores(scores, **options)
+    array = as_vector("scores", scores, empty=True)
     options |= {"rho": rho, "shares": shares, "delta": delta}
 
     def seen() -> dict[None, Seen]:

@@ -8,24 +8,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from confide.arrays import as_vector
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import (
-    NEIGHBORS,
-    Mechanism,
-    MechanismName,
-    Neighbors,
-    SplitConformal,
-    certify,
-    privacy_statement,
-)
+from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, remark
-from confide.support import Level, one_of, outside
+from confide.support import Level, outside
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -104,8 +95,7 @@ def price_threshold(
     """
     if unknown := sorted(set(options) - OPTIONS):
         raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
-    records = 1 if n is None else n
-    request = check_request(alpha=alpha, epsilon=epsilon, n=records, candidates=candidates.size, **options)
+    request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates.size, **options)
     payment = None
     if ledger is not None or dataset is not None:
         from confide.ledger import make_payment
@@ -113,6 +103,8 @@ def price_threshold(
         payment = make_payment(request, candidates, score, ledger, dataset, again=again)
     elif again:
         raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")
+    if n == 0 and request.n is not None:  # an account that keeps n secret has refused by now, whatever n is
+        raise InputError("n must be a positive integer; found 0, no records, whose number would be public")
     return PricedThreshold(request, score, payment)
 
 
@@ -143,14 +135,6 @@ def _stated(
 def _records_needed(request: Request) -> int | None:
     """How many records a finite threshold needs, about; None for mechanisms of which it is not known."""
     return make_plan(request, request.n or 1).records_needed if request.mechanism == "slopes" else None
-
-
-def check_scores(
-    scores: ArrayLike, neighbors: Neighbors = "add_remove", mechanism: MechanismName = "slopes", **_: Any
-) -> NDArray[Any]:
-    """Scores, shape (n,). There may be none where n is secret, as it is under `add_remove` if there is any privacy."""
-    secret = one_of("neighbors", neighbors, NEIGHBORS) == "add_remove" and str(mechanism) != "none"
-    return as_vector("scores", scores, empty=secret)
 
 
 def check_candidates(candidates: Candidates) -> Candidates:
