@@ -22,7 +22,7 @@ _SHOWN = {
     "mean_width": "width of intervals, on average",
 }
 _SHARES = ("singletons", "empty")
-_MOST_SUBGROUPS = 30
+_MOST_SUBGROUPS, _MOST_NAMED = 30, 10
 
 
 def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
@@ -63,7 +63,8 @@ def _one(found: Evaluation, promise: str, release: Release) -> str:
         return table([*rows, *_subgroup_losses(found, release)])
     rows += [(f"group {part.name}", _own(part)) for part in _least_covered(found.subgroups)]
     worst = worst_parts(found)
-    rows += [(f"worst {one.kind}", _worst(one)) for one in worst if one.kind != "end"]
+    for one in worst:
+        rows += _worst(one) if one.kind != "end" else []
     return "\n".join([table(rows), *(one.sentence for one in worst if one.below)])
 
 
@@ -74,10 +75,19 @@ def _least_covered(parts: Sequence[Subgroup]) -> Sequence[Subgroup]:
     return sorted(parts, key=lambda part: part.coverage.value)[:_MOST_SUBGROUPS]
 
 
-def _worst(one: WorstPart) -> str:
-    promised = one.promised if one.part.promised is None else one.part.promised
-    below = f", surely below {coverage_text(promised)}" if one.part in one.below else ""
-    return f"{one.part.name}: {one.part.coverage}{below}"
+def _worst(one: WorstPart) -> list[tuple[str, str]]:
+    """The least covered part, and those that are surely below, if they are others."""
+    others = [part for part in one.below if part != one.part][:_MOST_NAMED]
+    return [
+        (f"worst {one.kind}", f"{one.part.name}: {_against(one.part, one)}"),
+        *((f"{one.kind} {part.name}", _against(part, one)) for part in others),
+    ]
+
+
+def _against(part: Subgroup, one: WorstPart) -> str:
+    promised = one.promised if part.promised is None else part.promised
+    below = f", surely below {coverage_text(promised)}" if part in one.below else ""
+    return f"{part.coverage}{below}"
 
 
 def _subgroup_losses(found: Evaluation, release: RiskCalibration) -> list[tuple[str, str]]:
