@@ -46,6 +46,13 @@ FAULTS = (
           "tests/estimators/test_split.py::test_labels_that_nobody_knows_are_counted_as_not_covered"),
     Fault("empty data refused", "calibration/threshold.py", "empty=secret)", "empty=False)",
           "tests/calibration/test_empty.py::test_no_record_and_one_record_are_released"),
+    Fault("lists without a row refused", "tables/table.py", "self.first_length(column) or otherwise",
+          "self.first_length(column)", "tests/tables/test_refusals.py::test_tables_without_rows"),
+    Fault("tables without rows refused", "tables/counts.py",
+          "            found.append({name: ScoreHistogram(chosen, counts[place])",
+          "            assert counts.any()\n"
+          "            found.append({name: ScoreHistogram(chosen, counts[place])",
+          "tests/tables/test_refusals.py::test_tables_without_rows"),
     Fault("large n refused", SLOPES, "        if not fits:\n",
           "        if not fits:\n            raise InputError('n')\n",
           "tests/planning/test_plan.py::test_utilities_beyond_64_bits_are_saturated_whatever_n_is"),

@@ -130,11 +130,11 @@ def _folder(path: Path) -> Path:
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_tables_without_rows(tmp_path, suffix):
-    path = write(
-        tmp_path / f"a.{suffix}", {"score": pa.array([], pa.float64()), "p": pa.array([], pa.list_(pa.float32()))}
-    )
+    empty = {"score": pa.float64(), "p": pa.list_(pa.float32()), "label": pa.string()}
+    path = write(tmp_path / f"a.{suffix}", {name: pa.array([], kind) for name, kind in empty.items()})
     assert not count_scores(path).counts.any()
-    assert "it holds none" in refusal(lambda: count_classes(path, "p", "score"))
+    assert "it holds none" in refusal(lambda: count_classes(path, "p"))
+    assert not count_classes(path, "p", classes=("a", "b")).counts.any()
 
 
 def test_columns_that_do_not_exist_or_do_not_fit(tmp_path):

@@ -163,7 +163,7 @@ def test_columns_are_checked_before_anything_is_read(owned, tmp_path):
 
 def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
     calibration = confide.calibrate(
-        confide.class_score(P, Y, "aps_randomised", u=RNG), 0.2, 10.0, score="aps_randomised"
+        confide.class_score(P, Y, "aps_randomised"), 0.2, 10.0, score="aps_randomised"
     )
     sizes = []
     with owned.open(write=False) as table:
@@ -172,6 +172,6 @@ def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
             predict_table(table, Classified("p", classes=NAMES), calibration, out, keep=("id",))
             sizes.append(pq.read_table(out).sort_by("id")["set_size"].to_numpy())
     assert (sizes[0] != sizes[1]).any()
-    drawn = confide.predict_set(P, calibration, NAMES, u=RNG).sizes
+    drawn = confide.predict_set(P, calibration, NAMES).sizes
     spread = np.sqrt((sizes[0].var() + drawn.var()) / N)
     assert abs(sizes[0].mean() - drawn.mean()) < 5 * spread

@@ -156,17 +156,17 @@ class Table(ABC):
             held = in_words(self.type_of(column))
             raise InputError(f"column {column!r} must hold numbers; it holds {held}; {self.existing()}")
 
-    def list_length(self, column: str) -> int:
-        """The length of the first list of a column.
+    def list_length(self, column: str, otherwise: int | None = None) -> int:
+        """The length of the first list of a column; of a column without any it is what is known of it otherwise.
 
         Raises
         ------
         InputError
-            If there is none, or it is empty.
+            If there is none and nothing is known, or it is empty.
         """
         kind = self.type_of(column)
         fixed = getattr(kind, "list_size", -1)
-        length = fixed if fixed > 0 else self.first_length(column)
+        length = fixed if fixed > 0 else self.first_length(column) or otherwise
         if list_element(kind) is None or not length:
             raise InputError(f"column {column!r} must hold lists of probabilities; it holds none, or empty ones")
         return int(length)

@@ -99,7 +99,8 @@ class Classified:
         """
         if isinstance(self.probabilities, str) and self.label is not None:
             table.type_of(self.label)  # the shorter message first
-        found, names = number_columns(table, self.probabilities, "probabilities", leave_out=self.label)
+        length = None if self.classes is None else len(self.classes)
+        found, names = number_columns(table, self.probabilities, "probabilities", leave_out=self.label, length=length)
         given = names if self.classes is None else tuple(self.classes)
         if len(given) != found.width:
             raise InputError(f"classes must name every class; found {len(given)} names for {found.width} classes")
@@ -230,13 +231,13 @@ class Losses:
             if self.truth is None:
                 raise InputError("truth must be given: the columns that say which labels are true")
             p, _ = self.columns(table)
-            truth, _ = number_columns(table, self.truth, "truths", booleans=True)
+            truth, _ = number_columns(table, self.truth, "truths", booleans=True, length=p.width)
             if p.width != truth.width:
                 raise InputError(f"truth must name one column per label; found {truth.width} for {p.width} labels")
             return (FalseNegativeReading.of(p, truth, str(self.kind.name)),)
         if self.candidates is None:
             raise InputError("candidates must be given for losses: the thresholds that they belong to")
-        found, _ = number_columns(table, self.losses, "losses")
+        found, _ = number_columns(table, self.losses, "losses", length=self.candidates.size - 1)
         if found.width != self.candidates.size - 1:
             raise InputError(
                 f"losses must have one column, or one entry, per finite candidate; found {found.width} for "
@@ -250,9 +251,18 @@ What: TypeAlias = Scored | Classified | Regressed | Losses
 
 
 def number_columns(
-    table: Table, named: str | tuple[str, ...], what: str, *, leave_out: str | None = None, booleans: bool = False
+    table: Table,
+    named: str | tuple[str, ...],
+    what: str,
+    *,
+    leave_out: str | None = None,
+    booleans: bool = False,
+    length: int | None = None,
 ) -> tuple[NumberColumns, Names]:
-    """Several columns of numbers, or one of lists of numbers, and what each of the numbers is called."""
+    """Several columns of numbers, or one of lists of numbers, and what each of the numbers is called.
+
+    `length` is that of lists as far as it is known without a row.
+    """
     found = matching(table, named, leave_out) if isinstance(named, str) and _is_pattern(table, named) else None
     if found is not None or isinstance(named, tuple):
         columns = tuple(named if found is None else found)
@@ -269,7 +279,7 @@ def number_columns(
             f"{what} come from a column of lists of numbers, or from one column per class by a pattern such as "
             f"'p_*'{f' ({_BOTH})' if is_number(kind) else ''}; {table.existing()}"
         )
-    k = table.list_length(named)
+    k = table.list_length(named, length)
     return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
 
 
