@@ -162,9 +162,7 @@ def test_columns_are_checked_before_anything_is_read(owned, tmp_path):
 
 
 def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
-    calibration = confide.calibrate(
-        confide.class_score(P, Y, "aps_randomised"), 0.2, 10.0, score="aps_randomised"
-    )
+    calibration = confide.calibrate(confide.class_score(P, Y, "aps_randomised"), 0.2, 10.0, score="aps_randomised")
     sizes = []
     with owned.open(write=False) as table:
         for name in ("one", "two"):
