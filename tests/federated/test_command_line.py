@@ -169,6 +169,15 @@ def test_a_silos_own_report_from_its_table_to_the_page(files, capsys, method):
     assert report(files, "north", "--force", "--dataset", "new patients", epsilon=3.5) == 0
     assert report(files, "north", "--force", "--dataset", "newer patients", epsilon=4.5) != 0
     assert "4" in capsys.readouterr().err
+    (files / "north.csv").write_text("s\n" + "\n".join(map(str, scores / 2)))  # as many other records
+    assert report(files, "north", "--force", "--dataset", "new patients", epsilon=0.25) == 0
+    (files / "north.csv").write_text("s\n" + "\n".join(map(str, np.ones(200))))
+    capsys.readouterr()
+    assert report(files, "north", "--force", "--dataset", "new patients", epsilon=0.25) != 0
+    assert "made from other data than these; nothing was charged" in (said := capsys.readouterr().err)
+    assert "give --again, which" in said
+    assert report(files, "north", "--force", "--dataset", "new patients", "--again", epsilon=0.25) == 0
+    assert Ledger(files / "north.db").account("new patients").spent().epsilon == 4.0
     page = files / "page.html"
     shown = run("report", files / "released.json", "--silo-report", files / "north-report.json", "--out", page)
     assert shown == 0
