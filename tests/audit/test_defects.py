@@ -141,7 +141,7 @@ def test_progress_is_told_of_about_as_many_runs_as_were_announced():
         return made.append
 
     subject = foreign_subject(others.published_paper, "paper", alpha=0.5, records=4)
-    audit([subject], Effort(400, 4000, 20, fresh=400), watch=watch, level=1e-7)
+    audit([subject], Effort(400, 2000, 20, fresh=400), watch=watch, level=1e-7)
     assert len(announced) == 1
     assert 0.5 < sum(made) / announced[0] < 1.5
 

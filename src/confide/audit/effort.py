@@ -24,7 +24,7 @@ class Effort:
     sampler
         Runs per data set, for the chi-square test.
     attack
-        Runs per neighbour. The search for neighbours takes as many again.
+        Runs per neighbour. The search for neighbours takes one and a half times as many again.
     coverage
         Calibrations per distribution and number of records.
     fresh
@@ -39,7 +39,7 @@ class Effort:
     def runs(self, subject: Subject) -> int:
         """About how often the subject will be run in all."""
         claims, law = subject.claims, subject.law is not None
-        attacks = (2 if law else 0) + (4 if subject.searched else 0)
+        attacks = (2 if law else 0) + (5 if subject.searched else 0)
         private = (attacks * self.attack + self.fresh) * (claims.epsilon is not None)
         covering = len(NASTY) * len(subject.coverage_sizes) * self.coverage * (claims.coverage is not None)
         return 3 * self.sampler * law + private + covering

@@ -1,6 +1,6 @@
 """Where a black box gives itself away: neighbouring data sets, and an event that tells them apart.
 
-All pairs are tried briefly, the better third for longer, and so on. What was drawn under a data set is kept, so that a
+All pairs are tried briefly, the better half for longer, and so on. What was drawn under a data set is kept, so that a
 chain of neighbours costs hardly more than its members. The search only guides the attack, which runs everything afresh.
 """
 
@@ -21,7 +21,7 @@ SIZES = (20, 100, 500)
 RAISED = -math.inf
 """The outcome of a run that ended in an error: an error tells as much as a threshold."""
 
-_FINALISTS, _FEWEST = 6, 6
+_FINALISTS, _FEWEST = 12, 6
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def outcome(draw: Draw, scores: Scores) -> float:
 
 
 def search(subject: Subject, runs: int) -> Target:
-    """The pair and event for an attack with `runs` runs per data set, found in about 2 x `runs` runs.
+    """The pair and event for an attack with `runs` runs per data set, found in about 3 x `runs` runs.
 
     However few they are, every data set is run six times. A mechanism that fails on ordinary data raises its own error.
     """
@@ -68,10 +68,10 @@ def search(subject: Subject, runs: int) -> Target:
     effort = max(_FEWEST, runs // (2 * len(pairs)))
     while len(pairs) > _FINALISTS:
         promises = [_best(seen, pair, effort, runs)[0] for pair in pairs]
-        kept = np.argsort(promises)[::-1][: max(_FINALISTS, len(pairs) // 3)]
+        kept = np.argsort(promises)[::-1][: max(_FINALISTS, len(pairs) // 2)]
         pairs = [pairs[i] for i in kept]
         effort *= 2
-    finals = [_best(seen, pair, max(effort, runs // (2 * _FINALISTS)), runs) for pair in pairs]
+    finals = [_best(seen, pair, max(effort, runs // _FINALISTS), runs) for pair in pairs]
     return max(finals, key=lambda final: final[0])[1]
 
 
