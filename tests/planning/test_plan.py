@@ -11,6 +11,7 @@ import confide
 from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
+from confide.selection import selection_law
 from tests.calibrations import OPTIONS, released
 from tests.exact import added, histograms
 
@@ -302,3 +303,20 @@ def test_a_plan_in_words():
     assert "records needed           69 at the least" in words
     assert "records for comfort      345" in words
     assert "Request(" not in words
+
+
+@pytest.mark.parametrize(("alpha", "epsilon"), [(0.1, 1.0), (0.05, 1.0), (0.05, 1 / 3), (0.2, 0.5)])
+@pytest.mark.parametrize("candidates", [confide.Candidates.geometric(), confide.Candidates.unit(1000, "logit")])
+def test_records_for_comfort_are_enough(alpha, epsilon, candidates):
+    """By the law of the draw on evenly spread scores: beyond all of them with 5 times the records needed, rarely."""
+    plan = confide.plan(alpha, epsilon, candidates=candidates)
+
+    def beyond(n):
+        scores = (np.arange(n) + 0.5) / n
+        histogram = confide.ScoreHistogram.from_scores(scores, candidates)
+        utilities = plan.mechanism.utilities(histogram.counts)
+        law = selection_law(np.exp((utilities - utilities.max()) / plan.mechanism.scale), plan.mechanism.selector)
+        return law[candidates.values > candidates.values[candidates.values >= scores[-1]][0]].sum()
+
+    assert beyond(5 * plan.records_needed) < 0.04
+    assert beyond(2 * plan.records_needed) > 0.2
