@@ -51,6 +51,9 @@ OPTIONS = {
     "lac": {"score": "lac", "candidates": None},
     "absolute_residual": {"score": "absolute_residual", "candidates": None},
     "unicode score": {"score": "Abstand |ŷ − y| ‘größer’ 分数 \N{GRINNING FACE}"},
+    "classes": {"score": "lac", "candidates": None, "classes": ["cat", 7, 'a "quoted" name ☃']},
+    "number of classes": {"score": "aps", "candidates": None, "classes": 1000},
+    "about": {"about": {"model": "größer 分数", "date": "2026-11-21", "purpose": 'a "quoted" \\ purpose'}},
     "quoted score": {"score": 'a "quoted" \\ name'},
 }
 """What can be asked of `calibrate`, by a name."""

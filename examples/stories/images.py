@@ -87,8 +87,8 @@ print(f"accuracy {right:.2f} for epsilon {spent['epsilon']:.2f}, delta {spent['d
 
 # %%
 scores = confide.lac_score(p[part_held], labels[part_held])
-released = confide.calibrate(scores, alpha=0.1, epsilon=1.0, score="lac")
-bare = confide.calibrate(scores, alpha=0.1, score="lac", mechanism="none", neighbors="replace_one")
+released = confide.calibrate(scores, alpha=0.1, epsilon=1.0)
+bare = confide.calibrate(scores, alpha=0.1, mechanism="none", neighbors="replace_one")
 for name, calibration in (("private", released), ("not private", bare)):
     sets = confide.predict_set(p[part_new], calibration, classes=list(cifar10.CLASSES))
     covered = confide.coverage(sets.contains(np.array(cifar10.CLASSES)[labels[part_new]]))

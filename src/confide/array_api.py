@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.arrays import ExperimentalUniforms, fresh_uniforms, refuse_generator
 from confide.errors import InputError, InputTypeError
-from confide.releases import Calibration
+from confide.releases import UNNAMED, Calibration, names_for
 from confide.scores import ScoreKind, magic, score_kind, smallest_probability
 from confide.support import needs_extra
 
@@ -50,6 +50,7 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     xp = _namespace(probabilities)
     if probabilities.ndim != 2 or 0 in probabilities.shape or not xp.isdtype(probabilities.dtype, "real floating"):
         raise InputError("probabilities must be a floating array of shape (n, classes), neither of them 0")
+    names_for(calibration, None, probabilities.shape[1])
     refuse_outside(xp, probabilities)
     if kind.family == "lac":
         return _lac(xp, probabilities, calibration.threshold)
@@ -167,7 +168,9 @@ def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
 def _kind(calibration: Any) -> ScoreKind:
     if not isinstance(calibration, Calibration):
         raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}")
-    kind = score_kind(calibration.score or "lac")
+    if calibration.score is None:
+        raise InputError(UNNAMED)
+    kind = score_kind(calibration.score)
     if kind.task != "classification":
         raise InputError(f"calibration was made for the score {calibration.score!r}, which is not for classes")
     return kind

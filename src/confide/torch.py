@@ -155,7 +155,7 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
     >>> bool(8.9 < lower < 9.2), bool(10.8 < upper < 11.1)
     (True, True)
     """
-    if calibration.score not in ("absolute_residual", "cqr", None):
+    if calibration.score not in ("absolute_residual", "cqr"):
         raise InputError("calibration must be one of absolute residuals or CQR; use confide.predict_interval")
     pairs = calibration.score == "cqr"
     predictions = predictions.detach()

@@ -256,13 +256,13 @@ def test_numeric_arrays_are_not_copied():
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "i8", "O"])
 def test_inputs_are_never_modified(dtype):
     scores = np.array([3, 1, 2] * 100, dtype=dtype)
-    probabilities = np.tile(np.array([[1, 0, 1]], dtype=dtype), (300, 1))
+    probabilities = np.tile(np.array([[1, 0, 0]], dtype=dtype), (300, 1))
     labels = np.array([0, 1, 2] * 100)
     before = scores.copy(), probabilities.copy(), labels.copy()
     calibration = confide.calibrate(scores, alpha=0.1, epsilon=5.0, candidates=confide.Candidates.of([0.5, 1, 2, 3]))
     confide.lac_score(probabilities, labels)
-    confide.predict_set(probabilities, calibration)
-    confide.predict_interval(scores, calibration)
+    confide.predict_set(probabilities, calibration, score="lac")
+    confide.predict_interval(scores, calibration, score="absolute_residual")
     confide.absolute_residual_score(scores, scores[::-1])
     confide.Candidates.of(np.unique(scores))
     confide.Candidates.from_reference(scores, 5)
@@ -300,7 +300,7 @@ def test_views_of_pandas_are_not_modified():
 )
 def test_tables_of_probabilities(make):
     rows = [[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]]
-    np.testing.assert_array_equal(confide.lac_score(make(rows), [0, 1, 1]), [0.75, 1.0, 0.5])
+    np.testing.assert_array_equal(confide.lac_score(make(rows), [0, 1, 1], classes=[0, 1]), [0.75, 1.0, 0.5])
 
 
 @pytest.mark.parametrize("bad", [np.nan, -0.25, 1.25, np.inf, -np.inf, "just above 1", "just below 0"])

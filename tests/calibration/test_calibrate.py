@@ -156,8 +156,8 @@ def test_no_warning_for_a_finite_threshold():
 
 def test_full_sets_for_an_infinite_threshold():
     calibration, _ = few(5, neighbors="replace_one")
-    assert confide.predict_set([[0.0, 1.0]], calibration).mask.all()
-    assert confide.predict_interval([3.0], calibration) == (-np.inf, np.inf)
+    assert confide.predict_set([[0.0, 1.0]], calibration, score="lac").mask.all()
+    assert confide.predict_interval([3.0], calibration, score="absolute_residual") == (-np.inf, np.inf)
 
 
 def test_infinite_scores_count_as_strangest():
@@ -217,8 +217,8 @@ def _use_everything(loss):
         plan = confide.plan(n=1000, **options)
         assert plan.expected_excess > 0
         assert plan.records_needed > 0
-        confide.predict_set(np.float16([[0.5, 1e-7]]), calibration)
-        confide.predict_interval([1e308, -1e308, 5e-324], calibration)
+        confide.predict_set(np.float16([[1.0, 1e-7]]), calibration, score="lac")
+        confide.predict_interval([1e308, -1e308, 5e-324], calibration, score="absolute_residual")
         confide.Calibration.from_json(calibration.to_json())
     confide.coverage([True, False])
     for name in ("geometric", "sinh", "anything"):

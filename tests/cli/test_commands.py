@@ -13,7 +13,7 @@ from confide.cli.app import app
 from confide.cli.exit_codes import IN_WORDS
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
-COLUMNS = ("--probabilities", "p_*", "--label", "label")
+COLUMNS = ("--probabilities", "p_*", "--label", "name")
 LEVELS = ("--alpha", 0.1, "--epsilon", 1)
 
 
@@ -41,7 +41,7 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
 
     seen = confide_run("evaluate", new, "--calibration", "cal.json", *COLUMNS)
     covered = confide.coverage(
-        confide.predict_set(classified(500, seed=1)[0], released).contains(classified(500, 1)[1])
+        confide.predict_set(classified(500, seed=1)[0], released).contains(np.array(NAMES)[classified(500, 1)[1]])
     )
     assert (seen.code, seen.err) == (0, "")
     assert str(covered) in seen.out
@@ -80,7 +80,7 @@ def test_json_of_every_command(confide_run, folder):
     assert 1 <= done["mean_set_size"] <= 3
     seen = confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--json").json
     sets = confide.predict_set(classified()[0], released)
-    assert seen["coverage"]["value"] == pytest.approx(sets.contains(classified()[1]).mean())
+    assert seen["coverage"]["value"] == pytest.approx(sets.contains(np.array(NAMES)[classified()[1]]).mean())
     assert seen["mean_size"] == pytest.approx(sets.sizes.mean())
     assert seen["singletons"] == pytest.approx((sets.sizes == 1).mean())
     assert seen["empty"] == pytest.approx((sets.sizes == 0).mean())

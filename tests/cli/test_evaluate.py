@@ -91,7 +91,7 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     assert "column 'warden' is not in" in confide_run(*asked, "--by", "warden").error
     by_text = confide.calibrate_groups(scores, np.array(["a", "b"])[place], ["a", "b"], 0.1, 1.0, score="lac")
     by_text.save("release.json", overwrite=True)
-    assert "must hold one of the 2 groups (a, b)" in confide_run(*asked, "--by", "number").error
+    assert "groups must be integers, for column 'number' holds integers" in confide_run(*asked, "--by", "number").error
     predict = ("predict", path, "--calibration", "one.json", "--probabilities", "p_*", "--out", "s.parquet")
     confide.calibrate(scores, 0.1, 1.0, score="lac").save("one.json")
     assert "no thresholds per group of records" in confide_run(*predict, "--by", "ward").error
@@ -181,7 +181,7 @@ def test_classes(confide_run, folder):
     assert "the column of each record's true class" in confide_run(*asked).error
     assert "classes must be the 3 that were calibrated" in (
         confide_run("evaluate", path, "--calibration", "release.json", *COLUMNS[:2], "--classes", "a,b,c",
-                    "--label", "number").error
+                    "--label", "label").error
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 SURE = ("--alpha", 0.1, "--epsilon", 1000, "--candidates", "unit:1000")
 PLAIN = ("--alpha", 0.1, "--epsilon", 1)
-COLUMNS = ("--probabilities", "p_*", "--label", "label")
+COLUMNS = ("--probabilities", "p_*", "--label", "name")
 WARD = np.where(np.arange(3000) % 3 == 0, "south", "north")
 
 
@@ -52,7 +52,9 @@ def test_per_group(confide_run, records, folder, suffix):
 def test_per_class_with_labels_as_positions_or_as_names(confide_run, records, folder):
     path, (p, y) = records(), classified()
     for label in ("label", "name"):
-        options = ("--probabilities", "p_*", "--label", label, "--by-class", "--score", "top_k", "--alpha", 0.1)
+        counted = ("--label-positions",) if label == "label" else ()
+        columns = ("--probabilities", "p_*", "--label", label, *counted)
+        options = (*columns, "--by-class", "--score", "top_k", "--alpha", 0.1)
         document = confide_run("calibrate", path, *options, "--epsilon", 1000, "--out", f"{label}.json", "--json").json
         released = confide.GroupCalibration.load(f"{label}.json")
         assert document["expected"] is None

@@ -8,7 +8,7 @@ from confide.cli.exit_codes import REFUSED
 from confide.ledger import Ledger
 from tests.files import class_table, write
 
-ASK = ("--probabilities", "p_*", "--label", "label", "--alpha", 0.1, "--epsilon", 1)
+ASK = ("--probabilities", "p_*", "--label", "name", "--alpha", 0.1, "--epsilon", 1)
 
 
 @pytest.fixture

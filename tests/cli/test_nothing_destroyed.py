@@ -23,7 +23,7 @@ from confide.tables.targets import kind_of_table
 from tests.files import class_table, write
 
 SAMPLES = Path(__file__).parents[1]
-COLUMNS = ("--probabilities", "p_*", "--label", "label")
+COLUMNS = ("--probabilities", "p_*", "--label", "name")
 ASKED = (*COLUMNS, "--alpha", 0.2, "--epsilon", 1000)
 RECORDS = class_table(60, lists=False)
 SETS = pa.table({"id": [1], "prediction_set": ['["cat"]'], "set_size": [1]})

@@ -7,9 +7,9 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
-from tests.files import class_table, classified, write
+from tests.files import NAMES, class_table, classified, write
 
-COLUMNS = ("--probabilities", "p_*", "--label", "label")
+COLUMNS = ("--probabilities", "p_*", "--label", "name")
 LEVELS = ("--alpha", 0.1, "--epsilon", 1)
 OUT = ("--out", "new.json")
 PLANTED = "planted-4711"
@@ -191,7 +191,7 @@ def test_a_calibration_for_another_score(confide_run, records, released):
     assert ran.code == REFUSED
     confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0).save("other.json")
     ran = confide_run("predict", records, "--calibration", "other.json", "--prediction", "id,id", "--out", "s.csv")
-    assert ran.error.endswith("does not name its score, which --prediction LOWER,UPPER needs to be cqr")
+    assert ran.error.endswith("calibrate with --score NAME, or compare your own scores with its threshold")
     confide.calibrate(np.linspace(0, 1, 5000), 0.1, 1.0, score="mine").save("other.json", overwrite=True)
     for command in (("predict", records, "--out", "s.parquet"), ("evaluate", records, "--label", "label")):
         ran = confide_run(*command, "--calibration", "other.json", "--probabilities", "p_*")
@@ -211,10 +211,11 @@ def test_calibrations_that_are_none(confide_run, records, folder):
 def test_labels_outside_the_classes(confide_run, folder, released):
     p, y = classified()
     y[1234] = 3
-    path = write(folder / "bad.parquet", {f"p_{name}": p[:, k] for k, name in enumerate("abc")} | {"label": y})
+    path = write(folder / "bad.parquet", {f"p_{name}": p[:, k] for k, name in enumerate(NAMES)} | {"label": y})
     says = "the position of a class, 0 to 2, in every row; 1 does not, row 1234 "
-    assert says in confide_run("calibrate", path, *COLUMNS, *LEVELS, *OUT).error
-    assert says in confide_run("evaluate", path, "--calibration", released, *COLUMNS).error
+    columns = ("--probabilities", "p_*", "--label", "label", "--label-positions")
+    assert says in confide_run("calibrate", path, *columns, *LEVELS, *OUT).error
+    assert says in confide_run("evaluate", path, "--calibration", released, *columns).error
 
 
 def test_outputs_that_cannot_be_written(confide_run, records, released):

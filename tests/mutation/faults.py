@@ -26,6 +26,7 @@ EVALUATION, SILO = "tests/evaluation/test_evaluation.py", "tests/federated/test_
 PEOPLE, EXACT = "tests/tables/test_people.py", "tests/tables/test_exactness.py"
 SPARED, INCOMPLETE = "tests/cli/test_nothing_destroyed.py", "tests/tables/test_incomplete.py"
 REFUSALS = "tests/tables/test_refusals.py"
+WORDS = "tests/releases/test_words.py"
 FILES, SEVERAL = "tests/tables/test_files.py", "tests/tables/test_several.py"
 
 DEFECTS = "tests/audit/test_defects.py"
@@ -376,4 +377,28 @@ FAULTS = (
           f"{REFUSALS}::test_column_names_that_occur_twice"),
     Fault("labels without a hint", "tables/named_column.py", "if number), None)", "if False), None)",
           f"{REFUSALS}::test_labels_that_are_nearly_classes"),
+    Fault("scores do not name their release", "calibration/calibrate.py",
+          "score, classes = named_by(scores, score, classes)", "score, classes = named_by(None, score, classes)",
+          "tests/scores/test_named.py::test_every_score_function_names_its_scores"),
+    Fault("releases without a name make sets", "sets/predict.py",
+          "if calibration.score is None and said is None:", "said = said or 'lac'\n    if False:",
+          f"{WORDS}::test_a_release_without_a_name_makes_no_sets"),
+    Fault("other classes accepted", "releases/words.py", "if order_of(names, known) is None:",
+          "if len(names) != len(known):", f"{WORDS}::test_other_classes_are_refused"),
+    Fault("columns of a data frame taken by position", "sets/predict.py",
+          "return (p if order == list(range(len(known))) else p[:, order]), known", "return p, known",
+          f"{WORDS}::test_another_order_is_matched_by_name"),
+    Fault("rows that sum to more than one accepted", "arrays/row_sums.py",
+          "(total < 1 - lost) | (total > 1 + gained)", "total < 1 - lost",
+          "tests/arrays/test_row_sums.py::test_what_is_no_distribution"),
+    Fault("rows of a table not looked at", "tables/readings.py", "wrong[: len(far)] = far", "",
+          "tests/tables/test_classes.py::test_lists_of_which_one_entry_is_read"),
+    Fault("integer labels taken for positions", "tables/named_column.py",
+          "if integers and not positions and not any(", "positions = positions or integers\n    if False and any(",
+          "tests/cli/test_words.py::test_integer_labels_count_only_if_that_is_said"),
+    Fault("schema not that of the fields", "releases/kinds.py", "if schema != self._schema(content):", "if False:",
+          f"{WORDS}::test_a_file_of_schema_1_means_what_it_meant"),
+    Fault("public words dropped", "releases/words.py", "return replace(release, **words) if words else release",
+          "return release",
+          f"{WORDS}::test_words_travel_in_files_of_schema_2"),
 )  # fmt: skip

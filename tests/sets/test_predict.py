@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import confide
 from confide.scores.classification import set_mask
+from tests.any_rows import any_rows  # noqa: F401
 from tests.both_ways import both_ways  # noqa: F401
 from tests.calibrations import calibration_at
 
@@ -67,8 +68,8 @@ def test_few_rows_and_few_classes(shape):
 def test_a_negative_threshold_gives_empty_sets():
     """Candidates for scores of which nothing is known reach below 0; no probability has a negative score."""
     p = np.array([[1.0, 0.0], [0.5, 0.5]])
-    assert not confide.predict_set(p, calibration_at(-0.5, score=None)).mask.any()
-    lower, upper = confide.predict_interval([1.0], calibration_at(-0.5, score=None))
+    assert not confide.predict_set(p, calibration_at(-0.5, score=None), score="lac").mask.any()
+    lower, upper = confide.predict_interval([1.0], calibration_at(-0.5, score=None), score="absolute_residual")
     assert lower[0] > upper[0]
 
 
@@ -213,9 +214,13 @@ def test_a_calibration_made_for_another_score_is_refused(predict, made_for, hint
         predict(calibration_at(0.5, score=made_for))
 
 
-def test_a_calibration_without_a_name_serves_both():
-    assert confide.predict_set([[0.5]], calibration_at(0.5, score=None)).mask.tolist() == [[True]]
-    assert confide.predict_interval([0.5], calibration_at(0.5, score=None))[0][0] <= 0
+def test_a_calibration_without_a_name_serves_both_by_the_name_that_is_said():
+    unnamed = calibration_at(0.5, score=None)
+    assert confide.predict_set([[0.5]], unnamed, score="lac").mask.tolist() == [[True]]
+    assert confide.predict_interval([0.5], unnamed, score="absolute_residual")[0][0] <= 0
+    for predict in (confide.predict_set, confide.predict_interval):
+        with pytest.raises(confide.InputError, match="calibration must name its score"):
+            predict([[0.5]], unnamed)
 
 
 @pytest.mark.parametrize("calibration", [None, 0.5, "text", {"threshold": 0.5}, confide.Calibration])

@@ -191,7 +191,7 @@ def test_a_folder_by_value_is_written_and_read_back(tmp_path, calibration):
 
 
 def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
-    bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "g": ["a", "b"]})
+    bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "p_c": [0.0, 0.0], "g": ["a", "b"]})
     for options in ({}, {"partition_by": ("g",)}):
         with pytest.raises(InputError, match="1 does not, row 1 "):
             predict_table(bad, Classified("p_*"), calibration, tmp_path / "sets", **options)
@@ -402,5 +402,5 @@ def test_people_of_every_file_are_the_same(tmp_path):
 def test_an_evaluation_of_a_stream(calibration):
     data = class_table(3000)
     p = np.column_stack([data[f"p_{name}"].to_numpy() for name in ("cat", "dog", "emu")])
-    found = evaluate_table(iter(data.to_batches(max_chunksize=500)), Classified("p_*", "label"), calibration)
+    found = evaluate_table(iter(data.to_batches(max_chunksize=500)), Classified("p_*", "name"), calibration)
     assert found == confide.evaluation.evaluate_sets(calibration, p, data["name"].to_pylist(), ("cat", "dog", "emu"))

@@ -25,7 +25,7 @@ WARDS = ("a", "b", "c'\"\\", "nobody")
 def data() -> dict[str, Any]:
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.full(K, 0.3), N).astype(np.float32)
-    p[:100, :] = np.float32(0.5)  # ties
+    p[:100, :] = np.float32(1 / K)  # ties
     labels = rng.integers(0, K, N)
     return {
         "id": np.arange(N),

@@ -18,8 +18,9 @@ def expected(p: np.ndarray, y: np.ndarray) -> list[int]:
     return confide.ScoreHistogram.from_scores(confide.lac_score(p, y), UNIT, "lac").counts.tolist()
 
 
-def counts(path: Path, pattern: str, label: str, classes: list[str] | None = None) -> list[int]:
-    what = Classified(pattern, label, None if classes is None else tuple(classes))
+def counts(path: Path, pattern: str, label: str, classes: list[str] | None = None, positions=False) -> list[int]:
+    named = None if classes is None else tuple(classes)
+    what = Classified(pattern, label, named, label_positions=positions)
     return score_histogram(path, what, UNIT).counts.tolist()
 
 
@@ -30,9 +31,10 @@ def test_patterns_and_lists_in_every_format(tmp_path, suffix, label, dtype):
     lists = suffix not in ("csv", "tsv")
     path = write(tmp_path / f"records.{suffix}", class_table(dtype=dtype, lists=lists))
     p, y = classified(dtype=dtype)
-    assert counts(path, "p_*", label) == expected(p, y)
+    positions = label == "label"
+    assert counts(path, "p_*", label, positions=positions) == expected(p, y)
     if lists:
-        assert counts(path, "p", label, list(NAMES)) == expected(p, y)
+        assert counts(path, "p", label, list(NAMES), positions) == expected(p, y)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
@@ -81,7 +83,7 @@ def test_text_labels_that_look_like_integers(tmp_path):
 def test_the_label_column_may_match_the_pattern(tmp_path):
     p, y = classified()
     columns = {name: p[:, k] for k, name in enumerate(NAMES)} | {"truth": y}
-    assert counts(write(tmp_path / "a.parquet", columns), "*", "truth") == expected(p, y)
+    assert counts(write(tmp_path / "a.parquet", columns), "*", "truth", positions=True) == expected(p, y)
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(30, 6), pa.int64()])
@@ -144,7 +146,7 @@ def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
 def test_batches_shrink_with_the_number_of_columns(tmp_path):
     n, k = 10_000, 300
     path = write(
-        tmp_path / "a.parquet", {f"p_{i}": np.full(n, 0.5, np.float32) for i in range(k)} | {"y": np.zeros(n, int)}
+        tmp_path / "a.parquet", {f"p_{i}": np.full(n, 1 / k, np.float32) for i in range(k)} | {"y": np.zeros(n, int)}
     )
     sizes: list[int] = []
     score_histogram(path, Classified("p_*", "y"), UNIT, progress=sizes.append)

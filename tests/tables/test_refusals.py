@@ -2,6 +2,7 @@
 
 import gzip
 import io
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -41,8 +42,11 @@ def count_scores(path: Path, column: str = "score", score: str | None = None) ->
     return score_histogram(path, Scored(column, score), UNIT)
 
 
-def count_classes(path: Path, pattern: str = "p_*", label: str = "label", classes=None) -> confide.ScoreHistogram:
-    return score_histogram(path, Classified(pattern, label, None if classes is None else tuple(classes)), UNIT)
+def count_classes(path: Path, pattern: str = "p_*", label: str = "label", classes=None, positions=False):
+    what = Classified(
+        pattern, label, None if classes is None else tuple(classes), label_positions=positions and pattern != "p"
+    )
+    return score_histogram(path, what, UNIT)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
@@ -204,12 +208,15 @@ def test_bad_lists(tmp_path, lists, bad, first, suffix):
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_labels_outside_the_classes(tmp_path, labels, says, suffix):
     kind = pa.uint64() if labels[0] == 2**63 else None
-    columns = {f"p_{name}": [0.5, 0.25, 0.25] for name in ("cat", "dog", "emu")} | {"label": pa.array(labels, kind)}
+    shares = {"cat": 0.5, "dog": 0.25, "emu": 0.25}
+    columns = {f"p_{name}": [share] * 3 for name, share in shares.items()} | {"label": pa.array(labels, kind)}
+    positions = isinstance(labels[0], int)
     if kind is not None and suffix == "csv":  # a column of such numbers is not one of integers
-        says = "one of the 3 classes (cat, dog, emu) in every row; 3 do not, the first is row 0"
+        says, positions = "one of the 3 classes (cat, dog, emu) in every row; 3 do not, the first is row 0", False
     if suffix == "csv":  # where row 1 holds the column names
         says = f"{says[:-1]}{int(says[-1]) + 2}"
-    assert says in refusal(lambda: count_classes(write(tmp_path / f"a.{suffix}", columns)))
+    path = write(tmp_path / f"a.{suffix}", columns)
+    assert says in refusal(lambda: count_classes(path, positions=positions))
 
 
 def test_class_names_that_do_not_fit(tmp_path):
@@ -231,7 +238,7 @@ def test_predictions_that_are_not_finite(tmp_path):
 
 def test_a_csv_column_that_changes_its_type_late(tmp_path, calibration):
     path = tmp_path / "a.csv"
-    path.write_text("id,p_a,p_b\n" + "1,0.5,0.5\n" * 40_000 + f"{PLANTED},0.5,0.5\n")
+    path.write_text("id,p_a,p_b,p_c\n" + "1,0.5,0.5,0\n" * 40_000 + f"{PLANTED},0.5,0.5,0\n")
     out = tmp_path / "b.parquet"
 
     def act(out, **options):
@@ -331,7 +338,8 @@ def test_the_column_that_the_pattern_should_not_match_is_named(tmp_path):
 def test_labels_that_are_nearly_classes(tmp_path, names, labels, says, suffix, calibration):
     columns = {f"p_{name}": [0.5] * 60 for name in names} | {"label": labels * 20}
     path = write(tmp_path / f"a.{suffix}", columns)
-    for act in (lambda: count_classes(path), lambda: evaluate_table(path, Classified("p_*", "label"), calibration)):
+    release = replace(calibration, classes=None)
+    for act in (lambda: count_classes(path), lambda: evaluate_table(path, Classified("p_*", "label"), release)):
         message = refusal(act)
         assert "40 do not" in message
         assert says is None or says.replace("2", "40", 1) in message

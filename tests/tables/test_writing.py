@@ -11,6 +11,7 @@ import pytest
 
 import confide
 from confide.tables import Classified, Regressed, predict_table
+from tests.any_rows import any_rows  # noqa: F401
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 
@@ -70,7 +71,7 @@ def test_every_class_name_is_written_as_it_is(tmp_path, share):
 
 def test_csv_cells_are_kept_as_they_are(tmp_path, calibration):
     records, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    records.write_text('id,note,p_a,p_b\n007,"a, ""b""\nc",0.9,0.1\n,1e5,0.5,0.5\n')
+    records.write_text('id,note,p_a,p_b,p_c\n007,"a, ""b""\nc",0.9,0.1,0\n,1e5,0.5,0.5,0\n')
     predict(records, out, calibration)
     with out.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -127,16 +128,16 @@ def test_an_infinite_threshold_gives_every_class_and_the_whole_line(tmp_path, ca
     records = write(tmp_path / "in.parquet", class_table(50))
     predict(records, tmp_path / "out.csv", replace(calibration, threshold=math.inf), keep=())
     assert set(read(tmp_path / "out.csv")["set_size"].to_pylist()) == {3}
-    unnamed = replace(calibration, threshold=math.inf, score=None)
-    predict_table(write(tmp_path / "f.parquet", {"f": [1.0, 2.0]}), Regressed("f"), unnamed, tmp_path / "i.csv")
+    other = replace(calibration, threshold=math.inf, score="absolute_residual", classes=None)
+    predict_table(write(tmp_path / "f.parquet", {"f": [1.0, 2.0]}), Regressed("f"), other, tmp_path / "i.csv")
     assert (tmp_path / "i.csv").read_text().splitlines()[1:] == ["1,-inf,inf", "2,-inf,inf"]
 
 
 @pytest.mark.parametrize("lists", [False, True])
 def test_order_is_kept_over_many_batches_and_row_groups(tmp_path, calibration, lists):
     n = 150_000
-    p = np.random.default_rng(0).random((n, 2)).astype(np.float32)
-    columns = {"p": pa.array(list(p))} if lists else {"p_a": p[:, 0], "p_b": p[:, 1]}
+    p, _ = classified(n)
+    columns = {"p": pa.array(list(p))} if lists else {f"p_{k}": p[:, k] for k in range(3)}
     for i in range(3):  # files in the order of their names, rows in the order of their files
         rows = slice(i * n // 3, (i + 1) * n // 3)
         table = pa.table({"id": np.arange(n)} | columns).slice(rows.start, n // 3)

@@ -3,6 +3,8 @@
 checked.py   the door: numbers, vectors, probabilities, labels and groups as arrays
 uniforms.py  the random numbers that belong to records
 blocks.py    rows in blocks that fit in cache, on a few threads
+frames.py    the names of a data frame's columns
+row_sums.py  rows of probabilities that do not sum to one
 loops.py     loops for which numpy needs several passes
 compiled.py  the same as machine code, where Numba is installed
 """
@@ -25,11 +27,14 @@ from confide.arrays.checked import (
     unit_check,
 )
 from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
+from confide.arrays.frames import column_names, names_of_classes
+from confide.arrays.row_sums import SUM_REMEDY, SUM_TO_ONE, far_from_one, refuse_other_sums
 from confide.arrays.uniforms import ExperimentalUniforms, Uniforms, as_uniforms, fresh_uniforms, refuse_generator
 
 __all__ = [
-    "FLOATS", "ExperimentalUniforms", "Sound", "Uniforms", "as_array", "as_float_rows", "as_labels", "as_numeric",
-    "as_positions", "as_probabilities", "as_truth", "as_uniforms", "as_vector", "class_names", "finite",
-    "fresh_uniforms", "in_blocks", "loops", "machine_code", "refuse_generator", "refuse_outside_unit", "unit_check",
+    "FLOATS", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms", "as_array", "as_float_rows",
+    "as_labels", "as_numeric", "as_positions", "as_probabilities", "as_truth", "as_uniforms", "as_vector",
+    "class_names", "column_names", "far_from_one", "finite", "fresh_uniforms", "in_blocks", "loops", "machine_code",
+    "names_of_classes", "refuse_generator", "refuse_other_sums", "refuse_outside_unit", "unit_check",
     "worth_compiling",
 ]  # fmt: skip

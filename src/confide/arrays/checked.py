@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import InputError, InputTypeError
-from confide.support import known_positions, refuse_marked
+from confide.support import as_integer, known_positions, refuse_marked
 
 
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
@@ -86,10 +86,10 @@ def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any
 
 
 def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArray[Any]:
-    """An array of shape (n, K), K > 0, with values in [0, 1]. Rows need not sum to one; there may be none.
+    """An array of shape (n, K), K > 0, with values in [0, 1]. There may be none.
 
-    Rows need not sum to one. With `check=False` the range is left to the caller, who looks at the entries in passing
-    (see `unit_check`).
+    What rows sum to is looked at by `refuse_other_sums`. With `check=False` the range is left to the caller, who looks
+    at the entries in passing (see `unit_check`).
     """
     array = as_numeric(name, data)
     if array.ndim != 2 or array.shape[1] == 0:
@@ -181,7 +181,13 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
     if len(array) != n:
         raise InputError(f"{name} must have as many entries as there are rows; found {len(array)} for {n} rows")
     if classes is not None:
-        return known_positions(name, _as_list(data, array), class_names(classes, k), "classes")
+        names = class_names(classes, k)
+        if array.dtype.kind in "iu" and not any(map(_reads_as_integer, names)):
+            raise InputError(
+                f"{name} must name the {k} classes, whose names are not integers; found integers: if they count the "
+                "classes from 0, pass their names, [classes[i] for i in labels], or probabilities without names"
+            )
+        return known_positions(name, _as_list(data, array), names, "classes")
     if array.size and array.dtype.kind not in "iu":
         raise InputTypeError(
             f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; fill or drop missing labels, and "
@@ -191,6 +197,11 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
         must, remedy = f"{name} must lie between 0 and {k - 1}", "; check the order and the number of the classes"
         refuse_marked((array < 0) | (array >= k), must, "outside", remedy)
     return array.astype(np.int64, copy=False)
+
+
+def _reads_as_integer(name: object) -> bool:
+    """Whether an integer can be this name."""
+    return as_integer(name) is not None if isinstance(name, str) else isinstance(name, Real)
 
 
 def as_positions(name: str, data: ArrayLike, names: Sequence[object], n: int) -> NDArray[np.int64]:

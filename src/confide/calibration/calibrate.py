@@ -1,5 +1,6 @@
 """The call that joins the parts: candidates, histogram, plan, selection, statement."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
 from confide.mechanisms import MechanismName, Neighbors
 from confide.releases import Calibration
-from confide.scores import score_kind
+from confide.scores import named_by, score_kind
 from confide.selection import Selector
 from confide.support import Level
 
@@ -26,6 +27,8 @@ def calibrate(
     epsilon: float | None = None,
     *,
     score: str | None = None,
+    classes: Sequence[object] | int | None = None,
+    about: Mapping[str, str] | None = None,
     candidates: Candidates | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
@@ -50,14 +53,22 @@ def calibrate(
     scores
         Conformity scores of the calibration records, shape (n,), larger means stranger; any array that numpy can
         read. Each must be a function of one record (and of public information) alone. Under `add_remove` there may be
-        none: that there are any is secret, too.
+        none: that there are any is secret, too. Those that the score functions return (`lac_score`,
+        `absolute_residual_score`, ...) know their name and their classes, which are recorded.
     alpha
         Miscoverage level in (0, 1).
     epsilon
         Privacy loss per person. Give this or `rho`.
     score
-        Name of the score, recorded in the release: `"lac"` and `"absolute_residual"` also set good default candidates
-        and have their range checked; any other name is recorded as it is.
+        Name of the score, recorded in the release, for scores that do not know it: those of this library set good
+        default candidates and have their range checked; any other name is recorded as it is. A release without a name
+        is for your own comparison with its threshold: `predict_set` and `predict_interval` refuse it.
+    classes
+        The public class names, in the order of the probabilities' columns, or their number, if the scores do not know
+        them: new records with other classes are then refused.
+    about
+        Public words to keep in the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
+        and `date`, each of up to 500 printable characters.
     candidates
         Public candidate thresholds; by default those that suit the score.
     rho, neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, shift
@@ -102,6 +113,7 @@ def calibrate(
     >>> print(released.privacy)
     1-differential privacy for adding or removing one record
     """
+    score, classes = named_by(scores, score, classes)
     options = {name: value for name, value in locals().items() if name not in ("scores", "candidates")}
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
     array = as_vector("scores", scores, empty=True)
@@ -116,7 +128,12 @@ def calibrate(
 
 
 def calibrate_histogram(
-    histogram: ScoreHistogram, alpha: Level, epsilon: float | None = None, *, score: str | None = None, **options: Any
+    histogram: ScoreHistogram,
+    alpha: Level,
+    epsilon: float | None = None,
+    *,
+    score: str | None = None,
+    **options: Any,
 ) -> Calibration:
     """`calibrate` for scores that were already counted, wherever they live.
 

@@ -16,7 +16,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.releases import GroupCalibration, remarks
-from confide.scores import score_kind
+from confide.scores import named_by, score_kind
 from confide.support import Level, check_names, one_of, outside
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def calibrate_groups(
     *,
     by: Literal["group", "class"] = "group",
     score: str | None = None,
+    classes: Sequence[object] | int | None = None,
     candidates: Candidates | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
@@ -51,7 +52,7 @@ def calibrate_groups(
 
     Parameters
     ----------
-    scores, alpha, epsilon, rho, score, candidates, **options
+    scores, alpha, epsilon, rho, score, classes, candidates, **options
         As in `calibrate`; the promise holds for each group.
     groups
         The group of each record, shape (n,); for `by="class"` its label.
@@ -81,9 +82,10 @@ def calibrate_groups(
     >>> released.privacy.epsilon <= 1, released.privacy.add_remove
     (True, 0.5)
     """
+    score, of_classes = named_by(scores, score, classes)
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
     payer: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
-    options |= {"rho": rho, "by": by, "neighbors": neighbors, **payer}
+    options |= {"rho": rho, "by": by, "neighbors": neighbors, "classes": of_classes, **payer}
     priced = price_groups(names, alpha, epsilon, chosen, score, **options)
     known = tuple(priced.parts)
     array = as_vector("scores", scores, empty=True)
@@ -123,6 +125,7 @@ def price_groups(
     1.0
     """
     one_of("by", by, ("group", "class"))
+    options["classes"] = options.get("classes") if by == "group" else None  # else they are the names
     if options.get("mechanism") == "none":
         raise InputError("mechanism must be a private one: sizes of groups, which 'none' reveals, stay secret")
     parts = {

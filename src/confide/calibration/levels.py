@@ -16,7 +16,7 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import Calibration, LevelCalibration
-from confide.scores import score_kind
+from confide.scores import named_by, score_kind
 from confide.support import Level, exact_level, several
 
 
@@ -26,6 +26,7 @@ def calibrate_levels(
     epsilon: float | None = None,
     *,
     score: str | None = None,
+    classes: Sequence[object] | int | None = None,
     candidates: Candidates | None = None,
     rho: float | None = None,
     shares: Sequence[Level] | None = None,
@@ -51,7 +52,7 @@ def calibrate_levels(
     delta
         Training-conditional promises that hold for all levels at once with probability 1 - delta: each gets an equal
         part of delta.
-    score, candidates, **options
+    score, classes, candidates, **options
         As in `calibrate`.
 
     Raises
@@ -67,9 +68,10 @@ def calibrate_levels(
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
     """
+    score, known = named_by(scores, score, classes)
     chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
     array = as_vector("scores", scores, empty=True)
-    options |= {"rho": rho, "shares": shares, "delta": delta}
+    options |= {"rho": rho, "shares": shares, "delta": delta, "classes": known}
 
     def seen() -> dict[None, Seen]:
         histogram = ScoreHistogram.from_scores(array, chosen, score)

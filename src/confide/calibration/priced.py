@@ -96,7 +96,8 @@ class PricedRelease:
         quiet, parts = self.warns_together, {}
         for name, (counted, priced) in self.parts.items():
             kept = earlier.get(name)
-            parts[name] = priced.draw(seen[counted], tokens.get(name), quiet=quiet) if kept is None else kept
+            drawn = priced.draw(seen[counted], tokens.get(name), quiet=quiet) if kept is None else priced.words.of(kept)
+            parts[name] = drawn
         return self.assemble(parts)
 
 

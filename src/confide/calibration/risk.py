@@ -7,13 +7,22 @@ L(t)/bound, so the loss of a released threshold is at most `risk` on average exa
 The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_numeric, as_probabilities, as_truth, as_uniforms
+from confide.arrays import (
+    Uniforms,
+    as_numeric,
+    as_probabilities,
+    as_truth,
+    as_uniforms,
+    column_names,
+    names_of_classes,
+)
 from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import check_candidates, price_threshold
@@ -30,6 +39,7 @@ def calibrate_false_negatives(
     epsilon: float | None = None,
     *,
     u: Uniforms = None,
+    classes: Sequence[object] | None = None,
     candidates: Candidates | None = None,
     **options: Any,
 ) -> RiskCalibration:
@@ -38,7 +48,7 @@ def calibrate_false_negatives(
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1]: one probability per label.
+        Shape (n, K), values in [0, 1]: one probability per label; rows need not sum to one.
     truth
         bool, shape (n, K): the labels that are true. A record without any has no loss.
     risk
@@ -59,8 +69,14 @@ def calibrate_false_negatives(
     (True, True)
     """
     scores = false_negative_thresholds(probabilities, truth, u=u)
+    k = np.shape(probabilities)[1]
+    names = names_of_classes(probabilities, classes, k)
+    others = column_names(truth)
+    if names is not None and others is not None and names != others and set(names) == set(others):
+        raise InputError("truth must have its columns in the order of those of probabilities; found another order")
     chosen = Candidates.unit(1000, "logit") if candidates is None else candidates
-    released = calibrate(scores, risk, epsilon, score=critical_score(FALSE_NEGATIVES), candidates=chosen, **options)
+    known: Any = {"score": critical_score(FALSE_NEGATIVES), "classes": k if names is None else names}
+    released = calibrate(scores, risk, epsilon, candidates=chosen, **known, **options)
     return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
 
 

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +15,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
-from confide.releases import Calibration, remark
+from confide.releases import Calibration, Words, remark
 from confide.support import Level, outside
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class PricedThreshold:
 
     request: Request
     score: str | None
-    payment: "Payment | None" = None
+    payment: "Payment | None"
+    words: Words
 
     def draw(self, seen: Seen, token: str | None = None, *, quiet: bool = False) -> Calibration:
         """Run the mechanism, once; with the token of its charge, a ledger has the release before it is returned.
@@ -46,7 +47,7 @@ class PricedThreshold:
         else:
             m, recipe = len(seen) + 1, {"kind": "scores"}
             threshold = mechanism.threshold(seen) if isinstance(mechanism, SplitConformal) else math.inf
-        released = _stated(threshold, mechanism, request, m, recipe, self.score)
+        released = self.words.of(_stated(threshold, mechanism, request, m, recipe, self.score))
         if self.payment is not None and token is not None:
             self.payment.keep(token, released, content(seen))
         needed = _records_needed(request) if math.isinf(threshold) else None
@@ -80,6 +81,8 @@ def price_threshold(
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
     again: bool = False,
+    classes: Iterable[Any] | int | None = None,
+    about: Mapping[str, str] | None = None,
     **options: Any,
 ) -> PricedThreshold:
     """Check what is asked of a release; nothing is charged.
@@ -95,6 +98,7 @@ def price_threshold(
     """
     if unknown := sorted(set(options) - OPTIONS):
         raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
+    words = Words.stated(classes, about)
     request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates.size, **options)
     payment = None
     if ledger is not None or dataset is not None:
@@ -105,7 +109,7 @@ def price_threshold(
         raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")
     if n == 0 and request.n is not None:  # an account that keeps n secret has refused by now, whatever n is
         raise InputError("n must be a positive integer; found 0, no records, whose number would be public")
-    return PricedThreshold(request, score, payment)
+    return PricedThreshold(request, score, payment, words)
 
 
 def _stated(

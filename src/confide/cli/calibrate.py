@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from confide.cli.parameters import command
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan
-from confide.releases import Calibration
+from confide.releases import ABOUT, Calibration, check_about
 from confide.support import Kind, new_file
 from confide.tables import calibrate_table
 
@@ -55,6 +56,13 @@ def calibrate(
     people: o.PeopleOptions,
     groups: o.GroupOptions,
     budget: LedgerOptions,
+    about: Annotated[
+        list[str] | None,
+        o.output(
+            "KEY=TEXT",
+            f"Public words to keep in the calibration; may be repeated. Keys: {', '.join(ABOUT)}.",
+        ),
+    ] = None,
     output: o.Output,
     as_json: o.AsJson = False,
 ) -> None:
@@ -78,6 +86,7 @@ def calibrate(
         --alpha 0.1 --epsilon 1 --out cal.json
     """
     what = columns.what()
+    words = _words(about or [])
     chosen = chosen_candidates(candidates, unit, what)
     levels = o.split(alpha)
     bounded = people.people
@@ -114,6 +123,7 @@ def calibrate(
                 candidates=chosen,
                 people=bounded,
                 skip_incomplete=source.skip_incomplete,
+                about=words,
                 progress=progress,
                 **divided,
                 **settings,
@@ -131,6 +141,16 @@ def calibrate(
 
 _KINDS = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 """The warnings that are shown in the program's own words."""
+
+
+def _words(stated: list[str]) -> Mapping[str, str] | None:
+    """What --about says."""
+    pairs = [text.partition("=")[::2] for text in stated]
+    if wrong := [text for text in stated if "=" not in text]:
+        raise click.UsageError(f"--about must be KEY=TEXT, as model=NAME; found {wrong[0]!r}")
+    if len(dict(pairs)) != len(pairs):
+        raise click.UsageError("--about must name every key once")
+    return check_about({key.strip(): text.strip() for key, text in pairs}) if pairs else None
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:

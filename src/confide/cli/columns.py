@@ -120,8 +120,16 @@ class Columns(ModelColumns):
     score: Score = None
     label: Annotated[
         str | None,
-        o.columns("COLUMN", "True classes: names, or integers (positions from 0 unless the names are integers)."),
+        o.columns("COLUMN", "True classes, by their names; integers if the names are, or with --label-positions."),
     ] = None
+    label_positions: Annotated[
+        bool,
+        o.columns(
+            None,
+            "The label column holds integers that count the classes from 0, in the order of the probabilities.",
+            "--label-positions",
+        ),
+    ] = False
     target: Annotated[str | None, o.columns("COLUMN", "True numbers, for regression.")] = None
     truth: Annotated[
         str | None,
@@ -162,6 +170,8 @@ class Columns(ModelColumns):
         for name, owner in _COMPANIONS.items():
             if getattr(self, name) is not None and task is not None and task != owner:
                 raise click.UsageError(f"--{name} belongs to {_OPTIONS[owner]}, not to {_OPTIONS[task]}")
+        if self.label_positions and self.label is None:
+            raise click.UsageError("--label-positions belongs to --label")
         return task
 
     @property
@@ -183,7 +193,8 @@ class Columns(ModelColumns):
                     return Losses(probabilities=self.probabilities, truth=self.truth, classes=self.class_names)
                 if self.label is None:
                     raise click.UsageError("--probabilities needs --label, the column of the true classes")
-                return Classified(str(self.probabilities), self.label, self.class_names, self.score or "lac")
+                score, counted = self.score or "lac", self.label_positions
+                return Classified(str(self.probabilities), self.label, self.class_names, score, counted)
             case "regression":
                 if self.target is None:
                     raise click.UsageError("--prediction needs --target, the column of the true values")
@@ -225,9 +236,12 @@ def check_fits(way: str, release: Release, path: object) -> None:
     """Refuse a release that was made for another score than these columns give."""
     for part in parts_of(release).values():
         made_for = part.score
-        if made_for is None and way == "--prediction LOWER,UPPER":
-            raise InputError(f"calibration {str(path)!r} does not name its score, which {way} needs to be cqr")
-        if made_for is None or _computes(way, made_for):
+        if made_for is None:
+            raise InputError(
+                f"calibration {str(path)!r} does not name its score, so {way} cannot give it; calibrate with --score "
+                "NAME, or compare your own scores with its threshold"
+            )
+        if _computes(way, made_for):
             continue
         remedy = "only its own program computes that score; use threshold from `confide show` there"
         if right := next((other for other in _COMPUTED if _computes(other, made_for)), None):

@@ -11,7 +11,7 @@ from confide.cli import options as o
 from confide.cli.output import emit, say, table
 from confide.federated import FederatedCalibration
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
-from confide.releases import Calibration, load_release
+from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release
 from confide.support import decimal_text, positive_integer
 
 
@@ -37,7 +37,15 @@ def show(
         emit({"calibration": json.loads(released.to_json()), "records": k, "losses": losses})
         return
     say(str(released))
-    say(table([*_losses(released.privacy, k), *(_making(released) if isinstance(released, Calibration) else ())]))
+    making = _making(released) if isinstance(released, Calibration) else ()
+    say(table([*_words(released), *_losses(released.privacy, k), *making]))
+
+
+def _words(released: Release) -> list[tuple[str, str]]:
+    """The classes that a release is for, and what it says of itself."""
+    classes, about = classes_of(released), about_of(released)
+    rows = [] if classes is None else [("classes", class_list(classes))]
+    return [*rows, *((ABOUT[key].lower(), text) for key, text in about.items())]
 
 
 def _losses(privacy: PrivacyStatement, k: int) -> list[tuple[str, str]]:

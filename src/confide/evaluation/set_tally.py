@@ -6,13 +6,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_labels, as_positions, as_probabilities, as_uniforms, class_names
+from confide.arrays import Uniforms, as_labels, as_positions, as_probabilities, as_uniforms, names_of_classes
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup, shares
 from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Tally
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
+from confide.releases import (
+    UNNAMED,
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    names_for,
+    parts_of,
+)
 from confide.scores import score_kind
 from confide.sets import predict_set
 
@@ -37,7 +45,8 @@ def evaluate_sets(
     probabilities, classes, u
         As in `predict_set`; shape (n, K).
     labels
-        True classes, shape (n,): integers in [0, K), or members of `classes`.
+        True classes, shape (n,): integers in [0, K), or names where the columns have some, from `classes`, a data frame
+        or the release.
     groups
         The group of each record, shape (n,). Needed for thresholds per group; with any other release coverage is
         measured group by group (`Evaluation.subgroups`).
@@ -62,7 +71,7 @@ def evaluate_sets(
     """
     p = as_probabilities("probabilities", probabilities, check=False)
     n, k = p.shape
-    names = None if classes is None else class_names(classes, k)
+    names = names_for(release, names_of_classes(probabilities, classes, k), k)
     y = as_labels("labels", labels, n, k, names)
     if n == 0:
         raise InputError("probabilities must have at least one row; found none")
@@ -92,9 +101,12 @@ class SetTally(Tally):
                 f"release must have thresholds for sets of classes; found {type(release).__name__}; evaluate the "
                 "scores or the intervals instead"
             )
-        super().__init__(release, lambda level: SetCounts(level, tuple(names)))
+        if any(part.score is None for part in parts_of(release).values()):
+            raise InputError(UNNAMED)
+        own = names_for(release, tuple(names), len(names)) or tuple(names)
+        super().__init__(release, lambda level: SetCounts(level, own))
         self._examples = examples
-        self.randomised = any(score_kind(part.score or "lac").randomised for part in parts_of(release).values())
+        self.randomised = any(score_kind(part.score).randomised for part in parts_of(release).values())
 
     def add(
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None

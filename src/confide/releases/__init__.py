@@ -3,25 +3,30 @@
 release.py           what every release can do: JSON, files, pickles; one reader for all kinds
 kinds.py             the kinds of release by the names in their files, the form of a file, its checksum
 calibration.py       `Calibration`: one threshold, what is promised with it, and what it cost
+about.py             what a release says about itself in public words
 calibration_json.py  its fields, and its claims computed again
 several.py           thresholds for several levels, for groups or classes, for two sides; the parts of any release
 risk.py              a threshold that bounds a loss
 remarks.py           thresholds that are worth a word: +inf, and nearly
 several_json.py      their fields
+words.py             classes and other public words: attached, and matched with the columns of new records
 
 Nothing here knows what people do with releases.
 """
 
 from confide.releases import calibration_json, several_json
+from confide.releases.about import ABOUT, check_about
 from confide.releases.calibration import Calibration, everything
 from confide.releases.kinds import register_kind
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
+from confide.releases.words import UNNAMED, Words, about_of, class_list, classes_of, names_for
 
 __all__ = [
-    "FALSE_NEGATIVES", "Calibration", "GroupCalibration", "LevelCalibration", "Release", "RiskCalibration",
-    "SidesCalibration", "calibration_json", "critical_score", "everything", "load_release", "parts_of",
-    "register_kind", "remark", "remarks", "several_json",
+    "ABOUT", "FALSE_NEGATIVES", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration", "Release",
+    "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json", "check_about", "class_list",
+    "classes_of", "critical_score", "everything", "load_release", "names_for", "parts_of", "register_kind", "remark",
+    "remarks", "several_json",
 ]  # fmt: skip

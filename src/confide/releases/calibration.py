@@ -14,9 +14,10 @@ from typing import Any
 from confide.errors import InputError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, PrivacyStatement
+from confide.releases.about import check_about
 from confide.releases.release import Release
 from confide.scores import score_kind
-from confide.support import Level, exact_level, positive_integer
+from confide.support import Classes, Level, exact_level, positive_integer, public_classes
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Calibration(Release):
         Name of the conformity score, or None.
     versions
         Versions of the libraries that made the release.
+    classes
+        The class names that it is for, or their number; None for regression, and where nobody said.
+    about
+        Public words: `model`, `version` of the model, `data`, `purpose`, `responsible`, `date`; those that were given.
 
     Examples
     --------
@@ -64,8 +69,13 @@ class Calibration(Release):
     recipe: Mapping[str, Any] = field(hash=False)
     score: str | None
     versions: Mapping[str, str] = field(hash=False)
+    classes: Classes | None = field(default=None, kw_only=True)
+    about: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
 
     def __post_init__(self) -> None:
+        if self.classes is not None:
+            object.__setattr__(self, "classes", public_classes("classes", self.classes))
+        object.__setattr__(self, "about", check_about(self.about))
         object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 

@@ -15,7 +15,6 @@ from typing import Any
 from confide.errors import ConfideError, FormatError, InputTypeError
 from confide.support import Fields, parse_object
 
-SCHEMA = 1
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
@@ -31,7 +30,8 @@ class Kind:
     """A kind of release with files of the common form: its `name` in them, and what messages call it.
 
     `fields` makes JSON values of a release, and `read` makes a release of these, or refuses what cannot be used and
-    claims that do not follow. Longer texts, and integers of more bits, are refused.
+    claims that do not follow. Longer texts, and integers of more bits, are refused. A file with one of the fields that
+    are there since schema 2 has schema 2, and every other file has schema 1.
     """
 
     name: str
@@ -40,10 +40,12 @@ class Kind:
     read: Callable[[Fields], Any]
     most_characters: int = MOST_CHARACTERS
     integer_bits: int = _NAME_BITS
+    since_2: frozenset[str] = frozenset()
 
     def write(self, release: Any) -> str:
         """One JSON object, two spaces of indentation, closed by its checksum."""
-        content = {"kind": self.name, "schema": SCHEMA, **self.fields(release)}
+        fields = self.fields(release)
+        content = {"kind": self.name, "schema": self._schema(fields), **fields}
         return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
 
     def read_text(self, text: str) -> Any:
@@ -52,14 +54,17 @@ class Kind:
         schema = content.get("schema")
         if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
             raise FormatError(f"the {self.document} has no valid schema number")
-        if schema > SCHEMA:
+        newest = 2 if self.since_2 else 1
+        if schema > newest:
             raise FormatError(
-                f"the {self.document} has schema {schema}; this version reads up to {SCHEMA}; upgrade confide"
+                f"the {self.document} has schema {schema}; this version reads up to {newest}; upgrade confide"
             )
         if not _is_intact(content):
             raise FormatError(
                 f"the {self.document} was altered or damaged: its checksum does not match; get the original"
             )
+        if schema != self._schema(content):
+            raise FormatError(f"the {self.document} has schema {schema}, but the fields of another; do not use it")
         fields = Fields(self.document, {key: content[key] for key in content if key not in ("kind", "schema")})
         try:
             release = self.read(fields)
@@ -69,6 +74,9 @@ class Kind:
             raise FormatError(f"the {self.document} has a field that cannot be used: {error}") from None
         fields.finish()
         return release
+
+    def _schema(self, fields: Mapping[str, Any]) -> int:
+        return 1 if self.since_2.isdisjoint(fields) else 2
 
 
 def register(made: type, kind: Kind) -> None:

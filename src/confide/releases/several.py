@@ -47,6 +47,8 @@ class LevelCalibration(Release):
         thresholds = [part.threshold for part in ordered.values()]
         if not ordered or thresholds != sorted(thresholds) or any(p.alpha != a for a, p in ordered.items()):
             raise InputError("parts must be calibrations of their levels with nested thresholds")
+        if len({part.classes for part in ordered.values()}) != 1:
+            raise InputError("parts must be calibrations for the same classes")
         object.__setattr__(self, "parts", MappingProxyType(ordered))
 
     @property
@@ -100,8 +102,8 @@ class GroupCalibration(Release):
     parts: Mapping[Name, Calibration] = field(hash=False)
 
     def __post_init__(self) -> None:
-        if not self.parts or len({(p.score, p.alpha) for p in self.parts.values()}) != 1:
-            raise InputError("parts must be calibrations of one score and one level")
+        if not self.parts or len({(p.score, p.alpha, p.classes) for p in self.parts.values()}) != 1:
+            raise InputError("parts must be calibrations of one score and one level, for the same classes")
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 
     @property
@@ -146,8 +148,13 @@ class GroupCalibration(Release):
         return np.array([part.threshold for part in self.parts.values()])[positions]
 
     def class_thresholds(self, names: tuple[object, ...] | None, k: int) -> NDArray[np.float64]:
-        """The threshold of each of the k classes, float64, shape (k,); `names` in the order of the columns."""
+        """The threshold of each of the k classes, float64, shape (k,); `names` in the order of the columns.
+
+        Classes that were calibrated as positions, 0 to K-1, are those of K columns of any name.
+        """
         order = order_of(tuple(range(k)) if names is None else names, tuple(self.parts))
+        if order is None:
+            order = order_of(tuple(range(k)), tuple(self.parts))
         if order is None:
             raise InputError(
                 f"classes must be the {len(self.parts)} that were calibrated; found {k} columns or other names; "

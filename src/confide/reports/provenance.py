@@ -4,7 +4,7 @@ import shlex
 
 from confide.federated import FederatedCalibration, SecureSum
 from confide.mechanisms import Slopes, mechanism_fields
-from confide.releases import Calibration, Release, parts_of
+from confide.releases import ABOUT, Calibration, Release, class_list, parts_of
 from confide.reports.numbers import number
 
 Rows = tuple[tuple[str, str], ...]
@@ -41,7 +41,9 @@ def common_rows(calibration: Calibration) -> Rows:
     kind = str(calibration.recipe.get("kind", "unknown"))
     guarantee, n = calibration.guarantee, calibration.guarantee.n
     return (
+        *((ABOUT[key], text) for key, text in calibration.about.items()),
         ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
+        *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
         ("Miscoverage level α", str(calibration.alpha)),
         ("Candidate thresholds", f"{calibration.candidates:,} ({kind}{', ' if recipe else ''}{recipe})"),
         ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),

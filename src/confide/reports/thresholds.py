@@ -77,7 +77,8 @@ def worked_example(release: Release) -> WorkedExample | None:
         case RiskCalibration():
             if release.loss != FALSE_NEGATIVES:
                 return None
-            inside = predict_labels(np.array([[p for _, p in INVENTED]]), release).mask[0].tolist()
+            invented = replace(release, calibration=replace(release.calibration, classes=None))
+            inside = predict_labels(np.array([[p for _, p in INVENTED]]), invented).mask[0].tolist()
             return _set(
                 inside, "Suppose the model gives five labels, several of which may be true, these probabilities."
             )
@@ -88,7 +89,7 @@ def worked_example(release: Release) -> WorkedExample | None:
     if kind.task == "classification":
         p = np.array([[value for _, value in INVENTED]])
         u = np.array([0.5]) if kind.randomised else None
-        inside = predict_set(p, chosen, u=u).mask[0].tolist()
+        inside = predict_set(p, replace(chosen, classes=None), u=u).mask[0].tolist()
         drawn = " and the record’s public random number is 0.5" if kind.randomised else ""
         return _set(inside, f"Suppose the model gives five labels these probabilities{drawn}{where}.")
     if kind.task == "regression" and kind.family not in ("cqr_low", "cqr_high"):

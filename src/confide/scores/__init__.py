@@ -6,6 +6,7 @@ from confide.scores.classification import (
     class_score,
     lac_score,
     margin_score,
+    own_class_scores,
     raps_score,
     saps_score,
     set_mask,
@@ -13,6 +14,7 @@ from confide.scores.classification import (
     top_k_score,
 )
 from confide.scores.kinds import FAMILIES, ScoreKind, score_kind, score_name
+from confide.scores.named import NamedScores, named_by
 from confide.scores.ranked import magic
 from confide.scores.regression import (
     absolute_residual_score,
@@ -26,8 +28,8 @@ from confide.scores.regression import (
 from confide.scores.tuning import RapsParameters, tune_raps
 
 __all__ = [
-    "FAMILIES", "RapsParameters", "ScoreKind", "absolute_residual_score", "all_scores", "aps_score",
-    "class_score", "cqr_score", "gamma_score", "interval_ends", "interval_score", "lac_score", "magic", "margin_score",
-    "normalised_residual_score", "raps_score", "refuse_infinite", "saps_score", "score_kind", "score_name", "set_mask",
-    "smallest_probability", "top_k_score", "tune_raps",
+    "FAMILIES", "NamedScores", "RapsParameters", "ScoreKind", "absolute_residual_score", "all_scores",
+    "aps_score", "class_score", "cqr_score", "gamma_score", "interval_ends", "interval_score", "lac_score", "magic",
+    "margin_score", "named_by", "normalised_residual_score", "own_class_scores", "raps_score", "refuse_infinite",
+    "saps_score", "score_kind", "score_name", "set_mask", "smallest_probability", "top_k_score", "tune_raps",
 ]  # fmt: skip

@@ -22,12 +22,15 @@ from confide.arrays import (
     in_blocks,
     loops,
     machine_code,
+    names_of_classes,
+    refuse_other_sums,
     refuse_outside_unit,
     unit_check,
     worth_compiling,
 )
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind, score_name
+from confide.scores.named import NamedScores
 from confide.scores.ranked import (
     RankRule,
     all_class_margins,
@@ -51,16 +54,17 @@ def class_score(
     *,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
-) -> NDArray[np.float64]:
+) -> NamedScores:
     """The conformity score of each record's own class, for any of the classification scores.
 
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1], any float dtype; rows need not sum to one. For `lac` only the entries of the
-        records' own classes are looked at, so only those are checked.
+        Shape (n, K), values in [0, 1], any float dtype, or a data frame, whose columns name the classes. That rows sum
+        to one is looked at in the first of them, as far as rounding allows. For `lac` only the entries of the records'
+        own classes are used, so the range of only those is checked.
     labels
-        Shape (n,): integers in [0, K), or class names if `classes` is given.
+        Shape (n,): integers in [0, K), or class names if `classes` or a data frame names the columns.
     score
         `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_randomised`,
         `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names.
@@ -73,13 +77,15 @@ def class_score(
 
     Returns
     -------
-    numpy.ndarray
-        float64, shape (n,).
+    NamedScores
+        A numpy array, float64, shape (n,), that knows which score it is, and of which classes: `calibrate` records
+        both.
 
     Raises
     ------
     InputError, InputTypeError
-        If probabilities leave [0, 1], labels are not among the classes, lengths differ, or the score is unknown.
+        If probabilities leave [0, 1] or do not sum to one, labels are not among the classes, lengths differ, or the
+        score is unknown.
 
     Examples
     --------
@@ -88,10 +94,25 @@ def class_score(
     """
     kind = _classification(score)
     p = as_probabilities("probabilities", probabilities, check=False)
-    y = as_labels("labels", labels, p.shape[0], p.shape[1], classes)
-    shares = as_uniforms("u", u, len(p), kind.randomised)
+    names = names_of_classes(probabilities, classes, p.shape[1])
+    y = as_labels("labels", labels, p.shape[0], p.shape[1], names)
+    scores = own_class_scores(p, y, score, u=as_uniforms("u", u, len(p), kind.randomised))
+    refuse_other_sums("probabilities", p)
+    return NamedScores.of(scores, score, p.shape[1] if names is None else names)
+
+
+def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Uniforms = None) -> NDArray[np.float64]:
+    """`class_score` for arrays that are checked already but for their range: p of shape (n, K), y of shape (n,).
+
+    Examples
+    --------
+    >>> own_class_scores(np.array([[0.75, 0.25]]), np.array([1]), "lac")
+    array([0.75])
+    """
+    kind = _classification(score)
     if kind.family == "lac":
         return _lac_scores(p, y)
+    shares = as_uniforms("u", u, len(p), kind.randomised) if kind.randomised else np.ones(len(p))
     out = np.empty(len(p))
     rule = _rule(kind, p.shape[1])
     unit, sound = unit_check(p), Sound()
@@ -143,6 +164,7 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     """
     kind = _classification(score)
     p = as_probabilities("probabilities", probabilities)
+    refuse_other_sums("probabilities", p)
     shares = as_uniforms("u", u, len(p), kind.randomised)
     if kind.family == "lac":
         return 1.0 - p.astype(np.float64)
@@ -167,8 +189,8 @@ def set_mask(
 ) -> NDArray[np.bool_]:
     """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K), in `out` if it is given.
 
-    Arguments as in `class_score`; every probability is checked, in passing. The threshold is one number, or of shape
-    (n,) for one per record, or of shape (K,) for one per class with `per_class`.
+    Arguments as in `class_score`; every probability is checked, in passing, but not what rows sum to. The threshold is
+    one number, or of shape (n,) for one per record, or of shape (K,) for one per class with `per_class`.
 
     Examples
     --------
@@ -300,9 +322,7 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     return found
 
 
-def lac_score(
-    probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None
-) -> NDArray[np.float64]:
+def lac_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None) -> NamedScores:
     """LAC (also called THR or hinge): one minus the probability of the true class, in [0, 1].
 
     Sadinle, Lei and Wasserman, "Least ambiguous set-valued classifiers with bounded error levels", JASA 2019.
@@ -323,7 +343,7 @@ def aps_score(
     randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
-) -> NDArray[np.float64]:
+) -> NamedScores:
     """APS: the total probability of the classes that are at least as likely as the true one.
 
     Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020. The randomised variant,
@@ -348,7 +368,7 @@ def raps_score(
     randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
-) -> NDArray[np.float64]:
+) -> NamedScores:
     """RAPS: APS plus `penalty` for every rank beyond `k_reg`.
 
     Angelopoulos, Bates, Malik and Jordan, "Uncertainty sets for image classifiers using conformal prediction", ICLR
@@ -372,7 +392,7 @@ def saps_score(
     randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
-) -> NDArray[np.float64]:
+) -> NamedScores:
     """SAPS: u * max(p) for the likeliest class, max(p) + (rank - 2 + u) * penalty for others; u = 1 if not randomised.
 
     Huang, Xi, Zhang, Yao, Qiu and Wei, "Conformal prediction for deep classifier via label ranking", ICML 2024. Its
@@ -387,9 +407,7 @@ def saps_score(
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
-def margin_score(
-    probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None
-) -> NDArray[np.float64]:
+def margin_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None) -> NamedScores:
     """Margin: the largest probability among the other classes minus that of the true one, in [-1, 1].
 
     Linusson, Johansson, Bostrom and Lofstrom, "Classification with reject option using conformal prediction", 2018.
@@ -402,9 +420,7 @@ def margin_score(
     return class_score(probabilities, labels, "margin", classes=classes)
 
 
-def top_k_score(
-    probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None
-) -> NDArray[np.float64]:
+def top_k_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None) -> NamedScores:
     """Top-k: the number of classes that are at least as likely as the true one, so that no set exceeds the threshold.
 
     Angelopoulos, Bates, Malik and Jordan, ICLR 2021, section 2.

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import FLOATS, Sound, as_numeric, as_vector, finite, in_blocks, loops, machine_code, worth_compiling
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind
+from confide.scores.named import NamedScores
 from confide.support import refuse_marked
 
 
 def interval_score(
     predictions: ArrayLike, targets: ArrayLike, score: str = "absolute_residual", *, difficulty: ArrayLike | None = None
-) -> NDArray[np.float64]:
+) -> NamedScores:
     """The conformity score of each record's target, for any of the regression scores.
 
     Parameters
@@ -34,8 +35,8 @@ def interval_score(
 
     Returns
     -------
-    numpy.ndarray
-        float64, shape (n,).
+    NamedScores
+        A numpy array, float64, shape (n,), that knows which score it is: `calibrate` records it.
 
     Raises
     ------
@@ -52,12 +53,13 @@ def interval_score(
     if len(rule) != len(y):
         raise InputError(f"targets must have as many entries as predictions; found {len(y)} for {len(rule)}")
     out = np.empty(len(y))
+    named = NamedScores.of(out, score)
     sound = Sound()
     if rule.family == "absolute_residual" and rule.compiles(y):
         residuals = machine_code(loops.residuals)
         in_blocks(lambda rows: sound.see(residuals(rule.center[rows], y[rows], out[rows])), len(y))
         if sound.all:
-            return out
+            return named
 
     def work(rows: slice) -> None:
         center, scale, target = rule.block(rows, sound), rule.scale_block(rows, sound), _float64(y[rows])
@@ -77,7 +79,7 @@ def interval_score(
     if not sound.all:
         rule.refuse()
         refuse_infinite("targets", y)
-    return out
+    return named
 
 
 def interval_ends(
@@ -203,7 +205,7 @@ def refuse_infinite(name: str, array: NDArray[Any]) -> None:
         refuse_marked(~fine.all(axis=1), f"{name} must be finite", "rows with NaN or infinite values", place="row")
 
 
-def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NamedScores:
     """Absolute residual `|y - f(x)|`.
 
     Lei, G'Sell, Rinaldo, Tibshirani and Wasserman, "Distribution-free predictive inference for regression", JASA 2018.
@@ -217,7 +219,7 @@ def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NDArr
     return interval_score(predictions, targets, "absolute_residual")
 
 
-def normalised_residual_score(predictions: ArrayLike, targets: ArrayLike, difficulty: ArrayLike) -> NDArray[np.float64]:
+def normalised_residual_score(predictions: ArrayLike, targets: ArrayLike, difficulty: ArrayLike) -> NamedScores:
     """Residual in units of an estimated difficulty, `|y - f(x)| / sigma(x)`.
 
     Papadopoulos, Gammerman and Vovk, "Normalized nonconformity measures for regression conformal prediction", 2008;
@@ -231,7 +233,7 @@ def normalised_residual_score(predictions: ArrayLike, targets: ArrayLike, diffic
     return interval_score(predictions, targets, "normalised_residual", difficulty=difficulty)
 
 
-def gamma_score(predictions: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+def gamma_score(predictions: ArrayLike, targets: ArrayLike) -> NamedScores:
     """Residual relative to the prediction, `|y - f(x)| / f(x)`, for positive predictions.
 
     Cordier, Blot, Lacombe, Morzadec, Capitaine and Brunel, "Flexible and systematic uncertainty estimation with
@@ -245,7 +247,7 @@ def gamma_score(predictions: ArrayLike, targets: ArrayLike) -> NDArray[np.float6
     return interval_score(predictions, targets, "gamma")
 
 
-def cqr_score(quantiles: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+def cqr_score(quantiles: ArrayLike, targets: ArrayLike) -> NamedScores:
     """Conformalized quantile regression, max(lower(x) - y, y - upper(x)); negative inside.
 
     Romano, Patterson and Candes, "Conformalized quantile regression", NeurIPS 2019, equation 6; the one-sided scores

@@ -6,20 +6,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_probabilities, class_names
+from confide.arrays import Uniforms, as_probabilities, names_of_classes, refuse_other_sums
 from confide.errors import InputError, InputTypeError
 from confide.releases import (
     FALSE_NEGATIVES,
+    UNNAMED,
     Calibration,
     GroupCalibration,
     LevelCalibration,
+    Release,
     RiskCalibration,
     SidesCalibration,
+    classes_of,
+    names_for,
     parts_of,
 )
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
+from confide.support import order_of
 
 
 def predict_set(
@@ -37,42 +42,49 @@ def predict_set(
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1], any float dtype; n may be 0. NaN and values outside are refused.
+        Shape (n, K), values in [0, 1], any float dtype; n may be 0. NaN, values outside and rows that do not sum to one
+        are refused. The columns of a data frame are matched with the calibration's classes by name, and put in their
+        order.
     calibration
         Made from a classification score; a `GroupCalibration` has one threshold per class or per group.
     classes
-        The K class names, kept with the sets.
+        The K class names, in the order of the columns; by default those of a data frame, else those of the calibration.
+        They are kept with the sets.
     u
         For randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), one per record
         and independent of it. The same record gets the same set again only with the same number.
     groups
         For thresholds per group: the group of each record, shape (n,).
     score
-        Only for a calibration without a name: the score it was made for (default `"lac"`).
+        Only for a calibration that names no score: the one that it was made for.
     out
         A bool array of shape (n, K) that receives the mask.
 
     Raises
     ------
     InputError
-        If the calibration was made for another score, or the probabilities are not valid.
+        If the calibration was made for another score or other classes, or names no score, or the probabilities are not
+        valid.
 
     Examples
     --------
     >>> import confide
     >>> rng = np.random.default_rng(0)
-    >>> calibration = confide.calibrate(rng.random(2000) / 2, alpha=0.1, epsilon=1.0, score="lac")
-    >>> confide.predict_set([[0.9, 0.1], [0.6, 0.6]], calibration).labels()
-    [[0], [0, 1]]
+    >>> p = rng.dirichlet([4.0, 1.0], 2000)
+    >>> y = (p[:, 1] > rng.random(2000)).astype(int)
+    >>> calibration = confide.calibrate(confide.lac_score(p, y), alpha=0.1, epsilon=1.0)
+    >>> confide.predict_set([[0.99, 0.01], [0.5, 0.5]], calibration, classes=["well", "ill"]).labels()
+    [['well'], ['well', 'ill']]
     """
-    name = _score_of(calibration, "classification", score or "lac")
-    p = as_probabilities("probabilities", probabilities, check=False)
-    names = None if classes is None else class_names(classes, p.shape[1])
+    name = _score_of(calibration, "classification", score)
+    p, names = _matched(probabilities, calibration, classes)
+    thresholds: float | NDArray[np.float64]
     if isinstance(calibration, GroupCalibration) and calibration.by == "class" and groups is None:
-        thresholds = calibration.class_thresholds(names, p.shape[1])
-        mask = set_mask(p, name, thresholds, u=u, per_class=True, out=out)
+        thresholds, per_class = calibration.class_thresholds(names, p.shape[1]), True
     else:
-        mask = set_mask(p, name, _thresholds(calibration, groups, len(p)), u=u, out=out)
+        thresholds, per_class = _thresholds(calibration, groups, len(p)), False
+    mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out)
+    refuse_other_sums("probabilities", p)
     return PredictionSets(mask, names, min(part.coverage for part in parts_of(calibration).values()))
 
 
@@ -99,7 +111,7 @@ def predict_interval(
     groups
         For thresholds per group: the group of each record, shape (n,).
     score
-        Only for a calibration without a name: the score it was made for (default `"absolute_residual"`).
+        Only for a calibration that names no score: the one that it was made for.
 
     Returns
     -------
@@ -123,13 +135,17 @@ def predict_interval(
         lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
         return PredictionIntervals(lower, upper)
-    name = _score_of(calibration, "regression", score or "absolute_residual")
+    name = _score_of(calibration, "regression", score)
     threshold = _thresholds(calibration, groups, len(np.asarray(predictions)))
     return PredictionIntervals(*interval_ends(predictions, name, threshold, difficulty=difficulty))
 
 
-def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> PredictionSets:
-    """Multilabel sets {k : 1 - p_k <= threshold} for new records.
+def predict_labels(
+    probabilities: ArrayLike, calibration: RiskCalibration, classes: Sequence[object] | None = None
+) -> PredictionSets:
+    """Multilabel sets {k : 1 - p_k <= threshold} for new records; rows need not sum to one.
+
+    `classes` are the names of the labels, as in `predict_set`.
 
     Examples
     --------
@@ -142,7 +158,21 @@ def predict_labels(probabilities: ArrayLike, calibration: RiskCalibration) -> Pr
     """
     if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
         raise InputTypeError("calibration must come from calibrate_false_negatives")
-    return PredictionSets(set_mask(probabilities, "lac", calibration.threshold))
+    p, names = _matched(probabilities, calibration, classes)
+    return PredictionSets(set_mask(p, "lac", calibration.threshold), names)
+
+
+def _matched(
+    probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
+) -> tuple[NDArray[Any], tuple[object, ...] | None]:
+    """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
+    p = as_probabilities("probabilities", probabilities, check=False)
+    own = names_of_classes(probabilities, classes, p.shape[1])
+    names, known = names_for(calibration, own, p.shape[1]), classes_of(calibration)
+    if classes is None and own is not None and isinstance(known, tuple):
+        order = order_of(known, own)
+        return (p if order == list(range(len(known))) else p[:, order]), known
+    return p, names
 
 
 def _thresholds(
@@ -156,20 +186,21 @@ def _thresholds(
     return calibration.threshold
 
 
-def _score_of(calibration: Any, task: str, unnamed: str) -> str:
-    """The score to compute: the one that the calibration names, or `unnamed`; another task is refused."""
+def _score_of(calibration: Any, task: str, said: str | None) -> str:
+    """The score to compute: the one that the calibration names, or, if it names none, the one that is said."""
     if not isinstance(calibration, Calibration | GroupCalibration):
         hint = "; choose one of its levels" if isinstance(calibration, LevelCalibration) else ""
         raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}{hint}")
-    if calibration.score is None:
-        return unnamed
-    other = score_kind(calibration.score).task
+    if calibration.score is None and said is None:
+        raise InputError(UNNAMED)
+    if calibration.score is not None and said not in (None, calibration.score):
+        raise InputError(f"score must be left out: the calibration was made for {calibration.score!r}; found {said!r}")
+    name = str(calibration.score or said)
+    other = score_kind(name).task
     if other != task:
         caller = "predict_set" if task == "classification" else "predict_interval"
         hint = {"regression": "use predict_interval", "classification": "use predict_set"}.get(
             other, "compute that score for every label and compare it with calibration.threshold"
         )
-        raise InputError(
-            f"calibration was made for the score {calibration.score!r}, which {caller} does not compute; {hint}"
-        )
-    return calibration.score
+        raise InputError(f"calibration was made for the score {name!r}, which {caller} does not compute; {hint}")
+    return name

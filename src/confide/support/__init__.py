@@ -28,16 +28,26 @@ from confide.support.checks import (
 from confide.support.extras import needs_extra
 from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, write_text
-from confide.support.names import Name, as_integer, canonical, check_names, known_positions, order_of, places
+from confide.support.names import (
+    Classes,
+    Name,
+    as_integer,
+    canonical,
+    check_names,
+    known_positions,
+    order_of,
+    places,
+    public_classes,
+)
 from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below
 from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text, html_lines, html_table
 
 __all__ = [
-    "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "Fields", "Kind",
-    "Level", "Name", "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names",
+    "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "Classes", "Fields",
+    "Kind", "Level", "Name", "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names",
     "decimal_text", "exact_level", "float_above", "float_below", "html_lines", "html_table", "kind_of",
     "known_positions", "needs_extra", "new_file", "one_of", "order_of", "outside", "parse_object", "places",
-    "positive_integer", "positive_number", "privacy_loss", "read_as", "read_fraction", "read_text", "refuse_existing",
-    "refuse_input", "refuse_marked", "several", "write_text",
+    "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as", "read_fraction", "read_text",
+    "refuse_existing", "refuse_input", "refuse_marked", "several", "write_text",
 ]  # fmt: skip

@@ -13,10 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
-from confide.support.checks import refuse_marked, several
+from confide.support.checks import positive_integer, refuse_marked, several
 
 Name: TypeAlias = str | int
 """What a class or a group is called."""
+
+Classes: TypeAlias = tuple[Name, ...] | int
+"""What is known of classes: their names, or their number alone, where they have no names but their positions."""
+
+_MOST_CHARACTERS = 1_000_000
+"""Of the names of classes that a release keeps; of more it keeps the number."""
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
 
@@ -144,6 +150,33 @@ def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
     """
     found: list[int] = positions("names", names, known).tolist()
     return found if sorted(found) == list(range(len(known))) else None
+
+
+def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
+    """What a release keeps of classes: their names, or their number.
+
+    The number alone is kept of names that only count, 0 to K-1, of names that are neither texts nor integers or that
+    are not printed alike everywhere, and of more than a million characters.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If two names are one, or it is neither a number nor a list.
+
+    Examples
+    --------
+    >>> public_classes("classes", ["cat", "dog"]), public_classes("classes", np.array([0, 1, 2]))
+    (('cat', 'dog'), 3)
+    """
+    if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
+        return positive_integer(argument, int(classes))
+    listed = [name.item() if isinstance(name, np.generic) else name for name in several(argument, classes)]
+    if not all(isinstance(name, str | int) for name in listed):
+        return positive_integer(argument, len(listed))
+    names = check_names(argument, listed)
+    texts = list(map(canonical, names))
+    kept = texts != list(map(str, range(len(texts)))) and all(map(str.isprintable, texts))
+    return names if kept and sum(map(len, texts)) <= _MOST_CHARACTERS else len(names)
 
 
 class _Places(dict[Any, int]):

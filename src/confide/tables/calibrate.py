@@ -1,6 +1,6 @@
 """Calibrations from tables, wherever they live: counted, paid for, drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -34,6 +34,7 @@ def calibrate_table(
     records_per_person: int | None = None,
     skip_incomplete: bool = False,
     neighbors: Neighbors = "add_remove",
+    about: Mapping[str, str] | None = None,
     progress: Progress = silent,
     **options: Any,
 ) -> Any:
@@ -60,7 +61,7 @@ def calibrate_table(
     n
         The public number of rows, under `replace_one` only; needed there with a ledger where an engine counts. A table
         with another number of rows is refused.
-    epsilon, candidates, neighbors, records_per_person, **options
+    epsilon, candidates, neighbors, records_per_person, about, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
         `records_per_person` follows from `people` if that is given.
 
@@ -91,11 +92,13 @@ def calibrate_table(
     >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
-    options |= {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person)}
+    options |= {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person), "about": about}
     if isinstance(what, Losses) and what.losses is not None:
         what = replace(what, candidates=candidates)
     with opened(source) as table:
         group = _group(table, what, by, groups, by_class)
+        if isinstance(what, Classified | Losses) and what.probabilities is not None:
+            options["classes"] = what.columns(table)[1]
         counting = Counting.of(table, what, candidates, group, people, skip_incomplete)
 
         def price(records: int | None) -> PricedRelease:

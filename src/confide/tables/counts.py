@@ -12,7 +12,7 @@ from confide.tables.named_column import NamedColumn, group_column
 from confide.tables.open_table import opened
 from confide.tables.people import FLAG, People
 from confide.tables.progress import Progress, silent
-from confide.tables.readings import Reading
+from confide.tables.readings import ClassReading, Reading, refuse_first_rows
 from confide.tables.stream_counts import Job, count_rows
 from confide.tables.table import Read, Table
 from confide.tables.what import What
@@ -81,6 +81,9 @@ class Counting:
         """
         table = self.table.complete(self._reads()) if self.skip_incomplete else self.table
         table = table if self.people is None else table.limited(self.people)
+        for reading in self.readings:
+            if isinstance(reading, ClassReading) and reading.in_sql and (reading.by_entry or not table.local):
+                refuse_first_rows(self.table, reading.probabilities)
         jobs = [
             Job(reading, self.group, chosen.edges, FLAG in table.columns)
             for reading, chosen in zip(self.readings, self.candidates, strict=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.evaluation import Evaluation, IntervalTally, LevelEvaluation, ScoreTally, SetTally
-from confide.releases import GroupCalibration, Release, RiskCalibration
+from confide.releases import GroupCalibration, Release, RiskCalibration, names_for
 from confide.tables.findings import Findings
-from confide.tables.named_column import AnyGroups, NamedColumn, label_column
+from confide.tables.named_column import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
 from confide.tables.progress import Progress, silent
 from confide.tables.readings import Reading, ScoreReading, noted
@@ -56,7 +56,7 @@ def evaluate_table(
 
     Examples
     --------
-    >>> import confide, pyarrow
+    >>> import confide, pyarrow, numpy as np
     >>> from confide.tables import Scored
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> found = evaluate_table(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac"), released)
@@ -104,6 +104,8 @@ def _tally(
         sets = SetTally(release, what.columns(table)[1], examples)
         return reading, sets, sets.add
     reading = what.readings(table)[0]
+    if isinstance(what, Losses) and what.probabilities is not None:
+        names_for(release, what.columns(table)[1], len(what.columns(table)[1]))
     if isinstance(what, Regressed):
         intervals = IntervalTally(release)
         return reading, intervals, intervals.add
@@ -116,6 +118,5 @@ def _tally(
 def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:
     """The column that says to which group, or true class, of a release a record belongs; or to which group at all."""
     if isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified)):
-        made = label_column(table, by, tuple(release.parts))
-        return replace(made, what="groups", positions=False)
+        return group_column(table, by, tuple(release.parts))
     return AnyGroups.of(table, by)

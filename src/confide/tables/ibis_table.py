@@ -84,6 +84,11 @@ class IbisTable(Table):
             first = lengths.filter(lengths.k.notnull()).limit(1).to_pyarrow().to_pylist()
         return first[0]["k"] if first else None
 
+    def head(self, rows: int) -> "IbisTable":
+        """Some rows, by LIMIT."""
+        with of_engine():
+            return type(self)(self.name, self.expression.limit(rows))
+
     def limited(self, people: People) -> "IbisTable":
         """At most so many rows of each person."""
         with of_engine():

@@ -237,9 +237,11 @@ def _sniffed(connection: Any, first: Any) -> Any:
 
     connection.register("confide_first", pa.Table.from_batches([first]))
     kinds = (("BIGINT", pa.int64()), ("DOUBLE", pa.float64()))
+    written = {"BIGINT": "[-+ 0-9]*", "DOUBLE": ".*"}  # a cast to integers would round
     asked = [
-        f"bool_and({identifier(name)} = '' OR TRY_CAST(NULLIF({identifier(name)}, '') AS {kind}) IS NOT NULL)"
-        for name in first.schema.names
+        f"bool_and({cell} = '' OR (TRY_CAST(NULLIF({cell}, '') AS {kind}) IS NOT NULL AND "
+        f"regexp_full_match({cell}, '{written[kind]}')))"
+        for cell in map(identifier, first.schema.names)
         for kind, _ in kinds
     ]
     fits = iter(connection.sql(select(", ".join(asked), "confide_first")).fetchall()[0])

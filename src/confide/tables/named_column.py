@@ -134,22 +134,29 @@ def _without_zeros(texts: Any) -> Any:
     return pc.replace_substring_regex(texts, r"^(-?[0-9]+)\.0*$", r"\1")
 
 
-def label_column(table: Table, column: str, names: Names) -> NamedColumn:
-    """The label column of a table. Integers are matched by name if a class name reads as one, else they are positions.
+def label_column(table: Table, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
+    """The label column of a table, matched with the class names; with `positions` it holds integers that count from 0.
 
     Raises
     ------
     InputError
-        If there is no such column, or it holds neither texts nor integers.
+        If there is no such column, it holds neither texts nor integers, or integers beside classes whose names are not
+        integers, and nobody said that they are positions.
     """
     kind = table.type_of(column)
     if not table.holds_labels(column):
         held = in_words(kind)
         raise InputError(f"column {column!r} holds {held}; labels are class names or integers; {table.existing()}")
-    positions = is_integer(kind) and (
-        names == tuple(range(len(names))) or not any(as_integer(name) is not None for name in names)
-    )
-    return NamedColumn(column, names, positions=positions)
+    integers = is_integer(kind)
+    if positions and not integers:
+        raise InputError(f"column {column!r} must hold positions, by label_positions; it holds {in_words(kind)}")
+    if integers and not positions and not any(as_integer(name) is not None for name in names):
+        some = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
+        raise InputError(
+            f"column {column!r} holds integers, and the classes are named {some}; write names into it, or, if its "
+            "integers count these from 0, say so by label_positions"
+        )
+    return NamedColumn(column, names, positions=positions or (integers and names == tuple(range(len(names)))))
 
 
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:

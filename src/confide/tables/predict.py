@@ -9,8 +9,9 @@ from confide.releases import Release
 from confide.tables.figures import Figures
 from confide.tables.open_table import opened
 from confide.tables.predictions import Predictions
-from confide.tables.predictors import Predictor, predictors_of
+from confide.tables.predictors import Predictor, SetPredictor, predictors_of
 from confide.tables.progress import Progress, silent
+from confide.tables.readings import refuse_first_rows
 from confide.tables.table import Table
 from confide.tables.targets import write_predictions
 from confide.tables.what import Classified, Losses, What
@@ -91,6 +92,9 @@ def predict_table(
         raise InputError("out or out_table must be given, and not both")
     with opened(source) as table:
         predictors = predictors_of(table, what, release, by)
+        for one in predictors[:1]:
+            if isinstance(one, SetPredictor) and one.sums and one.in_sql and not table.local:
+                refuse_first_rows(table, one.probabilities)
         reads = [read for one in predictors for read in one.reads]
         rows = table.complete(reads) if skip_incomplete else table
         made = Predictions(rows, _kept(table, what, keep, predictors), predictors)

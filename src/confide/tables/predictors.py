@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.releases import (
     FALSE_NEGATIVES,
+    UNNAMED,
     Calibration,
     GroupCalibration,
     LevelCalibration,
     Release,
     RiskCalibration,
     SidesCalibration,
+    names_for,
 )
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
 from confide.tables.expressions import alike, exact, number
@@ -31,6 +33,7 @@ from confide.tables.readings import (
     finite_faults,
     finite_requirement,
     noted,
+    other_sums,
 )
 from confide.tables.table import Read, Table
 from confide.tables.what import Classified, Losses, Regressed, What
@@ -101,17 +104,21 @@ class Predictor(ABC):
 class SetPredictor(Predictor):
     """Sets of classes, or of labels; randomised scores draw fresh numbers.
 
-    `names` are in the order of the probabilities, and `by_class` says whether each class has a threshold of its own.
+    `names` are in the order of the probabilities, `by_class` says whether each class has a threshold of its own, and
+    `sums` whether rows sum to one.
     """
 
     probabilities: NumberColumns
     names: Names
     score: str
     by_class: bool
+    sums: bool = True
 
     def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
         """Lists of class names, and their lengths."""
         p, findings = self.probabilities.matrix(batch)
+        if self.sums:
+            findings = noted(findings, other_sums(p), 3)
         limits: Any = self.thresholds if self.by_class else float(self.thresholds[0])
         if self.group is not None:
             limits, findings = self.thresholds_of(batch, findings)
@@ -234,15 +241,17 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
         score, thresholds = "lac", [release.threshold]
     elif isinstance(what, Classified):
         _check_score(release, "classification")
-        score, thresholds = release.score or "lac", _thresholds(release)
+        score, thresholds = release.score, _thresholds(release)
     else:
         raise InputError("probabilities or predictions must be given: sets and intervals are made from them")
-    p, names = what.columns(table)
+    p, found = what.columns(table)
+    names: Any = names_for(release, found, p.width)
+    sums = (p.sum_requirement,) if isinstance(what, Classified) else ()
     by_class = isinstance(release, GroupCalibration) and not per_group
     return SetPredictor(
         reads=(*p.reads, *([] if group is None else [group.read])),
         adds=(SET + suffix, SIZE + suffix),
-        requirements=(*p.probability_requirements, *([] if group is None else [group.requirement])),
+        requirements=(*p.probability_requirements, *sums, *([] if group is None else [group.requirement])),
         width=p.width,
         in_sql=score_kind(score).family == "lac",
         thresholds=release.class_thresholds(names, len(names)) if by_class else np.array(thresholds),
@@ -251,6 +260,7 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
         names=names,
         score=score,
         by_class=by_class,
+        sums=bool(sums),
     )
 
 
@@ -261,7 +271,7 @@ def _interval_predictor(
         scores, thresholds = ("cqr_low", "cqr_high"), [[release.low.threshold], [release.high.threshold]]
     else:
         _check_score(release, "regression")
-        scores = (release.score or str(what.kind.name),) * 2
+        scores = (release.score,) * 2
         thresholds = [_thresholds(release)] * 2
     what.check_predictions(table, score_kind(scores[0]))
     gamma = scores[0] == "gamma"
@@ -288,7 +298,9 @@ def _thresholds(release: Calibration | GroupCalibration) -> list[float]:
 def _check_score(release: Any, task: str) -> None:
     if not isinstance(release, Calibration | GroupCalibration):
         raise InputError(f"the release has no thresholds of a {task} score; its kind is {type(release).__name__}")
-    if release.score is not None and score_kind(release.score).task != task:
+    if release.score is None:
+        raise InputError(UNNAMED)
+    if score_kind(release.score).task != task:
         raise InputError(f"the release was made for the score {release.score!r}, which is no {task} score")
 
 

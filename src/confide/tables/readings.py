@@ -7,20 +7,26 @@ breaks.
 """
 
 from abc import ABC, abstractmethod
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one
 from confide.calibration import critical_thresholds, false_negative_thresholds
 from confide.candidates import Candidates
-from confide.scores import ScoreKind, class_score, interval_score, lac_score, score_kind
+from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.batch_columns import column_of, matrix_column, number_column
 from confide.tables.expressions import exact, number
 from confide.tables.findings import Fault
+from confide.tables.findings import Findings as Found
 from confide.tables.named_column import NamedColumn
-from confide.tables.table import Read
+from confide.tables.table import Read, Table
+
+LOOKED_AT = 100
+"""Rows of each batch whose sum is looked at."""
 
 Findings: TypeAlias = NDArray[np.int8] | None
 """One number per record, 0 where nothing is wrong; None if nothing is wrong with any."""
@@ -160,6 +166,11 @@ class NumberColumns:
                 found.append(Fault(finding, words, wrong, bool(np.isnan(column).any())))
         return found
 
+    @property
+    def sum_requirement(self) -> str:
+        """What rows sum to, where the numbers are probabilities of classes that exclude each other."""
+        return f"{self.title} must hold probabilities that {SUM_TO_ONE}, as far as the first rows show ({SUM_REMEDY}),"
+
     def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Findings]:
         """The numbers, shape (n, K); finding 1 for those outside [0, most], 2 for lists of another length.
 
@@ -191,7 +202,7 @@ class ClassReading(Reading):
         in_sql = score_kind(score).family == "lac"  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
         own = (Read(p.columns[0], "entry", label.column), Read(p.columns[0], "length")) if by_entry else p.reads
-        wanted = (*p.probability_requirements, label.requirement)
+        wanted = (*p.probability_requirements, label.requirement, p.sum_requirement)
         return cls(score, (*own, label.read), wanted, 1 if by_entry else p.width, in_sql, p, label, by_entry)
 
     def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
@@ -201,6 +212,7 @@ class ClassReading(Reading):
             p, findings = self._entries(batch, place)
         else:
             p, findings = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
+            findings = noted(findings, other_sums(p), 4)
         return [p, place], noted(findings, place < 0, 3)
 
     def faults(self, batch: Any) -> list[Fault]:
@@ -216,8 +228,8 @@ class ClassReading(Reading):
         p, place = arrays
         if self.in_sql:
             own = p if self.by_entry else p[np.arange(len(p)), place][:, None]
-            return lac_score(own, np.zeros(len(own), np.int64))
-        return class_score(p, place, str(self.score))
+            return own_class_scores(own, np.zeros(len(own), np.int64), "lac")
+        return own_class_scores(p, place, str(self.score))
 
     def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Findings]:
         """The label's own probability, shape (n, 1)."""
@@ -270,7 +282,7 @@ class TargetReading(Reading):
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """|y - f|, |y - f| / f, or max(lower - y, y - upper)."""
         with np.errstate(over="ignore"):
-            return interval_score(arrays[0], arrays[1], str(self.score))
+            return np.asarray(interval_score(arrays[0], arrays[1], str(self.score)))
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The same in double precision."""
@@ -340,6 +352,26 @@ class FalseNegativeReading(Reading):
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, picked at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
+
+
+def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows of a batch do not sum to one, shape (n,), as far as the first of them show."""
+    wrong = np.zeros(len(p), dtype=np.bool_)
+    far = far_from_one(p, LOOKED_AT)
+    wrong[: len(far)] = far
+    return wrong
+
+
+def refuse_first_rows(table: Table, p: NumberColumns) -> None:
+    """Refuse a table whose first rows do not sum to one, where nobody else looks at all entries of a row."""
+    found = Found()
+    with closing(table.head(LOOKED_AT).batches(p.reads, LOOKED_AT)) as batches:
+        first = next(batches, None)
+        if first is not None and first.num_rows:
+            matrix, unusable = p.matrix(first)  # of which others tell
+            wrong = other_sums(matrix) if unusable is None else other_sums(matrix) & (unusable == 0)
+            found.note(wrong.astype(np.int8), 0 if table.ordered else None)
+    found.refuse([p.sum_requirement], table.rows)
 
 
 def noted(findings: Findings, wrong: NDArray[np.bool_], finding: int) -> Findings:

@@ -93,6 +93,10 @@ class Table(ABC):
         """About how many rows there are, for progress bars, if that costs little; else None."""
         return None
 
+    def head(self, rows: int) -> "Table":
+        """The first rows alone where asking for few is cheaper; else the table itself, of which one reads one batch."""
+        return self
+
     @abstractmethod
     def limited(self, people: "People") -> "Table":
         """At most so many rows of each person; `people.flag` says what is wrong with one."""

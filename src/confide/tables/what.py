@@ -72,17 +72,20 @@ class Classified:
         One column per class; a pattern with one `*`, such as `p_*`, that matches one column per class, which are then
         named by what the `*` stands for; or the name of one list column.
     label
-        The column of the true classes: positions, or names out of `classes`. Only prediction can do without.
+        The column of the true classes: names out of `classes`. Only prediction can do without.
     classes
         The class names, in the order of the columns; by default those of the pattern, else 0 .. K-1.
     score
         Any classification score of `class_score`. Randomised ones draw fresh numbers.
+    label_positions
+        Whether the label column holds integers that count the classes from 0, although they have other names.
     """
 
     probabilities: str | tuple[str, ...]
     label: str | None = None
     classes: Names | None = None
     score: str = "lac"
+    label_positions: bool = False
 
     @property
     def kind(self) -> ScoreKind:
@@ -112,7 +115,7 @@ class Classified:
         """The label column of a table."""
         if self.label is None:
             raise InputError("label must be given: the column of the true classes")
-        return label_column(table, self.label, names)
+        return label_column(table, self.label, names, positions=self.label_positions)
 
     def readings(self, table: Table) -> tuple[Reading, ...]:
         """The columns of a table, checked."""

@@ -1,0 +1,137 @@
+"""Public words in a release: which classes it is for, and what it was made of, for what, by whom and when.
+
+No threshold depends on them, and no claim: they are no part of what is asked of the data.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from confide.errors import InputError
+from confide.releases.about import check_about
+from confide.releases.calibration import Calibration
+from confide.releases.release import Release
+from confide.releases.several import GroupCalibration, parts_of
+from confide.support import Classes, canonical, order_of, public_classes
+
+UNNAMED = (
+    "calibration must name its score, so that it can be computed for new records; found none; calibrate on named "
+    "scores, as those of lac_score are, or with score=NAME, or compare your own scores with calibration.threshold"
+)
+"""Why a release without a name for its score makes no sets and no intervals."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The public words of a release, checked before anything is charged; what is None stays as it is.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    >>> Words.stated(["cat", "dog"], {"model": "resnet"}).of(released).classes
+    ('cat', 'dog')
+    """
+
+    classes: Classes | None = None
+    about: Mapping[str, str] | None = None
+
+    @classmethod
+    def stated(cls, classes: Iterable[Any] | int | None, about: Mapping[str, str] | None) -> "Words":
+        """What is said, in the form in which a release keeps it."""
+        kept = None if classes is None else public_classes("classes", classes)
+        return cls(kept, None if about is None else check_about(about))
+
+    def of(self, release: Calibration) -> Calibration:
+        """The same release with these words."""
+        said = {"classes": self.classes, "about": self.about}
+        words: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        return replace(release, **words) if words else release
+
+
+def classes_of(release: Release) -> Classes | None:
+    """The classes, or labels, that a release is for: their names, or their number; None if it does not say.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = [[0.75, 0.25]] * 2000
+    >>> classes_of(confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0))
+    2
+    """
+    if isinstance(release, GroupCalibration) and release.by == "class":
+        names = tuple(release.parts)
+        return len(names) if set(map(canonical, names)) == set(map(str, range(len(names)))) else names
+    return next(iter(parts_of(release).values())).classes
+
+
+def about_of(release: Release) -> Mapping[str, str]:
+    """What a release says it was made of, for what, by whom and when; the same in every part."""
+    return next(iter(parts_of(release).values())).about
+
+
+def class_list(classes: Classes, most: int = 10) -> str:
+    """Classes in a line, of many names the first.
+
+    Examples
+    --------
+    >>> class_list(("cat", "dog")), class_list(3)
+    ('2: cat, dog', '3, without names')
+    """
+    if isinstance(classes, int):
+        return f"{classes}, without names"
+    return f"{len(classes)}: {', '.join(map(str, classes[:most]))}" + (", ..." if len(classes) > most else "")
+
+
+def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
+    """The names of k columns that a release is applied to: their own, or, where they have none, the release's.
+
+    Columns without names, or with names that only count from 0, stand for the release's classes in their order. Where
+    each class has a threshold of its own their order is not known, and the columns have to be named.
+
+    Raises
+    ------
+    InputError
+        If the release is for another number of classes, or for others: how many are missing and unknown, and the
+        first, for names of classes are public.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = [[0.75, 0.25]] * 2000
+    >>> released = confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0, classes=["cat", "dog"])
+    >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
+    (('cat', 'dog'), ('dog', 'cat'))
+    """
+    known = classes_of(release)
+    if known is None:
+        return names
+    unnamed = names is None or list(map(_text, names)) == list(map(str, range(len(names))))
+    if isinstance(known, int) or unnamed:
+        count = known if isinstance(known, int) else len(known)
+        if k != count:
+            raise InputError(
+                f"probabilities must have one column for each of the {count} classes that were calibrated; found {k}; "
+                "give all of them, or calibrate for these"
+            )
+        by_class = isinstance(release, GroupCalibration) and release.by == "class"
+        return names if isinstance(known, int) or by_class else known
+    assert names is not None
+    if order_of(names, known) is None:
+        raise InputError(
+            f"classes must be the {len(known)} that were calibrated; {_others(names, known)}; give the columns the "
+            "names of the calibration's classes, or name them with classes=[...] in their order"
+        )
+    return names
+
+
+def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
+    found, wanted = {_text(name): name for name in names}, {canonical(name): name for name in known}
+    missing: list[object] = [name for text, name in wanted.items() if text not in found]
+    unknown: list[object] = [name for text, name in found.items() if text not in wanted]
+    some = [(missing, "missing"), (unknown, "unknown")]
+    return ", ".join(f"{len(one)} {which} (the first: {one[0]!r})" for one, which in some if one)
+
+
+def _text(name: object) -> str:
+    return canonical(name) if isinstance(name, str | int) else repr(name)

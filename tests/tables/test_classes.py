@@ -1,0 +1,168 @@
+"""Tables and classes: names of columns, labels that count only if somebody says so, rows that sum to one."""
+
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide import InputError
+from confide.tables import Classified, Losses, calibrate_table, evaluate_table, predict_table, score_histogram
+from tests.files import NAMES, classified
+
+P, Y = classified(3000, dtype=np.float64)
+ROWS = {f"p_{name}": P[:, k] for k, name in enumerate(NAMES)}
+LABELS = {"name": np.array(NAMES)[Y], "code": Y, "one": Y + 1}
+ALIKE = ("code", "one")
+
+
+def table(columns=ROWS, **more):
+    return pa.table({**columns, **LABELS, **more})
+
+
+def release(source, label="name", **options):
+    what = Classified(
+        "p_*", label, **{key: options.pop(key) for key in ("label_positions", "classes") if key in options}
+    )
+    return calibrate_table(source, what, 0.1, 1.0, **options)
+
+
+@pytest.mark.parametrize("label", ALIKE)
+def test_integers_beside_names_are_refused(engine, label):
+    """Labels from 1 to K-1, the last class absent, were once shifted by one without a word."""
+    source = engine.table(table().filter(pa.array(Y < 2)))
+    says = rf"column '{label}' holds integers, and the classes are named cat, dog, emu; .* say so by label_positions"
+    what = Classified("p_*", label)
+    released = confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0)
+    for act in (
+        lambda: score_histogram(source, what),
+        lambda: calibrate_table(source, what, 0.1, 1.0),
+        lambda: calibrate_table(source, what, 0.1, 1.0, by_class=True),
+        lambda: evaluate_table(source, what, released),
+    ):
+        with pytest.raises(InputError, match=says):
+            act()
+
+
+def test_positions_count_if_somebody_says_so(engine):
+    source = engine.table(table())
+    counts = [
+        score_histogram(source, Classified("p_*", "name")).counts,
+        score_histogram(source, Classified("p_*", "code", label_positions=True)).counts,
+        score_histogram(source, Classified("p_*", "one", classes=(1, 2, 3))).counts,
+    ]
+    for other in counts[1:]:
+        np.testing.assert_array_equal(other, counts[0])
+    with pytest.raises(InputError, match="the position of a class, 0 to 2, in every row"):
+        score_histogram(source, Classified("p_*", "one", label_positions=True))
+    with pytest.raises(InputError, match="column 'name' must hold positions, by label_positions; it holds"):
+        score_histogram(source, Classified("p_*", "name", label_positions=True))
+
+
+def test_columns_named_by_integers_are_matched_by_name():
+    data = table({f"p_{k + 1}": P[:, k] for k in range(3)})
+    expected = score_histogram(table(), Classified("p_*", "name")).counts
+    np.testing.assert_array_equal(score_histogram(data, Classified("p_*", "one")).counts, expected)
+    with pytest.raises(InputError, match=r"one of the 3 classes \(1, 2, 3\)"):
+        score_histogram(data, Classified("p_*", "code"))
+
+
+def test_a_release_knows_the_classes_of_the_table(tmp_path):
+    assert release(table()).classes == NAMES
+    assert release(table(), about={"model": "m"}).about == {"model": "m"}
+    assert release(pa.table({f"p_{k}": P[:, k] for k in range(3)} | LABELS), "code").classes == 3
+    several = release(table(), by="name", groups=NAMES)
+    assert {part.classes for part in several.parts.values()} == {NAMES}
+    assert {part.classes for part in release(table(), by_class=True).parts.values()} == {None}
+    what = Losses(probabilities="p_*", truth="t_*")
+    truth = {f"t_{name}": P[:, k] > 0.5 for k, name in enumerate(NAMES)}
+    assert calibrate_table(table(**truth), what, 0.2, 1.0).calibration.classes == NAMES
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"p_cat": 0.5, "p_dog": 0.5}, r"1 missing \(the first: 'emu'\)"),
+        ({"p_x": 0.5, "p_y": 0.25, "p_z": 0.25}, r"3 missing \(the first: 'cat'\), 3 unknown \(the first: 'x'\)"),
+    ],
+)
+@pytest.mark.parametrize("by_class", [False, True])
+def test_other_columns_are_refused(tmp_path, columns, says, by_class):
+    released = release(table(), by_class=by_class)
+    data = pa.table({name: [value] * 4 for name, value in columns.items()} | {"name": ["cat"] * 4})
+    for act in (
+        partial(predict_table, data, Classified("p_*"), released, tmp_path / "a.parquet"),
+        partial(evaluate_table, data, Classified("p_*", "name"), released),
+    ):
+        with pytest.raises(InputError, match=f"classes must be the 3 that were calibrated; {says}"):
+            act()
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_order_of_columns_gives_the_same_sets(tmp_path):
+    released, sets = release(table()), []
+    for order in (NAMES, NAMES[::-1]):
+        out = tmp_path / f"{order[0]}.parquet"
+        predict_table(table({f"p_{name}": ROWS[f"p_{name}"] for name in order}), Classified("p_*"), released, out)
+        sets.append([set(one) for one in pq.read_table(out)["prediction_set"].to_pylist()])
+    assert sets[0] == sets[1]
+
+
+def test_a_list_takes_the_names_of_the_release(tmp_path):
+    data = pa.table({"p": P.tolist()})
+    predict_table(data, Classified("p"), release(table()), tmp_path / "a.parquet")
+    sets = pq.read_table(tmp_path / "a.parquet")["prediction_set"].to_pylist()
+    assert {name for one in sets for name in one} == set(NAMES)
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
+    """Also where SQL looks at one entry of a row, or an engine computes on its own."""
+    wrong = {name: np.full(50, 0.9) for name in ROWS}
+    source = engine.table(pa.table({**wrong, "name": ["cat"] * 50}))
+    released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score=score)
+    what = Classified("p_*", "name", score=score)
+    for act in (
+        partial(calibrate_table, source, what, 0.1, 1.0),
+        partial(evaluate_table, source, what, released),
+        partial(predict_table, source, Classified("p_*"), released, tmp_path / "a.parquet"),
+    ):
+        with pytest.raises(InputError, match="must hold probabilities that sum to one, as far as the first rows show"):
+            act()
+    assert not list(tmp_path.glob("a.*"))
+
+
+def test_lists_of_which_one_entry_is_read():
+    data = pa.table({"p": [[0.9, 0.9, 0.9]] * 20, "y": [0] * 20})
+    what = Classified("p", "y", classes=NAMES, label_positions=True)
+    with pytest.raises(InputError, match="sum to one, as far as the first rows show"):
+        score_histogram(data, what)
+
+
+def test_several_true_labels_need_not_sum_to_one(tmp_path):
+    data = pa.table({"p_a": [0.9] * 500, "p_b": [0.8] * 500, "t_a": [1] * 500, "t_b": [1] * 500})
+    released = calibrate_table(data, Losses(probabilities="p_*", truth="t_*"), 0.2, 1.0)
+    assert predict_table(data, Losses(probabilities="p_*"), released, tmp_path / "a.parquet")["rows"] == 500
+    with pytest.raises(InputError, match=r"2 missing \(the first: 'a'\), 2 unknown \(the first: 'x'\)"):
+        predict_table(
+            data.rename_columns(["p_x", "p_y", "t_a", "t_b"]),
+            Losses(probabilities="p_*"),
+            released,
+            tmp_path / "b.parquet",
+        )
+
+
+def test_releases_without_a_name_predict_nothing(tmp_path):
+    from confide.tables import Regressed
+
+    bare = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0)
+    for act in (
+        partial(predict_table, table(), Classified("p_*"), bare, tmp_path / "a.parquet"),
+        partial(predict_table, table(), Regressed("p_cat"), bare, tmp_path / "a.parquet"),
+        partial(evaluate_table, table(), Classified("p_*", "name"), bare),
+        partial(evaluate_table, table(), Regressed("p_cat", "p_dog"), bare),
+    ):
+        with pytest.raises(InputError, match="calibration must name its score"):
+            act()
