@@ -117,6 +117,7 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
         assert computed["set_size"].to_pylist() == [2, None, None, None, None]
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # one side's scores are small, the other's huge
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_intervals_are_those_of_predict_interval(engine, rows, dtype):
     rng = np.random.default_rng(2)
