@@ -152,6 +152,7 @@ def test_levels_groups_and_classes():
     assert (lower <= upper).all()
 
 
+@FEW
 def test_a_ledger_is_charged(tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.db", limit=1.5)
     paid = {"ledger": ledger, "dataset": "patients"}
