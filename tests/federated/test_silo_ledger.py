@@ -180,6 +180,7 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
     assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # an own threshold may be +inf
 def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
     silo, scores = three.ledgers[0], three.scores[0]
     three.answer(0, three.plan(epsilon=2.0))
@@ -198,6 +199,7 @@ def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
     assert silo.spent == 4.5
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # an own threshold may be +inf
 def test_reports_about_other_records_are_not_the_earlier_one(three):
     silo, scores = three.ledgers[0], three.scores[0]
     federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
