@@ -316,7 +316,7 @@ FAULTS = (
           "*(one.sentence for one in worst if one.below)", "",
           "tests/cli/test_evaluate.py::test_the_screen_names_who_is_covered_least"),
     Fault("candidates that do not reach blamed on the number of records", "releases/remarks.py",
-          "return few if surely_few or _reaches(c) else", "return few if True else",
+          "if surely_few or _reaches(c):", "if True:",
           "tests/releases/test_remarks.py::test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing"),
     Fault("thresholds in the outer decades pass without a word", "releases/remarks.py", "if size > high:", "if False:",
           "tests/releases/test_remarks.py::test_thresholds_in_the_outer_decades"),

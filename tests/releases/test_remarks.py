@@ -29,7 +29,7 @@ def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing()
     assert note.startswith(
         "the threshold is +inf: every interval is the whole line; there are 2000 calibration records,"
     )
-    assert "lie beyond the largest candidate, 1,000,000: then state a public typical size" in note
+    assert "lie beyond the largest candidate, 1,000,000: state a public typical size" in note
     assert "--unit" in note
     assert "are needed for a finite one" not in note
 
@@ -48,12 +48,13 @@ def test_a_secret_number_of_records_leaves_both_reasons_open(n):
 def test_scores_that_candidates_reach_have_one_reason():
     _, (note,) = calibrated([0.5] * 20, 0.1, 1.0, score="lac", neighbors="replace_one")
     assert note.startswith("the threshold is +inf: every label is in every set; about ")
-    assert note.endswith("and there are 20")
+    assert note.endswith("and there are 20: take more, or a larger epsilon or alpha")
     assert "unit" not in note
     untouched = released("too few records")
     assert untouched.mechanism is None
     assert remarks(untouched) == (
-        "the threshold is +inf: nothing is excluded; there are too few calibration records at alpha=0.1",
+        "the threshold is +inf: nothing is excluded; there are too few calibration records at alpha=0.1: take "
+        "more, or a larger epsilon or alpha",
     )
 
 

@@ -15,6 +15,7 @@ from confide.scores import score_kind
 from confide.support import decimal_text
 
 _UNIT = "state a public typical size of the scores as their unit (--unit, or candidates such as geometric and sinh)"
+_MORE = "take more, or a larger epsilon or alpha"
 _NEAR_ENOUGH = 5
 """With fewer than so many times the records needed, a threshold beyond all scores is still drawn now and then."""
 MOST_NAMED = 10
@@ -87,16 +88,20 @@ def _reason(c: Calibration, needed: int | None, epsilon: float | None) -> str:
     known = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
     if needed is None:
-        few = f"there are too few calibration records {at}"
+        few = f"there are too few calibration records {at}: {_MORE}"
     elif known < needed:
         there = "there may be fewer" if c.n is None else f"there are {c.n}"
-        few = f"about {needed} calibration records are needed for a finite one {at}, and {there}"
+        few = f"about {needed} calibration records are needed for a finite one {at}, and {there}: {_MORE}"
     else:
         there = f"there are {'at least ' if c.n is None else ''}{known} calibration records"
         few = f"{there}, where about {needed} are needed {at}"
-        few += ", so that +inf is still drawn by chance now and then" if known < _NEAR_ENOUGH * needed else ""
+        few += f", so that +inf is still drawn by chance now and then: {_MORE}" if known < _NEAR_ENOUGH * needed else ""
     surely_few = untouched or (c.n is not None and needed is not None and c.n < needed)
-    return few if surely_few or _reaches(c) else f"{few}; or {_beyond(c)}: then {_UNIT}"
+    if surely_few or _reaches(c):
+        return few
+    if needed is not None and known >= _NEAR_ENOUGH * needed:
+        return f"{few}, so that {_beyond(c)}: {_UNIT}"
+    return f"{few}; or {_beyond(c)}: then {_UNIT}"
 
 
 def _beyond(c: Calibration) -> str:
