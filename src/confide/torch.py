@@ -20,7 +20,7 @@ from confide.errors import InputError, InputTypeError
 from confide.releases import Calibration
 from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets
-from confide.support import Level, needs_extra
+from confide.support import Level, needs_extra, outside
 
 with needs_extra("confide.torch", "torch"):
     import torch
@@ -117,7 +117,7 @@ def calibrate(
         if total.total == 0:
             raise InputError("loader must yield at least one record; found none")
         if ignored:
-            warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=2)
+            warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
     return calibrate_histogram(total, alpha, epsilon, score=score, **options)
 
 
