@@ -93,7 +93,7 @@ def calibrate(
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
     total = ScoreHistogram.empty(kind.candidates() if candidates is None else candidates)
-    ignored = 0
+    ignored, classes = 0, None
     training = getattr(model, "training", False)
     if training:
         model.eval()  # type: ignore[attr-defined]
@@ -108,6 +108,7 @@ def calibrate(
                     kept = labels.to(outputs.device) != ignore_index
                     ignored += int((~kept).sum())
                     p = probabilities(outputs[kept], logits=logits)
+                    classes = p.shape[1]
                     scores = true_scores(p, labels.to(p.device)[kept], score, u=u).cpu().numpy()
                 total = total + ScoreHistogram.from_scores(scores, total.candidates, score)
     finally:
@@ -118,7 +119,7 @@ def calibrate(
             raise InputError("loader must yield at least one record; found none")
         if ignored:
             warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
-    return calibrate_histogram(total, alpha, epsilon, score=score, **options)
+    return calibrate_histogram(total, alpha, epsilon, score=score, **({"classes": classes} | options))
 
 
 def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = True, u: Tensor | None = None) -> Tensor:

@@ -206,13 +206,14 @@ def test_torch_notices_softmax_outputs_and_logits(front):
     logits = torch.randn(2000, 6)
     p, y = torch.softmax(logits, 1), torch.distributions.Categorical(logits=logits).sample()
     released = front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, logits=False, progress=False)
+    assert released.classes == 6
     for outputs in (p, p.half(), p.bfloat16(), p[:1], torch.eye(6)):
         with pytest.raises(confide.InputError, match=r"found rows that are non-negative and sum to 1.*logits=False"):
             front.predict_set(outputs, released)
         assert front.predict_set(outputs, released, logits=False).shape == outputs.shape
     with pytest.raises(confide.InputError, match="logits=False"):
         front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, progress=False)
-    for outputs, found in ((logits, "first at row 0"), (0.9 * p, "2000|1000"), (torch.full((5, 3), 0.9), "found 5 of")):
+    for outputs, found in ((logits, "first at row 0"), (0.9 * p, "2000|1000"), (torch.full((5, 6), 0.9), "found 5 of")):
         with pytest.raises(confide.InputError, match=f"must be probabilities that sum to 1.*{found}.*logits=True"):
             front.predict_set(outputs, released, logits=False)
         assert front.predict_set(outputs, released).shape == outputs.shape

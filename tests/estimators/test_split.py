@@ -142,6 +142,7 @@ def test_levels_groups_and_classes():
     assert groups.predict_set(X, groups=ward[:400]).mask.shape == (400, 2)
     with pytest.raises(confide.InputError, match="groups and group_names must be given together"):
         groups.fit(*large)
+    assert groups.calibration_["north"].classes == 2
     classes = confide.PrivateConformalClassifier(by_class=True, epsilon=4.0).fit(*large)
     assert classes.calibration_.by == "class"
     assert 0.8 < classes.predict_set(X).contains(Y).mean() <= 1

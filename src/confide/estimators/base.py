@@ -141,10 +141,15 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return (), None
         return tuple(self.group_names), "group"
 
+    def _public_classes(self) -> tuple[str | int, ...] | int | None:
+        """What the release records of classes."""
+        return None
+
     def _priced(
         self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int, candidates: Candidates
     ) -> PricedRelease:
         options = {name: getattr(self, name) for name in ("neighbors", "delta", "ledger", "dataset", "again")}
+        options["classes"] = self._public_classes()
         if by is not None:
             if _several(self.alpha):
                 raise InputError("alpha must be one level where there is a threshold per group or class; found several")

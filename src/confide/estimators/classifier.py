@@ -122,6 +122,11 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             raise InputError("by_class and group_names must not be given together: thresholds are per class, or group")
         return tuple(self.classes_.tolist()), "class"
 
+    def _public_classes(self) -> tuple[str | int, ...] | int | None:
+        names = self.classes_.tolist()
+        named = all(isinstance(name, str | int) and not isinstance(name, bool) for name in names)
+        return tuple(names) if named else len(names)
+
     def _train(self, X: Any, y: NDArray[Any], fit_params: dict[str, Any]) -> None:
         _refuse_without_probabilities(self._default() if self.estimator is None else self.estimator)
         trained, weights = np.unique(y), fit_params.get("sample_weight")
