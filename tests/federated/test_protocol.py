@@ -51,7 +51,7 @@ def test_whole_way_and_back_from_json(five, method, epsilon, options):
     assert again == released
     assert confide.Calibration.from_json(text) == released
     assert str(again.threshold if again.threshold != np.inf else "+inf")[:6] in str(again) or "e-" in str(again)
-    assert len(confide.predict_set([[0.5, 0.5]], released)) == 1
+    assert len(confide.predict_set([[0.5, 0.5]], released, score="lac")) == 1
     assert 0 <= released.conditional_coverage(0.1) <= 1
 
 
