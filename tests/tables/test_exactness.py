@@ -93,7 +93,7 @@ def test_lac(engine, dtype, shape):
         pytest.skip("has no columns of lists")
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.ones(4) / 3, 800).astype(dtype)
-    p[:8] = [[0, 1, 1, 0]] * 4 + [[1e-45, 1, 1e-45, 1]] * 4
+    p[:8] = [[0, 1, 0, 0]] * 4 + [[1e-45, 1, 1e-45, 0]] * 4
     y = rng.integers(0, 4, len(p))
     candidates = Candidates.of(np.unique(1.0 - p[::8].astype(np.float64).ravel()))
     names = ("ant", "bee", "cat", "dog")

@@ -80,6 +80,8 @@ def open_batches(
 class StreamedTable(DuckTable):
     """Rows that pass by once; `first` are the first of them, and `pieces` are all."""
 
+    reads_once = True
+
     def __init__(
         self,
         name: str,
