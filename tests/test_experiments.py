@@ -27,7 +27,7 @@ COUNTS = np.array([40, 30, 60, 40, 20, 8, 1, 1])
 
 @pytest.mark.parametrize("method", methods.PRIVATE, ids=lambda m: f"{m.name}-{m.neighbors}")
 def test_laws_are_those_of_the_mechanisms(method):
-    """Chi-square at level 1e-6 of the library's own draws and of seeded ones against the law of the tables."""
+    """Chi-square at level 1e-9 of the library's own draws and of seeded ones against the law of the tables."""
     check_law(method.mechanism(200, Fraction(3, 10), 1.0, len(COUNTS)))
 
 
@@ -40,12 +40,13 @@ def check_law(mechanism):
 
 def agree(p, chosen):
     drawn = np.bincount(chosen, minlength=len(COUNTS))
-    keep = len(chosen) * p >= 10
-    observed, wanted = np.append(drawn[keep], drawn[~keep].sum()), len(chosen) * np.append(p[keep], p[~keep].sum())
+    assert drawn[p == 0].sum() <= 5  # p is itself of 400,000 draws, which may have missed what is this rare
+    # Cells in which few are expected are counted with the fullest one: rare draws have no normal law.
+    cell = np.where(len(chosen) * p >= 25, np.arange(len(p)), p.argmax())
+    observed, wanted = np.bincount(cell, drawn, len(p)), len(chosen) * np.bincount(cell, p, len(p))
     filled = wanted > 0
-    assert observed[~filled].sum() == 0
     statistic = np.sum((observed - wanted)[filled] ** 2 / wanted[filled])
-    assert filled.sum() == 1 or stats.chi2.sf(statistic, filled.sum() - 1) > 1e-6
+    assert filled.sum() == 1 or stats.chi2.sf(statistic, filled.sum() - 1) > 1e-9
     assert p.sum() == pytest.approx(1)
 
 
