@@ -24,6 +24,9 @@ def main(names: list[str]) -> int:
     if names == ["--list"]:
         print(table())
         return 0
+    if unknown := sorted(set(names) - {fault.name for fault in FAULTS}):
+        print(f"no fault is called {unknown[0]!r}; --list names all of them")
+        return 2
     chosen = [fault for fault in FAULTS if not names or fault.name in names]
     for fault in chosen:
         faulty(fault)  # refuses a table that does not fit the source, before any test is run
