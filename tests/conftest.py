@@ -1,5 +1,6 @@
-"""A PostgreSQL server and a Spark cluster: started once, for every test that asks for them."""
+"""A PostgreSQL server and a Spark cluster, started once for the tests that need them; what the everyday suite runs."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -9,6 +10,39 @@ import pytest
 from tests.tables import postgres_server
 from tests.tables.engines import Postgres
 from tests.tables.spark_cluster import Cluster, needs_spark, standalone_cluster
+
+COVERED = {
+    "test_doubles",
+    "test_every_kind_of_order_keeps_the_same_records",
+    "test_everything_but_the_draw_is_that_of_calibrate",
+    "test_extreme_requests",
+    "test_intervals_are_those_of_predict_interval",
+    "test_lac",
+    "test_any_level",
+    "test_probabilities_of_every_precision",
+    "test_regression",
+    "test_rows_that_do_not_sum_to_one",
+    "test_rows_without_probabilities_have_no_set",
+    "test_sets_are_those_of_predict_set",
+    "test_sets_in_a_file",
+    "test_the_first_or_the_sampled_records_count",
+}
+"""Tests of many combinations: the everyday suite runs cases until each value was met once, the long one all of them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the combinations of values that were all met before as long."""
+    met: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    for item in items:
+        if isinstance(item, pytest.Function) and item.originalname in COVERED and hasattr(item, "callspec"):
+            if any(item.iter_markers("long")):
+                continue
+            values = {(name, repr(value)) for name, value in item.callspec.params.items()}
+            name = f"{item.path}::{item.originalname}"
+            if values <= met[name]:
+                item.add_marker(pytest.mark.long)
+            met[name] |= values
 
 
 @pytest.fixture(scope="session")

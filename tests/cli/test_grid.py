@@ -187,7 +187,7 @@ def expected(released, name):
     return None
 
 
-@on_every_source(KINDS, some=("lac", "aps", "residuals", "groups", "people"))
+@on_every_source(KINDS, some=("lac", "groups", "people"))
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate, and report: the numbers are those of the calls on arrays."""
     columns, asked, model, by = KINDS[name]
@@ -247,7 +247,7 @@ def check_predictions(name, released, predicted):
         )
 
 
-@on_every_source(("scores", "lac", "aps", "residuals", "quantiles"), some=("lac", "residuals"))
+@on_every_source(("scores", "lac", "aps", "residuals", "quantiles"), some=("lac",))
 def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, folder, name):
     columns, asked, _, _ = KINDS[name]
     coordinator, silo = SiloKeys.generate("coordinator"), SiloKeys.generate("north")

@@ -66,8 +66,8 @@ def test_published_private_method(tmp_path):
 
 PARAMETERS = {"raps": "(penalty=0.01,k_reg=5)", "saps": "(penalty=0.1)"}
 SCORES = [None, *(family + PARAMETERS.get(family, "") for family in FAMILIES)]
-ALIKE = ("saps", "normalised_residual", "gamma", "cqr_low", "cqr_high")
-"""Scores whose recipe of candidates another score has, too."""
+ALIKE = ("saps", "raps", "margin", "normalised_residual", "gamma", "cqr_low", "cqr_high")
+"""Scores whose recipe of candidates another score has, too, or one of its kind."""
 
 
 @pytest.mark.parametrize(
