@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets, load_evaluation
+from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets, load_evaluation, read_evaluation
 from confide.reports import grid
 from tests.files import NAMES, classified, write
 
@@ -142,10 +142,33 @@ def test_the_screen_names_who_is_covered_least(confide_run, folder):
     assert "worst set size" in done.out
     assert "1 of 3 classes is surely covered less than 0.9: stroma. " in done.out
     assert "--by-class" in done.out
+    told = confide_run("evaluate", path, "--calibration", "one.json", *COLUMNS, "--json")
+    worst = {one["kind"]: one for one in told.json["worst"]}
+    assert [worst["class"][name] for name in ("name", "n", "parts", "promised")] == ["rare", 3, 3, 0.9]
+    assert worst["class"]["surely_below"] == ["stroma"]
+    assert worst["class"]["sentence"] in done.out
+    assert set(worst) == {"class", "set size"}
+    assert told.json["warnings"] == []
+    assert read_evaluation(told.out).classes, "what --json prints can be kept and reported, too"
     kept(confide_run, released, path, *COLUMNS)
     words = (folder / "report.html").read_text(encoding="utf-8")
     assert "1 of 3 classes is surely covered less than 0.9: stroma." in words
     assert "Not everybody is covered as often as that." in words
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_json_says_what_the_screen_warns_of(confide_run, folder):
+    path, *_ = table(folder / "records.parquet", 500)
+    confide.calibrate([0.5] * 5, 0.1, 1.0, neighbors="replace_one", score="lac").save("inf.json")
+    done = confide_run("evaluate", path, "--calibration", "inf.json", *COLUMNS, "--json")
+    assert [f"warning: {one}\n" for one in done.json["warnings"]] == [done.err]
+    assert done.json["warnings"][0].startswith("the threshold is +inf")
+    levels = confide.calibrate_levels(confide.lac_score(*classified()), [0.2, 0.1], epsilon=1.0, score="lac")
+    levels.save("levels.json")
+    told = confide_run("evaluate", path, "--calibration", "levels.json", *COLUMNS, "--json").json
+    assert [(one["alpha"], one["kind"]) for one in told["worst"]] == [
+        (alpha, kind) for alpha in ("1/5", "1/10") for kind in ("class", "set size")
+    ]
 
 
 def test_losses_by_subgroup(confide_run, folder):
@@ -160,6 +183,8 @@ def test_losses_by_subgroup(confide_run, folder):
     assert "1.000 (95 % interval" in out
     assert "surely above it" in out
     assert "worst" not in out
+    told = confide_run("evaluate", path, "--calibration", "release.json", "--score-column", "s", "--json").json
+    assert told["worst"] == []
     assert "Loss by group" in (folder / "report.html").read_text(encoding="utf-8")
 
 

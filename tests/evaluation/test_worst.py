@@ -59,7 +59,17 @@ def test_the_worst_of_each_kind_and_those_that_are_surely_below():
         "classes; calibrate with --by-class for one to each class."
     )
     assert sizes.kind == "set size"
+    assert sizes.sentence.startswith("1 of 2 set sizes is surely covered less than 0.9: size 1. ")
     assert "aps" in sizes.sentence
+
+
+def test_the_empty_set_is_no_size_to_compare():
+    """It covers nobody, whatever is promised, and would always be the worst."""
+    by_class, by_size = np.array([[1000, 950, 990], [500, 450, 480]]), np.array([[30, 0], [1470, 1400], [0, 0]])
+    found = evaluation_from_counts(calibration_at(0.9), ["a", "b"], by_class, by_size)
+    (sizes,) = (one for one in worst_parts(found) if one.kind == "set size")
+    assert (sizes.part.name, sizes.parts, sizes.below) == ("1", 1, ())
+    assert found.empty == 0.02
 
 
 def test_a_rare_class_can_be_the_worst_without_being_surely_below():

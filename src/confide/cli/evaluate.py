@@ -7,7 +7,7 @@ import click
 
 from confide.cli import options as o
 from confide.cli.columns import Columns, parsed
-from confide.cli.evaluated import evaluated
+from confide.cli.evaluated import evaluated, worst_fields
 from confide.cli.output import check_output, emit, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.evaluation import MOST_EXAMPLES
@@ -72,12 +72,13 @@ def evaluate(
             progress=progress,
         )
         left_out = source.left_out(opened)
-    for note in remarks(released):
+    notes = remarks(released)
+    for note in notes:
         warn(note)
     if out is not None:
         write_text(out, found.to_json(), overwrite=force)
     if as_json:
-        emit({**found.fields(), **left_out})
+        emit({**found.fields(), "worst": worst_fields(found, released), "warnings": list(notes), **left_out})
         return
     say(evaluated(found, released))
     say_left_out(left_out)

@@ -1,6 +1,7 @@
 """An evaluation in words, as `confide evaluate` prints it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from confide.cli.output import number, table
 from confide.evaluation import (
@@ -34,6 +35,15 @@ def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
         f"alpha {float(alpha):g}\n{_one(one, str(release.parts[alpha].guarantee), release.parts[alpha])}"
         for alpha, one in found.levels.items()
     )
+
+
+def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[Mapping[str, Any]]:
+    """The same parts as JSON values; of several levels with their alpha. A bound on a loss has none."""
+    if isinstance(found, LevelEvaluation):
+        return [
+            {"alpha": str(alpha), **one.fields()} for alpha, each in found.levels.items() for one in worst_parts(each)
+        ]
+    return [] if isinstance(release, RiskCalibration) else [one.fields() for one in worst_parts(found)]
 
 
 def _promise(found: Evaluation, release: Release) -> str:

@@ -23,6 +23,8 @@ from confide.evaluation.result import (
 )
 from confide.support import Fields, exact_level, parse_object, read_as
 
+SAID = ("worst", "warnings", "left_out")
+"""What `confide evaluate --json` says besides: it follows from the rest, or is for the one who evaluated."""
 MOST_PARTS = 100_000
 MOST_LEVELS = 1000
 _MOST_RECORDS, _MOST_MEMBERS = 2**48, 2**62
@@ -46,7 +48,7 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
         raise FormatError(
             f"the evaluation must have schema {SCHEMAS[0]} or {SCHEMAS[1]}; use the version of confide that wrote it"
         )
-    fields = Fields("evaluation", content)
+    fields = Fields("evaluation", {name: value for name, value in content.items() if name not in SAID})
     schema, _, _ = (fields.take(name, kind) for name, kind in (("schema", int), ("kind", str), ("private", bool)))
     try:
         found = _levels(fields) if "levels" in fields else _one(fields)

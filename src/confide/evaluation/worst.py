@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -53,7 +53,9 @@ class WorstPart:
         """Who is surely covered less than promised, and what helps; empty if nobody is."""
         if not self.below:
             return ""
-        names = ", ".join(one.name for one in self.below[:MOST_NAMED]) + (", ..." if self.below[MOST_NAMED:] else "")
+        called = "size " if self.kind == "set size" else ""
+        named = [f"{called}{one.name}" for one in self.below[:MOST_NAMED]]
+        names = ", ".join(named) + (", ..." if self.below[MOST_NAMED:] else "")
         some = f"{len(self.below)} of {self.parts} {_PLURAL[self.kind]}"
         remedy = _REMEDY.get(self.kind, "")
         if self.part.promised is not None:
@@ -64,9 +66,19 @@ class WorstPart:
         are = "is" if len(self.below) == 1 else "are"
         return f"{some} {are} surely covered less than {coverage_text(self.promised)}: {names}. {remedy}"
 
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        c = self.part.coverage
+        least = {"name": self.part.name, "n": self.part.n, "coverage": c.value, "low": c.low, "high": c.high}
+        below = [one.name for one in self.below]
+        told = {"promised": self.promised, "parts": self.parts, "surely_below": below, "sentence": self.sentence}
+        return {"kind": self.kind, **least, **told}
+
 
 def worst_parts(found: Evaluation) -> tuple[WorstPart, ...]:
     """The least covered class, group and set size of an evaluation, with all that are surely below what is promised.
+
+    The empty set is no size to compare: it covers nobody, and its share is stated on its own.
 
     Examples
     --------
@@ -82,7 +94,7 @@ def worst_parts(found: Evaluation) -> tuple[WorstPart, ...]:
         ("class", found.classes),
         (own, found.groups),
         ("group", found.subgroups),
-        ("set size", found.sizes),
+        ("set size", tuple(part for part in found.sizes if part.name != "0")),
     )
     return tuple(_worst(kind, parts, found.promised) for kind, parts in kinds if parts)
 
