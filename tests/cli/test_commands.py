@@ -124,6 +124,27 @@ def test_class_names(confide_run, folder):
         assert {m for s in read(folder / "sets.arrow")["prediction_set"].to_pylist() for m in s} == set(NAMES)
 
 
+def test_two_classes_and_one_column(confide_run, folder):
+    """As data frames of binary classifiers have it; what is missing is named, and then it works by every command."""
+    p = np.random.default_rng(0).random(3000)
+    truth = np.where(np.random.default_rng(1).random(3000) < p, "yes", "no")
+    records = write(folder / "records.csv", {"p": p, "label": truth})
+    column, levels = ("--probabilities", "p"), (*LEVELS, "--out", "cal.json")
+    refused = confide_run("calibrate", records, *column, "--label", "label", *levels)
+    assert "is enough with --classes NO,YES if it is the probability of YES" in refused.error
+    pair = (*column, "--classes", "no,yes")
+    assert confide_run("calibrate", records, *pair, "--label", "label", *levels).code == 0
+    released = confide.Calibration.load("cal.json")
+    assert released.classes == ("no", "yes")
+    assert confide_run("predict", records, "--calibration", "cal.json", *pair, "--out", "s.parquet").code == 0
+    made = read(folder / "s.parquet")
+    assert made.column_names == ["label", "prediction_set", "set_size"]
+    seen = confide_run("evaluate", records, "--calibration", "cal.json", *pair, "--label", "label", "--json").json
+    held = [one in some for one, some in zip(truth, made["prediction_set"].to_pylist(), strict=True)]
+    assert seen["coverage"]["value"] == np.mean(held)
+    assert np.mean(held) > 0.85
+
+
 def test_regression(confide_run, folder):
     rng = np.random.default_rng(0)
     f = rng.normal(size=4000)

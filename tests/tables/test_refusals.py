@@ -150,7 +150,9 @@ def test_columns_that_do_not_exist_or_do_not_fit(tmp_path):
     assert f"column 'score' is not in file {str(path)!r}; {existing}" == refusal(lambda: count_scores(path))
     assert "must hold numbers; it holds text; its columns" in refusal(lambda: count_scores(path, "name"))
     assert "it matches 0; its columns" in refusal(lambda: count_classes(path, "q_*"))
-    assert "it matches 1; two classes need two columns" in refusal(lambda: count_classes(path, "p_c*"))
+    assert "it matches 1; of two classes one column, by its own name, is enough" in refusal(
+        lambda: count_classes(path, "p_c*")
+    )
     assert "must have one '*'; found 2" in refusal(lambda: count_classes(path, "*_*"))
     assert "column 'text' must hold numbers" in refusal(lambda: count_classes(path, "*"))
     assert "holds text; probabilities come from a column of lists" in refusal(lambda: count_classes(path, "name"))
@@ -348,7 +350,7 @@ def test_labels_that_are_nearly_classes(tmp_path, names, labels, says, suffix, c
 
 def test_two_classes_and_one_column(tmp_path):
     path = write(tmp_path / "a.parquet", {"p_yes": [0.5], "label": ["yes"]})
-    both = "two classes need two columns: beside the one, another of 1 minus it"
+    both = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
     assert both in refusal(lambda: count_classes(path))
     assert both in refusal(lambda: count_classes(path, "p_yes"))
 

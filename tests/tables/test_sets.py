@@ -56,6 +56,19 @@ def sql(source, what, release, by=None):
         return in_sql(table.expression, predictions).to_pyarrow().sort_by("i")
 
 
+def test_one_column_of_two_classes(engine, rows, probabilities):
+    """The set is that of both columns, also at the threshold itself."""
+    double = np.concatenate([[0.25, 0.75, 0.0, 1.0], probabilities[:, 0]])
+    single = double.astype(np.float32)
+    source = engine.table(pa.table({"i": np.arange(len(double)), "single": single, "double": double}))
+    for threshold, column, yes in ((0.25, "single", single), (0.3, "double", double)):
+        release, both = released(threshold), np.column_stack([1 - yes.astype(np.float64), yes])
+        sets, sizes = rows(source, Classified(column, None, ("no", "yes")), release, "prediction_set", "set_size")
+        expected = confide.predict_set(both, release)
+        assert sizes == expected.sizes.tolist()
+        assert sets == [[name for name, held in zip(("no", "yes"), row, strict=True) if held] for row in expected.mask]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("listed", [False, True])
 def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, dtype, listed):

@@ -57,7 +57,7 @@ class ModelColumns:
         o.columns(
             "PATTERN|COLUMN",
             "Class probabilities: a pattern such as 'p_*' (quote it) with one column per class, named by what the * "
-            "stands for; or one list column.",
+            "stands for; or one list column; or, with --classes NO,YES, the column of the second one's probability.",
         ),
     ] = None
     classes: Annotated[

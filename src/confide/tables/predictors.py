@@ -153,7 +153,7 @@ class SetPredictor(Predictor):
             valid = lists.filter(lambda p: (exact(p) >= number(0.0)) & (exact(p) <= number(1.0)))
             usable &= (lists.length() == len(names)) & (valid.length() == len(names))
         else:
-            columns = [exact(table[name]) for name in self.probabilities.columns]
+            columns = self.probabilities.expressions(table)
             nothing = ibis.null(ibis.literal(names[0]).type())
             inside = [
                 (p >= cut).ifelse(ibis.literal(name), nothing)

@@ -121,10 +121,12 @@ class ScoreReading(Reading):
 class NumberColumns:
     """Numbers for K classes, labels or candidates, from K columns or from one list column.
 
+    Of two classes one column is enough, that of the second: the first has one minus it, in double precision.
+
     Parameters
     ----------
     columns
-        The K columns, or the one list column.
+        The K columns, or the one list column, or the one column of two classes.
     width
         K.
     from_list
@@ -139,6 +141,11 @@ class NumberColumns:
     def reads(self) -> tuple[Read, ...]:
         """The columns."""
         return tuple(Read(column, "numbers" if self.from_list else "number") for column in self.columns)
+
+    @property
+    def of_pair(self) -> bool:
+        """Whether one column stands for both of two classes."""
+        return not self.from_list and len(self.columns) == 1 and self.width == 2
 
     @property
     def title(self) -> str:
@@ -179,13 +186,22 @@ class NumberColumns:
         if self.from_list:
             p, whole = matrix_column(batch, self.columns[0], self.width)
         else:
-            p, whole = _side_by_side([number_column(batch, column) for column in self.columns], order), None
+            columns = [number_column(batch, column) for column in self.columns]
+            if self.of_pair:
+                second = columns[0].astype(np.float64)
+                columns = [1 - second, second]
+            p, whole = _side_by_side(columns, order), None
         if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
             return p, None
         findings = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
         if whole is not None:
             findings[~whole] = 2
         return p, findings
+
+    def expressions(self, table: Any) -> list[Any]:
+        """The numbers in terms of an Ibis table, in double precision; not of lists."""
+        columns = [exact(table[column]) for column in self.columns]
+        return [number(1.0) - columns[0], *columns] if self.of_pair else columns
 
 
 @dataclass(frozen=True)
@@ -246,7 +262,7 @@ class ClassReading(Reading):
         place, unknown = self.label.expressions(table)
         columns, width = self.probabilities.columns, self.probabilities.width
         if not self.probabilities.from_list:
-            clauses = [(place == i, exact(table[column])) for i, column in enumerate(columns)]
+            clauses = [(place == i, p) for i, p in enumerate(self.probabilities.expressions(table))]
             return number(1.0) - ibis.cases(*clauses, else_=ibis.null("float64")), {3: unknown}
         lists = table[columns[0]]
         usable = ~unknown & (lists.length() == width)

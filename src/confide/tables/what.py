@@ -14,7 +14,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.scores import ScoreKind, score_kind
 from confide.support import positive_number
-from confide.tables.arrow_types import in_words, is_boolean, is_number, list_element
+from confide.tables.arrow_types import in_words, is_boolean, is_number, is_text, list_element
 from confide.tables.named_column import NamedColumn, Names, label_column
 from confide.tables.readings import (
     ClassReading,
@@ -30,7 +30,7 @@ from confide.tables.table import Table
 SIDES = "cqr_sides"
 """The score that stands for both `cqr_low` and `cqr_high`, each with a threshold of its own."""
 
-_BOTH = "two classes need two columns: beside the one, another of 1 minus it"
+_PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
 _PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr_high": 2}
 """The scores of regression that columns give, and how many columns of predictions each needs."""
@@ -70,7 +70,8 @@ class Classified:
     ----------
     probabilities
         One column per class; a pattern with one `*`, such as `p_*`, that matches one column per class, which are then
-        named by what the `*` stands for; or the name of one list column.
+        named by what the `*` stands for; or the name of one list column; or, with the names of two `classes`, the
+        column of the second one's probability.
     label
         The column of the true classes: names out of `classes`. Only prediction can do without.
     classes
@@ -103,13 +104,30 @@ class Classified:
         if isinstance(self.probabilities, str) and self.label is not None:
             table.type_of(self.label)  # the shorter message first
         length = None if self.classes is None else len(self.classes)
-        found, names = number_columns(table, self.probabilities, "probabilities", leave_out=self.label, length=length)
+        found = self._pair(table) if length == 2 else None
+        if found is not None:
+            names: Names = (0, 1)
+        else:
+            found, names = number_columns(
+                table, self.probabilities, "probabilities", leave_out=self.label, length=length
+            )
         given = names if self.classes is None else tuple(self.classes)
         if len(given) != found.width:
             raise InputError(f"classes must name every class; found {len(given)} names for {found.width} classes")
         if len(set(given)) != len(given):
             raise InputError(f"classes must differ from one another; found {len(given) - len(set(given))} repeated")
         return found, given
+
+    def _pair(self, table: Table) -> NumberColumns | None:
+        """The one column of two classes; None if something else is named."""
+        named = self.probabilities
+        if not isinstance(named, str) or _is_pattern(table, named):
+            return None
+        kind = table.type_of(named)
+        if not is_number(kind) and not (is_text(kind) and table.holds_numbers(named)):
+            return None
+        table.check_number(named)
+        return NumberColumns((named,), 2, from_list=False)
 
     def label_column(self, table: Table, names: Names) -> NamedColumn:
         """The label column of a table."""
@@ -226,7 +244,10 @@ class Losses:
         """The columns of probabilities in a table, and the names of the labels."""
         if self.probabilities is None:
             raise InputError("probabilities must be given: sets of labels are made from them")
-        return Classified(self.probabilities, None, self.classes).columns(table)
+        found, names = Classified(self.probabilities, None, self.classes).columns(table)
+        if found.of_pair:
+            raise InputError(f"{found.title} holds numbers; several labels need one column each, or a column of lists")
+        return found, names
 
     def readings(self, table: Table) -> tuple[Reading, ...]:
         """The columns of a table, checked."""
@@ -280,7 +301,7 @@ def number_columns(
         raise InputError(
             f"column {named!r} holds {in_words(kind)}{'' if element is None else ' of something else than numbers'}; "
             f"{what} come from a column of lists of numbers, or from one column per class by a pattern such as "
-            f"'p_*'{f' ({_BOTH})' if is_number(kind) else ''}; {table.existing()}"
+            f"'p_*'{f' ({_PAIR})' if is_number(kind) else ''}; {table.existing()}"
         )
     k = table.list_length(named, length)
     return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
@@ -304,7 +325,7 @@ def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[s
     shape = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
     found = {name: match[1] for name in table.columns if name != leave_out and (match := shape.fullmatch(name))}
     if len(found) < 2:
-        both = f"; {_BOTH}" if found else ""
+        both = f"; {_PAIR}" if found else ""
         raise InputError(
             f"the pattern {pattern!r} must match one column per class; it matches {len(found)}{both}; "
             f"{table.existing()}"

@@ -1,0 +1,77 @@
+"""Two classes and one column, the probability of the second: the same as two columns, wherever the table lies."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import InputError
+from confide.tables import Classified, Losses, calibrate_table, evaluate_table, score_histogram
+from tests.files import write
+
+PAIR = ("no", "yes")
+RNG = np.random.default_rng(0)
+YES = np.concatenate([[0.0, 1.0, 0.5, 1e-300, 5e-324, 0.1, 1 / 3], RNG.random(400)])
+TRUTH = RNG.random(len(YES)) < YES
+
+
+def table(p=YES, label=TRUTH, **more):
+    return pa.table({"p": p, "label": np.array(PAIR)[label.astype(int)], "i": np.arange(len(p)), **more})
+
+
+def both(p):
+    """The columns that one stands for."""
+    p = p.astype(np.float64)
+    return np.column_stack([1 - p, p])
+
+
+def test_scores_are_those_of_two_columns(engine):
+    """Every double, and every single, falls into the bin of numpy; labels by name, and by position."""
+    single = YES.astype(np.float32)
+    source = engine.table(table(single=single, k=pa.array(TRUTH.astype(np.int64))))
+    for what, p in (
+        (Classified("p", "label", PAIR), YES),
+        (Classified("single", "k", PAIR, label_positions=True), single),
+    ):
+        scores = confide.lac_score(both(p), TRUTH.astype(int))
+        candidates = confide.Candidates.of(np.unique(np.asarray(scores))[::3])
+        expected = confide.ScoreHistogram.from_scores(scores, candidates).counts
+        assert (score_histogram(source, what, candidates).counts == expected).all()
+
+
+def test_releases_and_evaluations_know_both_classes():
+    what = Classified("p", "label", PAIR, "aps")
+    released = calibrate_table(table(), what, 0.2, 4.0)
+    assert released.classes == PAIR
+    found = evaluate_table(table(), what, released)
+    expected = confide.evaluate_sets(released, both(YES), np.array(PAIR)[TRUTH.astype(int)], PAIR)
+    assert found == expected
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_what_is_no_probability_is_refused(tmp_path, suffix):
+    p = np.array([0.5, 1.5, np.nan, -0.1])
+    path = write(tmp_path / f"a.{suffix}", table(p, np.array([True] * 4)))
+    with pytest.raises(InputError, match=r"column 'p' must hold probabilities between 0 and 1.*; 3 do not, the first"):
+        score_histogram(path, Classified("p", "label", PAIR), confide.Candidates.unit())
+
+
+def test_what_one_column_cannot_be(tmp_path):
+    unit = confide.Candidates.unit()
+    for names in (None, ("no",), ("no", "yes", "perhaps")):
+        with pytest.raises(InputError, match="of two classes one column, by its own name, is enough with classes"):
+            score_histogram(table(), Classified("p", "label", names), unit)
+    with pytest.raises(InputError, match="column 'p' holds numbers; several labels need one column each"):
+        score_histogram(table(), Losses(probabilities="p", truth="i", classes=PAIR), unit)
+    with pytest.raises(InputError, match="column 'label' holds text; probabilities come from a column of lists"):
+        score_histogram(table(), Classified("label", "p", PAIR), unit)
+
+
+def test_a_decimal_comma_in_the_one_column(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("p;label\n" + '"0,25";yes\n' * 30, encoding="utf-8")
+    with pytest.raises(InputError, match="decimal comma"):
+        score_histogram(path, Classified("p", "label", PAIR), confide.Candidates.unit())
+    with confide.tables.open_table(path, decimal=",") as opened:
+        counts = score_histogram(opened, Classified("p", "label", PAIR), confide.Candidates.of([0.75, 0.8])).counts
+    assert counts.tolist() == [30, 0, 0]
