@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from confide.audit import Effort, Finding, Report, audit, effort_within, foreign_subject
+from confide.audit import Effort, Finding, Report, audit, audit_library, effort_within, foreign_subject, run
 from confide.audit.effort import LEAST, MOST, effort_at
+from confide.audit.fit import magnitude_runs
 from tests.audit import broken, others, power, unseen
 
 ATTACK = Effort(sampler=0, attack=2000, coverage=0)
@@ -133,17 +134,34 @@ def test_the_table_fits_eighty_columns_and_says_what_failed():
     assert any("nothing" in line for line in lines)
 
 
-def test_progress_is_told_of_about_as_many_runs_as_were_announced():
-    announced, made = [], []
+def test_progress_is_told_to_the_last_of_the_runs_that_were_announced():
+    """And evenly: what is announced is about what is made."""
+    announced, told = [], []
 
     def watch(runs):
         announced.append(runs)
-        return made.append
+        return told.append
 
     subject = foreign_subject(others.published_paper, "paper", alpha=0.5, records=4)
-    audit([subject], Effort(400, 2000, 20, fresh=400), watch=watch, level=1e-7)
-    assert len(announced) == 1
-    assert 0.5 < sum(made) / announced[0] < 1.5
+    constant = foreign_subject(others.constant, "constant", epsilon=1.0)
+    audit([subject, constant], Effort(400, 2000, 20, fresh=400), watch=watch, level=1e-7)
+    assert announced == [sum(told)]
+    assert max(told) < 0.3 * announced[0]
+    assert 64 * len(told) < 1.5 * announced[0]
+
+
+def test_progress_of_the_librarys_own_audit_ends_at_its_end(monkeypatch):
+    """Behind its mechanisms, here one, OpenDP's sampler is run by itself."""
+    monkeypatch.setattr(run, "library_subjects", lambda: [foreign_subject(others.constant, "constant", alpha=0.1)])
+    announced, told = [], []
+
+    def watch(runs):
+        announced.append(runs)
+        return told.append
+
+    audit_library(Effort(sampler=1, attack=0, coverage=5), watch=watch)
+    assert announced == [sum(told)]
+    assert told[-1] == magnitude_runs(1)
 
 
 def test_effort_follows_the_speed():

@@ -85,20 +85,31 @@ def test_the_number_of_calibration_records_cannot_be_fixed(share):
 def test_a_label_of_the_calibration_part_is_not_shown():
     """One calibration record's label, replaced by one that nobody else has, changes nothing but one score, to +inf."""
     held = calibrating(0.5, 0, 400, X, Y)
-    y = np.where(Y == 1, "ill", "well").astype("<U20")
+    y = np.where(Y == 1, "ill", "well")
     found = []
     for i in np.flatnonzero(calibrating(0.5, 0, 400, X, y))[:40]:
-        other = y.copy()
+        other = y.tolist()
         other[i] = "rare-disease-X"
-        if calibrating(0.5, 0, 400, X, other)[i]:
+        if calibrating(0.5, 0, 400, X, np.array(other))[i]:
             found.append(confide.PrivateConformalClassifier(random_state=0).fit(X, other))
     assert len(found) > 2  # fewer with probability 1e-9
     for model in found:
         assert model.classes_.tolist() == ["ill", "well"]
+        assert model.classes_.dtype == model.estimator_.classes_.dtype == "<U4", "as wide as the longest label of all"
         assert model.predict_proba(X[:2]).shape == (2, 2)
     scores = model._scores(X[:2], np.array(["ill", "rare-disease-X"]))
     assert np.isinf(scores).tolist() == [False, True]
     assert held.any()
+
+
+def test_texts_of_the_training_part_are_as_wide_as_the_longest_of_them():
+    for kind, longest in (("U", "calibration"), ("S", b"calibration")):
+        texts = np.array([longest[:1], longest[:3], longest]).astype(kind)
+        assert _rows(texts, np.array([0, 1])).dtype == f"{kind}3"
+        assert _rows(texts[:, None], np.array([0])).dtype == f"{kind}1"
+        np.testing.assert_array_equal(_rows(texts, np.array([2, 0])), texts[[2, 0]])
+    numbers = np.arange(3)
+    assert _rows(numbers, np.array([1])).dtype == numbers.dtype
 
 
 @FEW

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from confide.errors import InputError, InputTypeError
-from confide.ledger import Cost, Group, compose
+from confide.ledger import Account, Cost, Entry, Group, Limit, compose
 from confide.ledger.composition import epsilon_of_zcdp, worst
+from confide.ledger.cost import decimal
 from confide.mechanisms.privacy import PrivacyStatement
 from tests.exact import law
 
@@ -37,6 +38,32 @@ def exponential_pair(epsilon):
     return law(np.array([0.0, 0.0, -1.0, -3.0]), 1.0, "exponential"), law(
         np.array([-epsilon, 0.0, -1.0, -3.0]), 1.0, "exponential"
     )
+
+
+def test_totals_are_rounded_up_and_what_is_left_down():
+    """As decimal forms, and to the next float: what is left can be spent, and a float more cannot."""
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(200):
+        costs = [Cost(float(one), ADD, "m") for one in rng.random(5)]
+        exact = sum(cost.exact for cost in costs)
+        total = compose(costs).epsilon
+        assert decimal(math.nextafter(total, 0)) < exact <= decimal(total)
+        account = Account("a", ADD, None, Limit(6.0), tuple(Entry("", "", "", cost, None) for cost in costs))
+        left = account.remaining()
+        assert account.allows(Cost(left, ADD, "m"))
+        assert not account.allows(Cost(math.nextafter(left, 9), ADD, "m"))
+        missed += decimal(float(exact)) < exact
+    assert missed > 20, "the nearest float would have served"
+
+
+def test_decimal_sums_stay_as_short_as_they_are():
+    tenths = [Cost(0.1, ADD, "m")] * 3
+    assert str(compose(tenths)) == "0.3-differential privacy: 3 releases, the epsilons add up"
+    account = Account("a", ADD, None, Limit(1.0), tuple(Entry("", "", "", cost, None) for cost in tenths))
+    assert account.remaining() == 0.7
+    thirds = compose([Cost(1 / 3, ADD, "m")] * 3)
+    assert str(thirds).startswith("0.9999999999999999-differential privacy")
 
 
 @needs_accountant

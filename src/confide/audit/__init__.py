@@ -10,7 +10,7 @@ fresh.py       (5) independence of consecutive calls
 membership.py  what an attacker learns about one person from thresholds and prediction sets
 builtin.py     the library's own mechanisms; foreign.py: anybody else's
 finding.py     one result, and the report of all; laws.py: exact laws of the selectors
-effort.py      how often mechanisms are run
+effort.py      how often mechanisms are run; runs.py: how far they are, for whoever watches
 run.py         the checks together
 """
 

@@ -87,6 +87,11 @@ def check_magnitudes(runs: int, level: float) -> list[Finding]:
     return [*findings, _finding("opendp discrete laplace", found, level, how)]
 
 
+def magnitude_runs(runs: int) -> int:
+    """How often `check_magnitudes` runs OpenDP's selectors."""
+    return len(SELECTORS) * len(MAGNITUDES) * runs
+
+
 def _finding(name: str, found: Sequence[float], level: float, how: str) -> Finding:
     """The smallest p-value counts, as many times as there are."""
     p = min(1.0, len(found) * min(found))

@@ -18,9 +18,10 @@ from confide.audit.coverage import NASTY, check_coverage, check_exact_coverage
 from confide.audit.effort import BRIEF, SECONDS, Effort, effort_within
 from confide.audit.exact_loss import Laws, check_exact_loss, check_noise_loss, telling_pair, worst_pair
 from confide.audit.finding import Finding, Report
-from confide.audit.fit import check_magnitudes, check_sampler
+from confide.audit.fit import check_magnitudes, check_sampler, magnitude_runs
 from confide.audit.fresh import check_fresh
-from confide.audit.subject import Scores, Subject
+from confide.audit.runs import Advance, Runs
+from confide.audit.subject import Subject
 from confide.errors import InputError
 
 LEVEL = 1e-4
@@ -28,11 +29,6 @@ LEVEL = 1e-4
 Exact: TypeAlias = Callable[[], Finding]
 Random: TypeAlias = Callable[[float], Finding]
 """A check that fails by chance with at most the probability that it is given."""
-
-Advance: TypeAlias = Callable[[int], object]
-"""Told how many runs were made since the last call."""
-
-_STEP = 64
 
 
 def audit(
@@ -62,7 +58,8 @@ def audit(
     tell
         Called with the name of each subject before it is audited.
     watch
-        Called once with about the number of runs to come; what it returns is told of runs that were made.
+        Called once with about the number of runs to come; what it returns is told of runs that were made, of as many
+        in all as were announced.
 
     Examples
     --------
@@ -75,16 +72,20 @@ def audit(
     if not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1; found {level!r}")
     work = [(subject, effort or effort_within(subject, seconds)) for subject in subjects]
-    advance = None if watch is None else watch(sum(chosen.runs(subject) for subject, chosen in work))
+    advance = _unwatched if watch is None else watch(sum(chosen.runs(subject) for subject, chosen in work))
     rng = np.random.default_rng() if rng is None else rng
-    checks = [(subject.name, *_checks(_watched(subject, advance), chosen, rng)) for subject, chosen in work]
-    share = level / max(1, sum(len(random) for _, _, random in checks))
+    checks = []
+    for subject, chosen in work:
+        runs = Runs(chosen.runs(subject), advance)
+        checks.append((subject.name, *_checks(_counted(subject, runs), chosen, rng), runs.end))
+    share = level / max(1, sum(len(random) for _, _, random, _ in checks))
     findings: list[Finding] = []
-    for name, exact, random in checks:
+    for name, exact, random, end in checks:
         if tell is not None:
             tell(name)
         findings += [check() for check in exact]
         findings += [check(share) for check in random]
+        end()
     versions = {name: version(name) for name in ("confide", "opendp", "numpy", "scipy")}
     return Report(tuple(findings), level, versions)
 
@@ -97,10 +98,18 @@ def audit_library(
     watch: Callable[[int], Advance] | None = None,
 ) -> Report:
     """Check every claim of the library's own mechanisms, and OpenDP's sampler across magnitudes."""
-    report = audit(library_subjects(), effort, level=level / 2, tell=tell, watch=watch)
+    advance: list[Advance] = []
+
+    def watch_all(runs: int) -> Advance:
+        advance.append(_unwatched if watch is None else watch(runs + magnitude_runs(effort.sampler)))
+        return advance[0]
+
+    report = audit(library_subjects(), effort, level=level / 2, tell=tell, watch=watch_all)
     if tell is not None:
         tell("OpenDP's sampler")
-    return Report((*report.findings, *check_magnitudes(effort.sampler, level / 6)), level, report.versions)
+    findings = (*report.findings, *check_magnitudes(effort.sampler, level / 6))
+    advance[0](magnitude_runs(effort.sampler))
+    return Report(findings, level, report.versions)
 
 
 def _checks(subject: Subject, effort: Effort, rng: np.random.Generator) -> tuple[list[Exact], list[Random]]:
@@ -132,18 +141,11 @@ def _with_law(subject: Subject, laws: Laws, effort: Effort, exact: list[Exact], 
         random.append(partial(check_sampler, subject, effort.sampler))
 
 
-def _watched(subject: Subject, advance: Advance | None) -> Subject:
+def _counted(subject: Subject, runs: Runs) -> Subject:
     """The subject, with runs that are counted."""
-    if advance is None:
-        return subject
-    runs = 0
+    large = None if subject.large is None else runs.counted(subject.large)
+    return replace(subject, draw=runs.counted(subject.draw), large=large)
 
-    def counted(draw: Callable[[Scores], float], scores: Scores) -> float:
-        nonlocal runs
-        runs += 1
-        if runs % _STEP == 0:
-            advance(_STEP)
-        return draw(scores)
 
-    large = None if subject.large is None else partial(counted, subject.large)
-    return replace(subject, draw=partial(counted, subject.draw), large=large)
+def _unwatched(runs: int) -> None:
+    """Nobody watches."""

@@ -12,7 +12,7 @@ import typer
 from confide.cli import options as o
 from confide.cli.output import check_output, emit, number, say, table, warn
 from confide.errors import SimilarNameWarning
-from confide.ledger import Account, Ledger, plain
+from confide.ledger import Account, Ledger, decimal_form, plain
 from confide.mechanisms import NEIGHBORS, practically_none
 from confide.support import Kind, write_text
 
@@ -123,7 +123,7 @@ def export(
 
 
 def _loss(epsilon: float) -> str:
-    return "+inf (not private)" if math.isinf(epsilon) else f"{epsilon:.12g}"
+    return "+inf (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
 def _summary(account: Account) -> str:
@@ -133,4 +133,6 @@ def _summary(account: Account) -> str:
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""
-    return f"{spent}; limit {account.limit.epsilon:.12g}{at}, {account.remaining():.12g} left"
+    left = account.remaining()
+    assert left is not None
+    return f"{spent}; limit {decimal_form(account.limit.epsilon)}{at}, {decimal_form(left)} left"

@@ -68,9 +68,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         train, kept = np.flatnonzero(~held), np.flatnonzero(held)
         if not len(train):
             raise InputError(f"X must hold records that train the model; found none among n_samples={n}")
-        self._train(
-            _rows(X, train), target[train], fit_params | {name: _rows(value, train) for name, value in own.items()}
-        )
+        training = {name: _rows(value, train) for name, value in own.items()}
+        self._train(_rows(X, train), _rows(target, train), fit_params | training)
         return self._release(_rows(X, kept), target[kept], None if groups is None else _rows(groups, kept))
 
     def calibrate(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
@@ -215,5 +214,12 @@ def _rows(X: Any, index: NDArray[np.int64]) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()[index]
     if hasattr(X, "shape") and hasattr(X, "__getitem__"):
-        return X[index]
-    return np.asarray(X)[index]
+        return _as_wide_as_needed(X[index])
+    return _as_wide_as_needed(np.asarray(X)[index])
+
+
+def _as_wide_as_needed(rows: Any) -> Any:
+    """The same rows; texts in a type as wide as the longest of them, for rows of the other part may hold longer ones."""
+    if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
+        return rows
+    return rows.astype(f"{rows.dtype.kind}{max(map(len, rows.ravel().tolist()), default=1) or 1}")

@@ -15,11 +15,11 @@ payment.py      who pays what for which request: the earlier release, or a charg
 from confide.ledger.account import Account, Entry, Limit, known
 from confide.ledger.book import Charge, Ledger, plain
 from confide.ledger.composition import compose
-from confide.ledger.cost import Bound, Cost, Group, Loss
+from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form
 from confide.ledger.identity import Dataset, fingerprint, request_digest
 from confide.ledger.payment import Bill, Payment, make_payment
 
 __all__ = [
     "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Payment",
-    "compose", "fingerprint", "known", "make_payment", "plain", "request_digest",
+    "compose", "decimal_form", "fingerprint", "known", "make_payment", "plain", "request_digest",
 ]  # fmt: skip

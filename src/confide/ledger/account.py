@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from confide.errors import FormatError, InputError
 from confide.ledger.composition import compose, worst
-from confide.ledger.cost import Cost, Group, Loss, decimal
+from confide.ledger.cost import Cost, Group, Loss, decimal, decimal_below
 from confide.ledger.events import Charged, Event, Keyed, Limited, Opened, Released
 from confide.ledger.names import name_key
 from confide.mechanisms import Neighbors
@@ -119,11 +119,11 @@ class Account:
         if base > limit:
             return 0.0
         if group is None:
-            return float(limit - base)
+            return decimal_below(limit - base)
         # A cell has all the room that its partition's largest cell has, and what it is behind that one.
         probe = Cost(float(limit), self.neighbors, "probe", None, group)
         behind = limit - (worst([*self.costs, probe], lambda one: one.exact) - base)
-        return float(min(limit, limit - base + behind))
+        return decimal_below(min(limit, limit - base + behind))
 
     def answers(self, request: str) -> tuple[Entry, ...]:
         """The kept releases that answered this request, newest first."""

@@ -24,7 +24,7 @@ from typing import Any
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry, Limit, known, replay
 from confide.ledger.composition import check_delta, worst
-from confide.ledger.cost import Cost, check_name
+from confide.ledger.cost import Cost, check_name, decimal_above, decimal_form
 from confide.ledger.events import Charged, Event, Keyed, Limited, Opened, Released, check_release
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
 from confide.ledger.names import similar
@@ -368,22 +368,24 @@ def refusal(account: Account, *costs: Cost) -> str:
     """Why a limit refuses one release, or several together, and what remains."""
     assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
-    left, limit = account.remaining(group), account.limit
+    limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
+    assert left is not None
     at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
     if not all(cost.private for cost in account.costs):
         return (
-            f"dataset {account.dataset!r} has nothing left of its limit epsilon = {limit.epsilon:g}{at}: a release "
+            f"dataset {account.dataset!r} has nothing left of its limit epsilon = {bound}{at}: a release "
             "without privacy was made from it, which no limit can hold; use other people's records"
         )
     if not all(cost.private for cost in costs):
         return (
-            f"dataset {account.dataset!r} has the limit epsilon = {limit.epsilon:g}{at}, and this release is not "
+            f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release is not "
             "private: its loss is infinite; use a private mechanism"
         )
+    asked = decimal_above(worst(costs, lambda one: one.exact))
     return (
-        f"dataset {account.dataset!r} has {left:.12g} left of its limit epsilon = {limit.epsilon:g}{at}, and this "
-        f"release costs {float(worst(costs, lambda one: one.exact)):.12g}; ask for less, use an earlier release, or "
-        "raise the limit with `confide ledger limit`"
+        f"dataset {account.dataset!r} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and "
+        f"this release costs {decimal_form(asked)}; ask for less, use an earlier release, or raise the limit with "
+        "`confide ledger limit`"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.ledger.accountants import accounted
-from confide.ledger.cost import Bound, Cost, Loss
+from confide.ledger.cost import Bound, Cost, Loss, decimal_above
 from confide.selection import with_contrib
 from confide.support import float_above
 
@@ -99,7 +99,7 @@ def _sum(costs: Sequence[Cost]) -> Bound:
         how = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
     else:
         how = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
-    return Bound(float(total), 0.0, "sum", how, adaptive=True)
+    return Bound(decimal_above(total), 0.0, "sum", how, adaptive=True)
 
 
 def _zcdp(costs: Sequence[Cost], dp_delta: float) -> Bound:

@@ -179,7 +179,7 @@ class Loss:
         best = self.best
         if best.epsilon == math.inf:
             return f"NOT PRIVATE: {best.derivation}"
-        loss = f"{best.epsilon:.6g}" if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
+        loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
         return f"{loss}-differential privacy: {best.derivation}"
 
 
@@ -192,6 +192,35 @@ def decimal(value: float) -> Fraction:
     True
     """
     return Fraction(repr(float(value)))
+
+
+def decimal_form(value: float) -> str:
+    """The shortest decimal form of a float, which `decimal` reads; whole numbers without a point.
+
+    Examples
+    --------
+    >>> decimal_form(2.0), decimal_form(2 / 3)
+    ('2', '0.6666666666666666')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
+def decimal_above(exact: Fraction) -> float:
+    """The smallest float whose decimal form is at least `exact`: a total that is printed is never too small.
+
+    Examples
+    --------
+    >>> third = Fraction(3333333333333333333, 10**19)
+    >>> decimal_below(third), decimal_above(third), decimal_above(3 * decimal(0.1))
+    (0.3333333333333333, 0.33333333333333337, 0.3)
+    """
+    return -decimal_below(-exact)
+
+
+def decimal_below(exact: Fraction) -> float:
+    """The largest float whose decimal form is at most `exact`: of what is left, no more is printed than there is."""
+    nearest = float(exact)
+    return nearest if decimal(nearest) <= exact else math.nextafter(nearest, -math.inf)
 
 
 def check_name(argument: str, value: object) -> str:
