@@ -154,6 +154,8 @@ def test_the_screen_names_who_is_covered_least(confide_run, folder):
     words = (folder / "report.html").read_text(encoding="utf-8")
     assert "1 of 3 classes is surely covered less than 0.9: stroma." in words
     assert "Not everybody is covered as often as that." in words
+    assert "Surely below" in words
+    assert "Triangles" in words
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")

@@ -219,7 +219,7 @@ def _rows(X: Any, index: NDArray[np.int64]) -> Any:
 
 
 def _as_wide_as_needed(rows: Any) -> Any:
-    """The same rows; texts in a type as wide as the longest of them, for rows of the other part may hold longer ones."""
+    """The same rows; texts in a type as wide as the longest of them, for rows of another part may hold longer ones."""
     if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
         return rows
     return rows.astype(f"{rows.dtype.kind}{max(map(len, rows.ravel().tolist()), default=1) or 1}")
