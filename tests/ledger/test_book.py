@@ -213,12 +213,14 @@ def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
 
 
-def test_a_release_is_kept_before_anything_is_said_about_it(ledger):
+@pytest.mark.parametrize("levels", [1, 3])
+def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
     """The tests turn warnings into errors."""
+    asked = {"candidates": confide.Candidates.of([-1.0]), "ledger": ledger, "dataset": "patients"}
     with pytest.raises(confide.CoverageWarning):
-        confide.calibrate(SCORES, 0.1, 1.0, candidates=confide.Candidates.of([-1.0]), ledger=ledger, dataset="patients")
-    (entry,) = ledger.account("patients").entries
-    assert confide.Calibration.from_json(entry.release).threshold == np.inf
+        confide.calibrate_levels(SCORES, [0.1 * k for k in range(1, levels + 1)], 1.0, **asked)
+    entries = ledger.account("patients").entries
+    assert [confide.Calibration.from_json(entry.release).threshold for entry in entries] == [np.inf] * levels
 
 
 def test_infinite_threshold_without_data_costs_nothing(ledger):
@@ -249,8 +251,12 @@ def test_attach_needs_an_open_charge(ledger):
     for wrong in (token, "0" * 32, "nonsense"):
         with pytest.raises(InputError, match="token"):
             ledger.attach(wrong, "text")
+    token = ledger.charge("patients", cost(1.0), digest(2))
     with pytest.raises(FormatError):
-        ledger.attach(ledger.charge("patients", cost(1.0), digest(2)), "x" * 2_000_000)
+        ledger.attach(token, "x" * 2_000_000)
+    with pytest.raises(InputError, match="token"):
+        ledger.attach_all([(token, "text", None), (token, "text", None)])
+    assert ledger.account("patients").entries[1].release is None  # all or none
 
 
 def test_arguments_are_checked(ledger):

@@ -34,9 +34,9 @@ STEPS = {
     "charge committed": ("confide.ledger.book.Ledger.charge_all", "after"),
     "before the draw": ("confide.mechanisms.slopes.Slopes.choose", "before"),
     "after the draw": ("confide.mechanisms.slopes.Slopes.choose", "after"),
-    "before the release is kept": ("confide.ledger.book.Ledger.attach", "before"),
+    "before the release is kept": ("confide.ledger.book.Ledger.attach_all", "before"),
     "release written, not committed": ("confide.ledger.store.Writer.append:Released", "after"),
-    "release kept": ("confide.ledger.book.Ledger.attach", "after"),
+    "release kept": ("confide.ledger.book.Ledger.attach_all", "after"),
     "calibration returned": ("confide.calibration.priced.PricedRelease.release", "after"),
 }
 
@@ -44,7 +44,7 @@ STEPS = {
 LATER_STEPS = {
     "compared, not charged": ("confide.ledger.payment.Bill.recall", "after"),
     "the other one charged": ("confide.ledger.book.Ledger.charge_all", "after"),
-    "the other one kept": ("confide.ledger.book.Ledger.attach", "after"),
+    "the other one kept": ("confide.ledger.book.Ledger.attach_all", "after"),
 }
 
 # A process of its own that imports once and forks a child per step; each child arms one step and really dies there.

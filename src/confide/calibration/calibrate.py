@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
-from confide.calibration.threshold import Seen, check_candidates, price_threshold
+from confide.calibration.threshold import candidates_for, price_threshold, seen_by
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
@@ -115,15 +115,12 @@ def calibrate(
     """
     score, classes = named_by(scores, score, classes)
     options = {name: value for name, value in locals().items() if name not in ("scores", "candidates")}
-    chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
+    chosen = candidates_for(score, candidates)
     array = as_vector("scores", scores, empty=True)
     priced = price_threshold(**options, n=len(array), candidates=chosen)
-
-    def seen() -> dict[None, Seen]:
-        histogram = ScoreHistogram.from_scores(array, chosen, score)
-        return {None: array if mechanism == "none" else histogram}
-
-    released: Calibration = PricedRelease.single(priced).release(seen)
+    released: Calibration = PricedRelease.single(priced).release(
+        lambda: {None: seen_by(mechanism, array, chosen, score)}
+    )
     return released
 
 

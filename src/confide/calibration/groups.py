@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from confide.arrays import as_positions, as_vector
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget
-from confide.calibration.threshold import check_candidates, price_threshold
+from confide.calibration.threshold import candidates_for, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.releases import GroupCalibration, remarks
-from confide.scores import named_by, score_kind
+from confide.scores import named_by
 from confide.support import Level, check_names, one_of, outside
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def calibrate_groups(
     (True, 0.5)
     """
     score, of_classes = named_by(scores, score, classes)
-    chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
+    chosen = candidates_for(score, candidates)
     payer: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
     options |= {"rho": rho, "by": by, "neighbors": neighbors, "classes": of_classes, **payer}
     priced = price_groups(names, alpha, epsilon, chosen, score, **options)
@@ -94,11 +94,7 @@ def calibrate_groups(
     def seen() -> dict[str | int, ScoreHistogram]:
         # A score that cannot be counted is refused with its own position among all records.
         ScoreHistogram.from_scores(array, chosen, score)
-        members = {name: array[place == i] for i, name in enumerate(known)}
-        return {
-            name: ScoreHistogram.from_scores(own, chosen, score) if own.size else ScoreHistogram.empty(chosen)
-            for name, own in members.items()
-        }
+        return {name: ScoreHistogram.from_scores(array[place == i], chosen, score) for i, name in enumerate(known)}
 
     released: GroupCalibration = priced.release(seen)
     return released

@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, exact_shares, part_of_failure
-from confide.calibration.threshold import Seen, check_candidates, price_threshold
+from confide.calibration.threshold import candidates_for, price_threshold, seen_by
 from confide.candidates import Candidates
-from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import Calibration, LevelCalibration
-from confide.scores import named_by, score_kind
+from confide.scores import named_by
 from confide.support import Level, exact_level, several
 
 
@@ -69,15 +68,12 @@ def calibrate_levels(
     ([0.8, 0.9], True)
     """
     score, known = named_by(scores, score, classes)
-    chosen = score_kind(score).candidates() if candidates is None else check_candidates(candidates)
+    chosen = candidates_for(score, candidates)
     array = as_vector("scores", scores, empty=True)
     options |= {"rho": rho, "shares": shares, "delta": delta, "classes": known}
-
-    def seen() -> dict[None, Seen]:
-        histogram = ScoreHistogram.from_scores(array, chosen, score)
-        return {None: array if options.get("mechanism") == "none" else histogram}
-
-    released: LevelCalibration = price_levels(alphas, epsilon, len(array), chosen, score, **options).release(seen)
+    released: LevelCalibration = price_levels(alphas, epsilon, len(array), chosen, score, **options).release(
+        lambda: {None: seen_by(options.get("mechanism"), array, chosen, score)}
+    )
     return released
 
 

@@ -6,11 +6,12 @@ priced.release(count)   does the rest, in this order
 1. What the ledger's limit does not allow is refused, before there is a count. All thresholds are looked at together.
 2. If the ledger has answered a request that looks identical, the data are counted and compared with those of then, by
    a keyed fingerprint. The same data: the earlier release is the answer. Other data: refused. Nothing is charged yet.
-3. All other thresholds are charged in one transaction, and drawn once; the ledger keeps them before they are returned.
+3. All other thresholds are charged in one transaction and drawn, once; the ledger keeps them, in another transaction,
+   before anything is said about them or they are returned.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from confide.releases import Calibration
 from confide.support import outside
 
 if TYPE_CHECKING:
-    from confide.ledger import Bill
+    from confide.ledger import Bill, Entry
 
 Assemble = Callable[[Mapping[Any, Calibration]], Any]
 """From the thresholds, by their names, to the release that is made of them."""
@@ -70,15 +71,17 @@ class PricedRelease:
         """
         bill = self._bill()
         if bill is None:
-            return self._drawn(count(), {}, {})
+            return self._made(self._drawn(count(), self.parts), {})
         bill.refuse_over_limit()
-        if charge_first and not bill.kept:
-            tokens = bill.charge()
-            return self._drawn(count(), tokens, {})
+        tokens = bill.charge() if charge_first and not bill.kept else None
         seen = count()
-        earlier = bill.recall({name: content(seen[self.parts[name][0]]) for name in bill.kept})
-        tokens = bill.charge(without=earlier)
-        released = self._drawn(seen, tokens, {name: Calibration.from_json(one.text) for name, one in earlier.items()})
+        marks = {name: content(seen[counted]) for name, (counted, _) in self.parts.items()}
+        earlier = bill.recall(marks)
+        if tokens is None:
+            tokens = bill.charge(without=earlier)
+        drawn = self._drawn(seen, tokens)
+        bill.keep([(tokens[name], one, marks[name]) for name, one in drawn.items()])
+        released = self._made(drawn, earlier)
         if earlier:
             _say_earlier(tuple(one.made for one in earlier.values()), len(self.parts))
         return released
@@ -91,13 +94,19 @@ class PricedRelease:
 
         return Bill.of(payments)
 
-    def _drawn(self, seen: Mapping[Any, Seen], tokens: Mapping[Any, str], earlier: Mapping[Any, Calibration]) -> Any:
-        """The release, of thresholds that were kept and others that are drawn now, each once."""
-        quiet, parts = self.warns_together, {}
-        for name, (counted, priced) in self.parts.items():
-            kept = earlier.get(name)
-            drawn = priced.draw(seen[counted], tokens.get(name), quiet=quiet) if kept is None else priced.words.of(kept)
-            parts[name] = drawn
+    def _drawn(self, seen: Mapping[Any, Seen], names: Iterable[Any]) -> dict[Any, Calibration]:
+        """These thresholds, drawn, each once."""
+        return {name: priced.draw(seen[counted]) for name in names for counted, priced in [self.parts[name]]}
+
+    def _made(self, drawn: Mapping[Any, Calibration], earlier: "Mapping[Any, Entry]") -> Any:
+        """The release, of thresholds that were drawn and others that were kept."""
+        parts = {
+            name: drawn[name] if name in drawn else priced.words.of(Calibration.from_json(earlier[name].text))
+            for name, (_, priced) in self.parts.items()
+        }
+        if not self.warns_together:
+            for name, one in drawn.items():
+                self.parts[name][1].warn(one)
         return self.assemble(parts)
 
 

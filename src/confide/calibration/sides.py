@@ -6,12 +6,11 @@ from numpy.typing import ArrayLike
 
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, part_of_failure
-from confide.calibration.threshold import Seen, check_candidates, price_threshold
+from confide.calibration.threshold import candidates_for, price_threshold, seen_by
 from confide.candidates import Candidates
-from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import SidesCalibration
-from confide.scores import interval_score, score_kind
+from confide.scores import interval_score
 from confide.support import Level, exact_level
 
 SIDES = ("cqr_low", "cqr_high")
@@ -57,15 +56,12 @@ def calibrate_sides(
     >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
     True
     """
-    chosen = score_kind(SIDES[0]).candidates() if candidates is None else check_candidates(candidates)
+    chosen = candidates_for(SIDES[0], candidates)
     scores = {name: interval_score(quantiles, targets, name) for name in SIDES}
     options |= {"rho": rho, "share_low": share_low, "delta": delta}
-
-    def seen() -> dict[str, Seen]:
-        counted = {name: ScoreHistogram.from_scores(one, chosen, name) for name, one in scores.items()}
-        return {**scores} if options.get("mechanism") == "none" else {**counted}
-
-    released: SidesCalibration = price_sides(alpha, epsilon, len(scores[SIDES[0]]), chosen, **options).release(seen)
+    released: SidesCalibration = price_sides(alpha, epsilon, len(scores[SIDES[0]]), chosen, **options).release(
+        lambda: {name: seen_by(options.get("mechanism"), one, chosen, name) for name, one in scores.items()}
+    )
     return released
 
 

@@ -16,6 +16,7 @@ from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, Words, remark
+from confide.scores import score_kind
 from confide.support import Level, outside
 
 if TYPE_CHECKING:
@@ -35,11 +36,8 @@ class PricedThreshold:
     payment: "Payment | None"
     words: Words
 
-    def draw(self, seen: Seen, token: str | None = None, *, quiet: bool = False) -> Calibration:
-        """Run the mechanism, once; with the token of its charge, a ledger has the release before it is returned.
-
-        Warns about its threshold unless it is `quiet`.
-        """
+    def draw(self, seen: Seen) -> Calibration:
+        """Run the mechanism, once."""
         request, mechanism = self.request, mechanism_for(self.request)
         if isinstance(seen, ScoreHistogram):
             m, recipe, values = request.candidates, seen.candidates.recipe, seen.candidates.values
@@ -47,13 +45,19 @@ class PricedThreshold:
         else:
             m, recipe = len(seen) + 1, {"kind": "scores"}
             threshold = mechanism.threshold(seen) if isinstance(mechanism, SplitConformal) else math.inf
-        released = self.words.of(_stated(threshold, mechanism, request, m, recipe, self.score))
-        if self.payment is not None and token is not None:
-            self.payment.keep(token, released, content(seen))
-        needed = _records_needed(request) if math.isinf(threshold) else None
-        if (note := remark(released, needed, request.epsilon)) and not quiet:
+        return self.words.of(_stated(threshold, mechanism, request, m, recipe, self.score))
+
+    def warn(self, drawn: Calibration) -> None:
+        """Say that a threshold is +inf, or nearly so, and why."""
+        needed = _records_needed(self.request) if math.isinf(drawn.threshold) else None
+        if note := remark(drawn, needed, self.request.epsilon):
             warnings.warn(note, CoverageWarning, stacklevel=outside())
-        return released
+
+
+def seen_by(mechanism: str | None, scores: NDArray[Any], candidates: Candidates, score: str | None) -> Seen:
+    """What a mechanism sees of scores of shape (n,); those that cannot be counted are refused, whichever it is."""
+    counted = ScoreHistogram.from_scores(scores, candidates, score)
+    return scores if mechanism == "none" else counted
 
 
 def content(seen: Seen) -> bytes:
@@ -139,6 +143,11 @@ def _stated(
 def _records_needed(request: Request) -> int | None:
     """How many records a finite threshold needs, about; None for mechanisms of which it is not known."""
     return make_plan(request, request.n or 1).records_needed if request.mechanism == "slopes" else None
+
+
+def candidates_for(score: str | None, candidates: Candidates | None) -> Candidates:
+    """The candidates that are given, or those that suit the score."""
+    return score_kind(score).candidates() if candidates is None else check_candidates(candidates)
 
 
 def check_candidates(candidates: Candidates) -> Candidates:

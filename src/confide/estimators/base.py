@@ -11,13 +11,12 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import as_positions
-from confide.calibration import PricedRelease, check_candidates, price_groups, price_levels, price_threshold
+from confide.calibration import PricedRelease, candidates_for, price_groups, price_levels, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.estimators.split import calibrating
 from confide.releases import LevelCalibration
-from confide.scores import score_kind
 from confide.support import Level, outside
 
 Self = TypeVar("Self", bound="PrivateConformal")
@@ -122,8 +121,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             place = None if groups is None else as_positions("groups", groups, names, len(y))
         scores = self._scores(X, y) if len(y) else np.zeros(0)
-        candidates = score_kind(self.conformity_score).candidates() if self.candidates is None else self.candidates
-        priced = self._priced(names, by, len(y), check_candidates(candidates))
+        candidates = candidates_for(self.conformity_score, self.candidates)
+        priced = self._priced(names, by, len(y), candidates)
         parts = {None: slice(None)} if place is None else {name: place == i for i, name in enumerate(names)}
         counted = {name: self._histogram(scores[part], candidates) for name, part in parts.items()}
         self.calibration_ = priced.release(lambda: counted)

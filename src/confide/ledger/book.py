@@ -292,13 +292,22 @@ class Ledger:
         InputError
             If the token is unknown or has its release already.
         """
-        check_release(release)
+        self.attach_all([(token, release, seen)])
+
+    def attach_all(self, releases: Sequence[tuple[str, str, bytes | None]]) -> None:
+        """Keep several releases in one transaction: all or none; token, text and what was seen as in `attach`."""
+        if not releases:
+            return
+        for _, text, _ in releases:
+            check_release(text)
         with self._store().writing() as writer:
-            entries = [e for account in replay(writer.records).values() for e in account.entries if e.token == token]
-            if not entries or entries[0].release is not None:
-                raise InputError("token must be that of a charge without a release; found none")
-            key = key_of(writer.records)
-            writer.append(Released(token, release, keyed_digest(key, seen) if key and seen is not None else None))
+            entries = (entry for account in replay(writer.records).values() for entry in account.entries)
+            waiting, key = {entry.token for entry in entries if entry.release is None}, key_of(writer.records)
+            for token, text, seen in releases:
+                if token not in waiting:
+                    raise InputError("token must be that of a charge without a release; found none")
+                waiting.remove(token)
+                writer.append(Released(token, text, keyed_digest(key, seen) if key and seen is not None else None))
 
     def export(self) -> dict[str, Any]:
         """Everything in the ledger as plain data, for JSON.

@@ -6,7 +6,7 @@ data are the same is another question, which a keyed fingerprint of what the mec
 """
 
 import math
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -36,10 +36,6 @@ class Payment:
     cost: Cost
     request: str
     again: bool = False
-
-    def keep(self, token: str, calibration: Calibration, seen: bytes) -> None:
-        """Record the release durably; only then may it be returned."""
-        self.ledger.attach(token, calibration.to_json(), seen)
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,11 @@ class Bill(Generic[Part]):
         costs = [one.cost for one in new]
         if not account.allows(*costs):
             raise BudgetError(refusal(account, *costs))
+
+    def keep(self, released: Iterable[tuple[str, Calibration, bytes]]) -> None:
+        """Record releases durably, by the tokens of their charges, with what was seen; only then may they be shown."""
+        ledger = next(iter(self.payments.values())).ledger
+        ledger.attach_all([(token, one.to_json(), seen) for token, one, seen in released])
 
     def recall(self, seen: Mapping[Part, bytes]) -> dict[Part, Entry]:
         """The earlier releases of requests that look identical, from what their mechanisms would see now.

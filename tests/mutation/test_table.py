@@ -1,0 +1,12 @@
+"""The table of deliberate faults fits the source, so that `make mutation` has nothing to refuse."""
+
+from tests.mutation.faults import FAULTS
+from tests.mutation.run import ROOT, faulty
+
+
+def test_every_fault_changes_its_source_and_names_a_test():
+    for fault in FAULTS:
+        assert faulty(fault) != (ROOT / "src" / "confide" / fault.file).read_text(encoding="utf-8"), fault.name
+        path, _, name = fault.test.partition("::")
+        assert not name or f"def {name.partition('[')[0]}(" in (ROOT / path).read_text(encoding="utf-8"), fault.name
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
