@@ -57,7 +57,7 @@ def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: 
         return mechanism.threshold(scores)
     ahead = mechanism.head_start / (mechanism.unit * mechanism.right)  # of +inf, in ranks of the right slope
     beyond = 0
-    while tail(np.array(beyond), mechanism.slope_right, released.candidates, mechanism.selector) > level:
+    while tail(np.array(beyond), mechanism.slope_right, released.candidates - 1, mechanism.selector) > level:
         beyond += 1
     rank = math.ceil(mechanism.target(len(scores)) + beyond + math.ceil(ahead))
     if rank > len(scores):

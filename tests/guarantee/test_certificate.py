@@ -38,7 +38,7 @@ def phi(counts, weights, selector):
 def test_sharp_loss_bounds_every_spread(selector, x, slope, m):
     """L is above sum_e phi(K_e, K_(e+1), ...) for random spreads K, and some spread comes close."""
     rng = np.random.default_rng(5)
-    bound = sharp_loss(x, slope, m, selector)
+    bound = sharp_loss(x, slope, m - 1, selector)
     depth = 40
     weights = np.exp(-slope * np.maximum(np.arange(depth) + x - 1, 0))
     best = 0.0
@@ -56,25 +56,25 @@ def test_sharp_loss_bounds_every_spread(selector, x, slope, m):
 def test_sharp_loss_grows_at_most_by_one_per_unit(selector, slope):
     """h(x) = L(x) + x <= h(x + 1), and L falls with x: what lets one unit interval stand for all n."""
     for m in (2, 30, 1000):
-        values = [sharp_loss(x, slope, m, selector) for x in (0.25, 0.5, 1.0, 1.25, 2.0, 2.25, 3.0, 8.0, 9.0)]
+        values = [sharp_loss(x, slope, m - 1, selector) for x in (0.25, 0.5, 1.0, 1.25, 2.0, 2.25, 3.0, 8.0, 9.0)]
         slack = 2e-3 / min(slope, 1)
         assert all(a >= b - slack for a, b in itertools.pairwise(values))
         for low, high in [(0.25, 1.25), (1.0, 2.0), (1.25, 2.25), (2.0, 3.0), (8.0, 9.0)]:
-            assert sharp_loss(low, slope, m, selector) <= 1 + sharp_loss(high, slope, m, selector) + slack
+            assert sharp_loss(low, slope, m - 1, selector) <= 1 + sharp_loss(high, slope, m - 1, selector) + slack
 
 
 def test_sharp_loss_saves_ranks_against_the_lemma():
     """The savings that the theory states: 5.3 -> 3.5, 8.5 -> 6.5, 11.7 -> 9.6 ranks at slope .72."""
     for m, lemma, sharp in [(100, 5.3, 3.5), (1000, 8.5, 6.5), (10000, 11.7, 9.6)]:
-        assert mean_overshoot(0.72, m, "permute_and_flip") == pytest.approx(lemma, abs=0.6)
-        assert sharp_loss(1.0, 0.72, m, "permute_and_flip") - 1 == pytest.approx(sharp, abs=0.06)
+        assert mean_overshoot(0.72, m - 1, "permute_and_flip") == pytest.approx(lemma, abs=0.6)
+        assert sharp_loss(1.0, 0.72, m - 1, "permute_and_flip") - 1 == pytest.approx(sharp, abs=0.06)
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_tail_equals_its_integral_and_keeps_its_digits(selector):
     for p in (1.0, 0.5, 1e-3, 1e-6, 1e-9, 1e-12):
         for m in (1, 2, 50, 5000):
-            got = float(tail(np.array(-math.log(p)), 1.0, m, selector))
+            got = float(tail(np.array(-math.log(p)), 1.0, m - 1, selector))
             if selector == "exponential":
                 want = (m - 1) * p / (1 + (m - 1) * p)
             else:
@@ -86,13 +86,13 @@ def test_tail_equals_its_integral_and_keeps_its_digits(selector):
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_mean_overshoot_is_the_integral_of_the_tail(selector):
     for slope, m in [(0.3, 10), (1.0, 1000), (0.05, 200)]:
-        want, _ = integrate.quad(lambda d: float(tail(np.array(d), slope, m, selector)), 0, 60 / slope, limit=500)  # noqa: B023
-        assert mean_overshoot(slope, m, selector) == pytest.approx(want, rel=1e-6)
+        want, _ = integrate.quad(lambda d: float(tail(np.array(d), slope, m - 1, selector)), 0, 60 / slope, limit=500)  # noqa: B023
+        assert mean_overshoot(slope, m - 1, selector) == pytest.approx(want, rel=1e-6)
 
 
 def test_rank_law_is_a_law():
     for target, slope, m in [(90.0, 1.0, 100), (3.5, 0.1, 10), (1000.25, 0.72, 1000)]:
-        ranks, probabilities, bottom = rank_law(target, slope, m, "permute_and_flip")
+        ranks, probabilities, bottom = rank_law(target, slope, m - 1, "permute_and_flip")
         assert probabilities.min() >= 0
         assert bottom >= 0
         assert probabilities.sum() + bottom == pytest.approx(1.0, abs=1e-12)
@@ -103,27 +103,27 @@ def test_public_shift_is_the_smallest():
     from confide.guarantee.certificate import public_coverage
 
     for n, level, m in [(1000, Fraction(9, 10), 1000), (200, Fraction(4, 5), 50), (60, Fraction(1, 2), 7)]:
-        target = public_shift(n, level, 0.7, 0.3, m, "permute_and_flip", 16)
-        assert public_coverage(n, target, 0.7, 0.3, m, "permute_and_flip") >= level
-        assert public_coverage(n, target - Fraction(1, 16), 0.7, 0.3, m, "permute_and_flip") < level
-    assert public_shift(9, Fraction(9, 10), 0.7, 0.3, 1000, "permute_and_flip", 16) is None
+        target = public_shift(n, level, 0.7, 0.3, m - 1, "permute_and_flip", 16)
+        assert public_coverage(n, target, 0.7, 0.3, m - 1, "permute_and_flip") >= level
+        assert public_coverage(n, target - Fraction(1, 16), 0.7, 0.3, m - 1, "permute_and_flip") < level
+    assert public_shift(9, Fraction(9, 10), 0.7, 0.3, 999, "permute_and_flip", 16) is None
 
 
 def test_secret_offset_and_head_start_serve_every_n():
     """The two searched intervals stand for all n: check the condition itself at each n up to 400."""
-    level, left, right, m = Fraction(9, 10), 0.78, 0.33, 300
-    offset = private_shift(level, left, right, m, "permute_and_flip", 20)
-    ahead = private_head_start(level, offset, 1, left, right, m, "permute_and_flip")
-    assert private_shortfall(level, offset, ahead, 1, left, right, m, "permute_and_flip") <= 0
-    assert private_shortfall(level, offset, 0.8 * ahead, 1, left, right, m, "permute_and_flip") > 0
+    level, left, right, rivals = Fraction(9, 10), 0.78, 0.33, 299
+    offset = private_shift(level, left, right, rivals, "permute_and_flip", 20)
+    ahead = private_head_start(level, offset, 0.0, 1, left, right, rivals, "permute_and_flip")
+    assert private_shortfall(level, offset, ahead, 0.0, 1, left, right, rivals, "permute_and_flip") <= 0
+    assert private_shortfall(level, offset, 0.8 * ahead, 0.0, 1, left, right, rivals, "permute_and_flip") > 0
     for n in range(1, 400):
         target = level * (n + 1) + offset
         top = math.ceil(target)
         if top <= n:
             f = float(target - top + 1)
-            lost = n - top + sharp_loss(f, left, m, "permute_and_flip", competitor=math.exp(-right * (1 - f)))
+            lost = n - top + sharp_loss(f, left, rivals, "permute_and_flip", competitor=math.exp(-right * (1 - f)))
         else:
-            lost = sharp_loss(float(target - n + 1) + ahead, left, m, "permute_and_flip")
+            lost = sharp_loss(float(target - n + 1) + ahead, left, rivals, "permute_and_flip")
         assert 1 - lost / (n + 1) >= float(level) - 1e-12
 
 
@@ -131,21 +131,21 @@ def test_secret_offset_and_head_start_serve_every_n():
 def test_secret_line_holds_at_every_n(level, delta, n_min):
     """Theorem 4, by evaluating Theorem 2b at every n in a long range, and at powers of two far beyond."""
     rate = tangent_rate(level, delta, 500)
-    offset = private_offset(rate, level, delta, n_min, 500, 0.8, 100, "permute_and_flip", 20)
+    offset = private_offset(rate, level, delta, n_min, 500, 0.8, 99, "permute_and_flip", 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]
     worst = max(
-        conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 100, "permute_and_flip")
+        conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 99, "permute_and_flip")
         for n in sizes
     )
     assert 0.3 * delta < worst <= delta
-    assert not line_holds(rate, offset - 3, level, delta, n_min, 0.8, 100, "permute_and_flip")
+    assert not line_holds(rate, offset - 3, level, delta, n_min, 0.8, 99, "permute_and_flip")
 
 
 def test_public_target_is_the_smallest():
-    target = public_target(800, Fraction(9, 10), 0.05, 0.7, 300, "permute_and_flip", 16)
-    assert conditional_failure(800, 0.9, float(target), 0.7, 300, "permute_and_flip") <= 0.05
-    assert conditional_failure(800, 0.9, float(target) - 1 / 16, 0.7, 300, "permute_and_flip") > 0.05
-    assert public_target(20, Fraction(9, 10), 0.05, 0.7, 300, "permute_and_flip", 16) is None
+    target = public_target(800, Fraction(9, 10), 0.05, 0.7, 299, "permute_and_flip", 16)
+    assert conditional_failure(800, 0.9, float(target), 0.7, 299, "permute_and_flip") <= 0.05
+    assert conditional_failure(800, 0.9, float(target) - 1 / 16, 0.7, 299, "permute_and_flip") > 0.05
+    assert public_target(20, Fraction(9, 10), 0.05, 0.7, 299, "permute_and_flip", 16) is None
 
 
 def test_quadrature_of_permute_and_flip():

@@ -42,7 +42,7 @@ def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, ep
             Fraction(n),
         ):
             mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon, selector)
-            promised = public_coverage(n, target, mechanism.slope_left, mechanism.slope_right, m, selector)
+            promised = public_coverage(n, target, mechanism.slope_left, mechanism.slope_right, m - 1, selector)
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
@@ -52,9 +52,9 @@ def test_public_certificate_is_nearly_exact():
         mechanism = slopes_for(Fraction(0), Fraction(n), left, right, "replace_one", 2.0, "permute_and_flip")
         slope = mechanism.slope_left
         exact = worst_coverage(mechanism, n, m)
-        sharp = float(public_coverage(n, Fraction(n), slope, mechanism.slope_right, m, "permute_and_flip"))
+        sharp = float(public_coverage(n, Fraction(n), slope, mechanism.slope_right, m - 1, "permute_and_flip"))
         assert 0 <= exact - sharp < 0.015
-        assert sharp > marginal_coverage(n, n, slope, m, "permute_and_flip") + 0.03
+        assert sharp > marginal_coverage(n, n, slope, m - 1, "permute_and_flip") + 0.03
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
@@ -124,7 +124,7 @@ def test_rank_deficit_is_dominated_by_the_tail(selector):
                 reached[-1] = np.inf
                 p = mechanism_law(mechanism, h)
                 for r in range(1, int(np.ceil(target)) + 1):
-                    bound = tail(np.array(target - r + 1), mechanism.slope_left, m, selector)
+                    bound = tail(np.array(target - r + 1), mechanism.slope_left, m - 1, selector)
                     assert p[reached < r].sum() <= bound + 1e-12
 
 
@@ -137,7 +137,7 @@ def test_rank_excess_is_dominated_by_the_tail(selector):
             begins = np.cumsum((0, *h))[:-1]
             p = mechanism_law(mechanism, h)
             for d in np.arange(0.5, n - 3):
-                bound = tail(np.array(d), mechanism.slope_right, m, selector)
+                bound = tail(np.array(d), mechanism.slope_right, m - 1, selector)
                 assert p[begins - 3.5 >= d].sum() <= bound + 1e-12
 
 
@@ -153,7 +153,7 @@ def test_conditional_failure_bounds_the_exact_failure(selector):
     for h in histograms(n, edges + 1):
         weight = stats.multinomial(n, masses).pmf(h)
         failure += weight * mechanism_law(mechanism, h)[coverage < level].sum()
-    bound = conditional_failure(n, level, 10.0, mechanism.slope_left, edges + 1, selector)
+    bound = conditional_failure(n, level, 10.0, mechanism.slope_left, edges, selector)
     assert failure <= bound < 1
     assert bound < 10 * failure
 

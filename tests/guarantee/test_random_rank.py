@@ -35,20 +35,20 @@ def test_binomial_tails_count_outcomes():
 @pytest.mark.parametrize("slope", [0.0099, 0.003, 0.0005])
 def test_grouped_ranks_are_smaller_ranks(selector, slope):
     """Small slopes: ranks are grouped, and R only falls, so every failure probability only rises, and by little."""
-    n, m, level = 200_000, 100, 0.9
+    n, rivals, level = 200_000, 100, 0.9
     target = 0.9 * n + 300 + 8 / slope
-    ranks, probabilities, bottom = rank_law(target, slope, m, selector)
+    ranks, probabilities, bottom = rank_law(target, slope, rivals, selector)
     assert np.diff(ranks).min() > 1
     assert probabilities.min() >= 0
     assert probabilities.sum() + bottom == pytest.approx(1, abs=1e-12)
     at_least = np.cumsum(probabilities[::-1])[::-1]
-    np.testing.assert_allclose(at_least, 1 - tail(target - ranks + 1, slope, m, selector), atol=1e-12)
+    np.testing.assert_allclose(at_least, 1 - tail(target - ranks + 1, slope, rivals, selector), atol=1e-12)
 
     every = np.arange(ranks[0], ranks[-1] + 1)
-    exact = 1 - tail(target - every + 1, slope, m, selector)
+    exact = 1 - tail(target - every + 1, slope, rivals, selector)
     law = exact - np.append(exact[1:], 0)
     fine = 1 - exact[0] + np.sum(law * binomial_at_least(np.minimum(every, n), n, level) * (every <= n))
-    grouped = conditional_failure(n, level, target, slope, m, selector)
+    grouped = conditional_failure(n, level, target, slope, rivals, selector)
     assert fine - 1e-12 <= grouped <= fine * 1.1 + 1e-9
 
 
@@ -57,11 +57,11 @@ def test_grouped_ranks_are_smaller_ranks(selector, slope):
 @pytest.mark.parametrize("n", [1, 5, 50, 1000, 10**6])
 def test_blocks_are_never_better_than_the_lemma(selector, slope, n):
     """What is used for a secret n bounds the failure of Theorem 2b from above, and closely for the slopes in use."""
-    m, level = 1000, 0.9
+    rivals, level = 1000, 0.9
     for beyond in (0.001, 0.5, 3.3, 20 + 8 / slope):
         target = min(level * (n + 1) + beyond, n - 1e-3)
-        exact = conditional_failure(n, level, target, slope, m, selector)
-        block = conditional._block_failure(np.array([target]), np.array([n]), level, slope, m, selector)[0]
+        exact = conditional_failure(n, level, target, slope, rivals, selector)
+        block = conditional._block_failure(np.array([target]), np.array([n]), level, slope, rivals, selector)[0]
         assert block >= exact - 1e-9
         assert block <= exact * 1.25 + 1e-6
 
@@ -73,14 +73,14 @@ def test_a_line_holds_exactly_where_every_n_does(level, slope):
     from fractions import Fraction
 
     exact_level = Fraction(str(level))
-    delta, m, n_min = 0.05, 50, 20
+    delta, rivals, n_min = 0.05, 50, 20
     rate = conditional.tangent_rate(exact_level, delta, 100)
-    arguments = (exact_level, delta, n_min, slope, m, "permute_and_flip")
+    arguments = (exact_level, delta, n_min, slope, rivals, "permute_and_flip")
 
     def every_n(offset):
         n = np.arange(n_min, 4000)
         target = float(rate) * (n + 1) + float(offset)
-        return bool(np.all(conditional._block_failure(target, n, level, slope, m, "permute_and_flip") <= delta))
+        return bool(np.all(conditional._block_failure(target, n, level, slope, rivals, "permute_and_flip") <= delta))
 
     low, high = -100 * 64, 200 * 64
     while high - low > 1:
@@ -90,12 +90,12 @@ def test_a_line_holds_exactly_where_every_n_does(level, slope):
     assert conditional.line_holds(rate, Fraction(high, 64) + Fraction(1, 10**6), *arguments)
 
 
-def one_by_one(target, n, level, slope, m, selector):
+def one_by_one(target, n, level, slope, rivals, selector):
     """The grouped failure probability of Theorem 2b, deficit after deficit, at every n."""
     step = max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n.min()) * level * (1 - level))))
     total, survival = np.zeros(len(n)), np.ones(len(n))
-    for d in range(0, math.ceil((math.log(m) + 25) / slope) + 1, step):
-        beyond = tail(target - np.ceil(target) + d + step, slope, m, selector)
+    for d in range(0, math.ceil((math.log(rivals) + 25) / slope) + 1, step):
+        beyond = tail(target - np.ceil(target) + d + step, slope, rivals, selector)
         rank = np.ceil(target).astype(np.int64) - d - step + 1
         fails = np.where(rank <= 0, 1.0, np.where(rank > n, 0.0, binomial_at_least(np.clip(rank, 1, n), n, level)))
         total += (survival - beyond) * fails
@@ -104,7 +104,7 @@ def one_by_one(target, n, level, slope, m, selector):
 
 
 @pytest.mark.parametrize(
-    ("level", "delta", "n_min", "n_typical", "slope", "m", "selector"),
+    ("level", "delta", "n_min", "n_typical", "slope", "rivals", "selector"),
     [
         (Fraction(9, 10), 0.05, 1, 1000, 0.72, 1000, "permute_and_flip"),
         (Fraction(1, 2), 0.01, 1, 1000, 0.05, 1000, "permute_and_flip"),
@@ -114,14 +114,14 @@ def one_by_one(target, n, level, slope, m, selector):
     ],
 )
 def test_the_search_for_an_offset_finds_what_trying_every_n_finds(
-    monkeypatch, level, delta, n_min, n_typical, slope, m, selector
+    monkeypatch, level, delta, n_min, n_typical, slope, rivals, selector
 ):
     """Whatever is skipped or computed at once, the offset is that of the plain search, to the last bit."""
     rate, unit = conditional.tangent_rate(level, delta, n_typical), 20
     n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
 
     def fails(offset):
-        found = one_by_one(float(rate) * (n + 1) + offset, n, float(level), slope, m, selector)
+        found = one_by_one(float(rate) * (n + 1) + offset, n, float(level), slope, rivals, selector)
         return bool((found > delta).any())
 
     low, high = 0.0, 1.0
@@ -132,8 +132,8 @@ def test_the_search_for_an_offset_finds_what_trying_every_n_finds(
         low, high = (middle, high) if fails(middle) else (low, middle)
     monkeypatch.setattr(conditional, "line_holds", lambda *_: True)  # which is tested above
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
-    made = conditional.private_offset(rate, level, delta, n_min, n_typical, slope, m, selector, unit)
+    made = conditional.private_offset(rate, level, delta, n_min, n_typical, slope, rivals, selector, unit)
     assert made == conditional.ceil_to(high + margin, unit)
     target = float(rate) * (n + 1) + low
-    at_once = conditional._block_failure(target, n, float(level), slope, m, selector)
-    assert at_once.tolist() == one_by_one(target, n, float(level), slope, m, selector).tolist()
+    at_once = conditional._block_failure(target, n, float(level), slope, rivals, selector)
+    assert at_once.tolist() == one_by_one(target, n, float(level), slope, rivals, selector).tolist()

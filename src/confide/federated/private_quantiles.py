@@ -171,7 +171,7 @@ def _lines(
     for failure in (0.35, 0.2, 0.1):
         rate = tangent_rate(level, failure, n_typical)
         slope = slopes_for(rate, Fraction(1, unit), left, PARTS - left, "add_remove", epsilon, selector).slope_left
-        offset = private_offset(rate, level, failure, n_min, n_typical, slope, candidates, selector, unit)
+        offset = private_offset(rate, level, failure, n_min, n_typical, slope, candidates - 1.0, selector, unit)
         yield (slopes_for(rate, offset, left, PARTS - left, "add_remove", epsilon, selector),) * silos, None
 
 

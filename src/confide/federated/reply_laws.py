@@ -86,7 +86,8 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
 
     def holds(log_delta: float) -> bool:
         rate, offset, slope = mechanism.rate, mechanism.offset, mechanism.slope_left
-        return line_holds(rate, offset, t, math.exp(log_delta), n_min, slope, candidates, mechanism.selector)
+        rivals = mechanism.rivals(candidates)
+        return line_holds(rate, offset, t, math.exp(log_delta), n_min, slope, rivals, mechanism.selector)
 
     low, high = -16.0, -0.02
     if not holds(high):

@@ -1,6 +1,7 @@
 """In come target ranks and slopes, out go statements about coverage: theorems, without a word about mechanisms.
 
 random_rank.py  the random-rank lemma: privacy noise is a random rank that knows nothing of the data
+rivals.py       how much the candidates weigh that can go wrong: G
 certificate.py  the sharp marginal certificate
 marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
@@ -21,11 +22,12 @@ from confide.guarantee.random_rank import (
     mean_overshoot,
     rank_law,
 )
+from confide.guarantee.rivals import rivals_left, rivals_right
 from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind, coverage_text
 
 __all__ = [
     "GUARANTEE_KINDS", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least", "conditional_failure",
     "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum", "mean_overshoot",
     "private_head_start", "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift",
-    "public_target", "rank_law", "tangent_rate", "total_above", "walk_maximum",
+    "public_target", "rank_law", "rivals_left", "rivals_right", "tangent_rate", "total_above", "walk_maximum",
 ]  # fmt: skip

@@ -24,18 +24,18 @@ _CELLS = 2**16
 
 
 def public_target(
-    n: int, level: Fraction, delta: float, slope: float, m: int, selector: Selector, unit: int
+    n: int, level: Fraction, delta: float, slope: float, rivals: float, selector: Selector, unit: int
 ) -> Fraction | None:
     """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails.
 
     Examples
     --------
-    >>> float(public_target(1000, Fraction(9, 10), 0.05, 0.72, 1000, "permute_and_flip", 10))
+    >>> float(public_target(1000, Fraction(9, 10), 0.05, 0.72, 999.0, "permute_and_flip", 10))
     924.9
     """
 
     def enough(steps: int) -> bool:
-        return conditional_failure(n, float(level), steps / unit, slope, m, selector) <= delta
+        return conditional_failure(n, float(level), steps / unit, slope, rivals, selector) <= delta
 
     low, high = math.floor(level * n) * unit, n * unit
     if not enough(high):
@@ -69,7 +69,7 @@ def private_offset(
     n_min: int,
     n_typical: int,
     slope: float,
-    m: int,
+    rivals: float,
     selector: Selector,
     unit: int,
 ) -> Fraction:
@@ -84,7 +84,7 @@ def private_offset(
     def failing(offset: float, among: NDArray[np.int64]) -> NDArray[np.int64]:
         if not among.size:
             return among
-        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, m, selector, step)
+        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, rivals, selector, step)
         return among[failure > delta]
 
     # A higher line fails at fewer n: a few show most failures, and those that passed are not looked at again.
@@ -99,7 +99,7 @@ def private_offset(
         else:
             high = middle
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
-    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, m, selector):
+    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, slope, rivals, selector):
         margin *= 2
     return ceil_to(high + margin, unit)
 
@@ -112,7 +112,7 @@ def line_holds(
     delta: float,
     n_min: int,
     slope: float,
-    m: int,
+    rivals: float,
     selector: Selector,
 ) -> bool:
     """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem 4).
@@ -124,21 +124,21 @@ def line_holds(
     """
     if rate <= level:
         return False
-    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, slope, m, selector)
+    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, slope, rivals, selector)
     if last > _LARGEST_N:
         return False
     starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
         # The first member of each block alone shows a failure early.
-        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, m, selector)
+        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, rivals, selector)
         if np.any(single > delta):
             return False
         if level > Fraction(1, 2):
             target, n = float(rate) * (high + 1) + float(offset) - (high - low), low
         else:
             target, n = float(rate) * (low + 1) + float(offset), high
-        block = _block_failure(target, n, float(level), slope, m, selector)
+        block = _block_failure(target, n, float(level), slope, rivals, selector)
         low, high = low[block > delta], high[block > delta]
         if low.size > _MOST_BLOCKS:
             return False
@@ -152,20 +152,20 @@ def _block_failure(
     n: NDArray[np.int64],
     level: float,
     slope: float,
-    m: int,
+    rivals: float,
     selector: Selector,
     step: int | None = None,
 ) -> NDArray[np.float64]:
     """Theorem 2b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
     step = _step(int(n.min()), level, slope) if step is None else step
-    deficits = np.arange(0, math.ceil((math.log(m) + 25) / slope) + 1, step, dtype=np.int64)
+    deficits = np.arange(0, math.ceil((math.log1p(rivals) + 25) / slope) + 1, step, dtype=np.int64)
     top = np.ceil(target)
     fraction, highest = target - top + 1, top.astype(np.int64) - step + 1
     total = np.zeros(target.shape)
     survival = np.ones(target.shape)
     rows = max(1, _CELLS // n.size)
     for d in (deficits[i : i + rows, None] for i in range(0, len(deficits), rows)):
-        beyond = tail(fraction + d + step - 1, slope, m, selector)  # P(rank deficit index >= d + step)
+        beyond = tail(fraction + d + step - 1, slope, rivals, selector)  # P(rank deficit index >= d + step)
         rank = highest - d  # lowest rank of each group
         fails = np.where(rank <= 0, 1.0, 0.0)
         inside = (rank > 0) & (rank <= n)
@@ -182,11 +182,11 @@ def _step(n: int, level: float, slope: float) -> int:
 
 
 def _chernoff_from(
-    rate: float, offset: float, level: float, delta: float, n_min: int, slope: float, m: int, selector: Selector
+    rate: float, offset: float, level: float, delta: float, n_min: int, slope: float, rivals: float, selector: Selector
 ) -> int:
     """An n from which exp(-n KL(rank/n || level)) + tail <= delta for good: both terms fall from there on."""
-    deficit = (math.log(m) + math.log(4 / delta)) / slope
-    missed = float(tail(np.array(deficit), slope, m, selector))
+    deficit = (math.log1p(rivals) + math.log(4 / delta)) / slope
+    missed = float(tail(np.array(deficit), slope, rivals, selector))
     n = max(n_min, 64)
     while n <= _LARGEST_N:
         ratio = (rate * (n + 1) + offset - deficit - 1) / n

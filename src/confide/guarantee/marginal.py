@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from confide.guarantee.certificate import private_shortfall, public_coverage, sharp_loss
+from confide.guarantee.certificate import below_target, private_shortfall, public_coverage, sharp_loss
 from confide.selection import Selector
 from confide.support import ceil_to
 
@@ -12,28 +12,28 @@ NEVER_SMALL = 2**60
 
 
 def public_shift(
-    n: int, level: Fraction, slope_left: float, slope_right: float, m: int, selector: Selector, unit: int
+    n: int, level: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector, unit: int
 ) -> Fraction | None:
     """The smallest target rank, in steps of 1/unit, with coverage >= level at a public n; None if n is too small.
 
     Examples
     --------
-    >>> float(public_shift(1000, Fraction(9, 10), 0.7, 0.3, 1000, "permute_and_flip", 16))
+    >>> float(public_shift(1000, Fraction(9, 10), 0.7, 0.3, 999.0, "permute_and_flip", 16))
     907.5625
     """
-    whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, slope_left, m, selector)))
+    whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, slope_left, rivals, selector)))
     if whole > n:
         return None
     low, high = max(whole - 1, 0) * unit, max(whole, 1) * unit
     while high - low > 1:
         middle = (low + high) // 2
-        enough = public_coverage(n, Fraction(middle, unit), slope_left, slope_right, m, selector) >= level
+        enough = public_coverage(n, Fraction(middle, unit), slope_left, slope_right, rivals, selector) >= level
         low, high = (low, middle) if enough else (middle, high)
     return Fraction(high, unit)
 
 
 def private_shift(
-    level: Fraction, slope_left: float, slope_right: float, m: int, selector: Selector, unit: int
+    level: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector, unit: int
 ) -> Fraction:
     """The smallest offset s, in steps of 1/unit, with coverage >= level at every n that reaches its target rank.
 
@@ -41,12 +41,12 @@ def private_shift(
 
     Examples
     --------
-    >>> float(private_shift(Fraction(9, 10), 0.8, 0.3, 1000, "permute_and_flip", 20))
+    >>> float(private_shift(Fraction(9, 10), 0.8, 0.3, 999.0, "permute_and_flip", 20))
     5.85
     """
 
     def short(offset: Fraction) -> float:
-        return private_shortfall(level, offset, 0.0, NEVER_SMALL, slope_left, slope_right, m, selector)
+        return private_shortfall(level, offset, 0.0, 0.0, NEVER_SMALL, slope_left, slope_right, rivals, selector)
 
     # The search interval does not depend on the offset here: one evaluation tells the offset itself.
     offset = ceil_to(max(0.0, short(Fraction(1, unit)) + 1 / unit), unit)
@@ -56,32 +56,46 @@ def private_shift(
 def private_head_start(
     level: Fraction,
     offset: Fraction,
+    fade: float,
     n_min: int,
     slope_left: float,
     slope_right: float,
-    m: int,
+    rivals: float,
     selector: Selector,
 ) -> float:
-    """The smallest head start of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
+    """The head start of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
+
+    It fades by `fade` ranks with every record. With fade 0 the smallest one is searched; else every n says how much it
+    needs, to a sixteenth of a rank, and the largest demand wins.
 
     Examples
     --------
-    >>> head_start = private_head_start(Fraction(9, 10), Fraction(6), 1, 0.778, 0.333, 1000, "permute_and_flip")
-    >>> round(head_start, 1)
-    3.1
+    >>> private_head_start(Fraction(9, 10), Fraction(4), 0.0, 1, 0.5, 0.5, 30.0, "permute_and_flip") < 5
+    True
     """
-    settled = private_shortfall(level, offset, 0.0, NEVER_SMALL, slope_left, slope_right, m, selector)
+    def short(head_start: float, n_min: int) -> float:
+        return private_shortfall(
+            level, offset, head_start, fade, n_min, slope_left, slope_right, rivals, selector
+        )
 
-    def serves(head_start: float) -> bool:
-        short = private_shortfall(level, offset, head_start, n_min, slope_left, slope_right, m, selector)
-        return short <= max(0.0, settled)
+    settled = max(0.0, short(0.0, NEVER_SMALL))
+    limit = float(offset) + 2 + settled
 
-    low, high = 0.0, 1 / slope_left
-    if serves(0.0):
-        return 0.0
-    while not serves(high):
-        low, high = high, 2 * high
-    while high - low > 0.02 / slope_left:
-        middle = (low + high) / 2
-        low, high = (low, middle) if serves(middle) else (middle, high)
-    return high
+    def needed(low: float, high: float) -> float:
+        """The least h, to a sixteenth of a rank, with L(low + h) + high <= limit."""
+        if sharp_loss(low, slope_left, rivals, selector) + high <= limit:
+            return 0.0
+        below, enough = math.floor(16 * low), math.floor(16 * low) + 16
+        while sharp_loss(enough / 16, slope_left, rivals, selector) + high > limit:
+            below, enough = enough, 2 * enough
+        while enough - below > 1:
+            middle = (below + enough) // 2
+            serves = sharp_loss(middle / 16, slope_left, rivals, selector) + high <= limit
+            below, enough = (below, middle) if serves else (middle, enough)
+        return enough / 16 - low
+
+    demands = ((needed(low, high), last) for low, high, last in below_target(level, offset, fade, n_min, slope_left))
+    head_start = max((ahead + fade * last for ahead, last in demands if ahead), default=0.0)
+    while short(head_start, n_min) > settled:  # L is known up to a thousandth of a rank only
+        head_start += 1 / 16
+    return head_start

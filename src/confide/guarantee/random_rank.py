@@ -19,60 +19,74 @@ RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
 _NEGLIGIBLE = 1e-18
 
 
-def tail(deficit: NDArray[Any], slope: float, m: int, selector: Selector) -> NDArray[np.float64]:
+def tail(
+    deficit: NDArray[Any], slope: float, rivals: float, selector: Selector, *, lighter: bool = True
+) -> NDArray[np.float64]:
     """An upper bound on the probability that the selected candidate misses the target by `deficit` ranks or more.
 
-    With p = exp(-slope * deficit): at most m-1 candidates have weight p or less and one has weight 1.
-    Exponential mechanism: (m-1)p / (1 + (m-1)p). Permute-and-flip: 1 - (1 - (1-p)^m) / (mp). Deficits may have any
+    With p = exp(-slope * deficit) and G = `rivals`: candidates that fall short weigh at most G p together, against one
+    of weight 1. Exponential mechanism: Gp / (1 + Gp). Permute-and-flip: 1 - (1 - (1-p)^(G+1)) / ((G+1)p) if each of them
+    weighs at most p (`lighter`, as left of the target), else Gp/2, or 1 - 1/(2Gp) where Gp > 1. Deficits may have any
     shape; the slope is in log-odds per rank.
 
     Examples
     --------
-    >>> tail(np.array([5.0, 10.0]), 1.0, 100, "permute_and_flip").round(5)
+    >>> tail(np.array([5.0, 10.0]), 1.0, 99.0, "permute_and_flip").round(5)
     array([0.27071, 0.00224])
     """
     with np.errstate(under="ignore"):
         p = np.exp(-slope * np.asarray(deficit, dtype=np.float64))
     if selector == "exponential":
-        worst: NDArray[np.float64] = (m - 1) * p / (1 + (m - 1) * p)
+        worst: NDArray[np.float64] = rivals * p / (1 + rivals * p)
         return worst
+    if not lighter:
+        with np.errstate(divide="ignore", over="ignore"):
+            together = rivals * p
+            return np.where(together <= 1, together / 2, 1 - 1 / (2 * together))
+    m = rivals + 1
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         closed = 1 + np.expm1(m * np.log1p(-p)) / (m * p)
-    # For small mp the closed form loses its digits; the series alternates, so its first term is an upper bound.
-    return np.where(m * p < 1e-5, (m - 1) * p / 2, closed)
+        # For small mp the closed form loses its digits. (1-sp)^G >= 1 - Gsp if G >= 1, and >= 1 - Gsp/(1-p) else.
+        small = rivals * p / 2 / (1.0 if rivals >= 1 else 1 - p)
+    return np.where(m * p < 1e-5, small, closed)
 
 
-def mean_overshoot(slope: float, m: int, selector: Selector) -> float:
-    """The integral of `tail` over all deficits: (H_m - 1)/slope for permute-and-flip, ln(m)/slope for exponential.
+def mean_overshoot(slope: float, rivals: float, selector: Selector, *, lighter: bool = True) -> float:
+    """The integral of `tail` over all deficits: (H_(G+1) - 1)/slope for permute-and-flip, ln(G+1)/slope for exponential.
 
-    With the right slope it bounds the expected number of ranks by which the selected bin begins beyond the target.
+    H is the harmonic number; without `lighter` permute-and-flip has (ln G + 1/(2G))/slope, or G/(2 slope) if G < 1. With the right slope, and the rivals on the right, it bounds the expected number of ranks
+    by which the selected bin begins beyond the target.
 
     Examples
     --------
-    >>> round(mean_overshoot(0.25, 1000, "permute_and_flip"), 2)
+    >>> round(mean_overshoot(0.25, 999.0, "permute_and_flip"), 2)
     25.94
     """
     from scipy.special import digamma
 
-    return float(math.log(m) if selector == "exponential" else digamma(m + 1) + np.euler_gamma - 1) / slope
+    if selector == "exponential":
+        return math.log1p(rivals) / slope
+    if not lighter:
+        return (math.log(rivals) + 1 / (2 * rivals) if rivals >= 1 else rivals / 2) / slope
+    return float(digamma(rivals + 2) + np.euler_gamma - 1) / slope
 
 
-def rank_law(target: float, slope: float, m: int, selector: Selector) -> RankLaw:
+def rank_law(target: float, slope: float, rivals: float, selector: Selector) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
     For slopes below 1/100, ranks are grouped, each group counted at its lowest: a smaller R is the safe side.
 
     Examples
     --------
-    >>> ranks, probabilities, bottom = rank_law(90.0, 1.0, 100, "permute_and_flip")
+    >>> ranks, probabilities, bottom = rank_law(90.0, 1.0, 99.0, "permute_and_flip")
     >>> int(ranks.max()), round(float(probabilities.sum() + bottom), 12)
     (90, 1.0)
     """
     top = math.ceil(target)
-    reach = math.ceil((math.log(m) - math.log(_NEGLIGIBLE)) / slope)
+    reach = math.ceil((math.log1p(rivals) - math.log(_NEGLIGIBLE)) / slope)
     step = max(1, int(0.02 / slope))
     ranks = np.arange(top, max(0, top - reach - 1), -step, dtype=np.int64)[::-1]
-    at_least = 1 - tail(target - ranks + 1, slope, m, selector)
+    at_least = 1 - tail(target - ranks + 1, slope, rivals, selector)
     return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
 
 
@@ -90,29 +104,29 @@ def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
     return probability
 
 
-def marginal_coverage(n: int, target: float, slope: float, m: int, selector: Selector) -> float:
+def marginal_coverage(n: int, target: float, slope: float, rivals: float, selector: Selector) -> float:
     """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem 2a). Ties allowed, exchangeable data.
 
     Examples
     --------
-    >>> round(marginal_coverage(1000, 910.0, 0.72, 1000, "permute_and_flip"), 4)
+    >>> round(marginal_coverage(1000, 910.0, 0.72, 999.0, "permute_and_flip"), 4)
     0.9006
     """
-    ranks, probabilities, _ = rank_law(target, slope, m, selector)
+    ranks, probabilities, _ = rank_law(target, slope, rivals, selector)
     return float(np.sum(np.minimum(ranks, n + 1) * probabilities)) / (n + 1)
 
 
-def conditional_failure(n: int, level: float, target: float, slope: float, m: int, selector: Selector) -> float:
+def conditional_failure(n: int, level: float, target: float, slope: float, rivals: float, selector: Selector) -> float:
     """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem 2b).
 
     P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r); a rank above n stands for +inf and never fails.
 
     Examples
     --------
-    >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 1000, "permute_and_flip"), 3)
+    >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 999.0, "permute_and_flip"), 3)
     0.038
     """
-    return law_failure(rank_law(target, slope, m, selector), n, level)
+    return law_failure(rank_law(target, slope, rivals, selector), n, level)
 
 
 @np.errstate(under="ignore")

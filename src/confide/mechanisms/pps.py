@@ -113,12 +113,12 @@ class PrivatePredictionSets(Mechanism):
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """The published claim, `level`, where it holds; below it the coverage of the random-rank lemma."""
         assert n is not None
-        lemma = marginal_coverage(n, float(self.level * n), self.slope_left, m, "exponential")
+        lemma = marginal_coverage(n, float(self.level * n), self.slope_left, m - 1.0, "exponential")
         return min(level, Fraction(lemma))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The law of the random rank (docs/theory.md, Theorem 2) at target rank q n."""
-        return rank_law(float(self.level * n), self.slope_left, m, "exponential")
+        return rank_law(float(self.level * n), self.slope_left, m - 1.0, "exponential")
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin.
@@ -128,7 +128,7 @@ class PrivatePredictionSets(Mechanism):
         """
         if self._b == 0:
             return 1.0
-        return min(1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m, "exponential") + 1) / (n + 1))
+        return min(1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0, "exponential") + 1) / (n + 1))
 
 
 def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None) -> PrivatePredictionSets:

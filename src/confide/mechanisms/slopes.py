@@ -1,26 +1,37 @@
-"""Slopes on both sides of a target rank: the mechanism of this project (docs/theory.md, Theorem 1).
+"""Slopes on both sides of a target rank, and weights that rise: the mechanism of this project (docs/theory.md, Theorem 1).
 
 With B_j = #{scores <= e_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
 
-    u_j = -max( right * (A_j - T)_+ , left * (T - B_j)_+ ),
+    u_j = h_j - max( right * (A_j - T)_+ , left * (T - B_j)_+ ),
 
-zero on the bin that holds rank T. The last candidate is +inf; it covers everything, so it pays no left penalty, and it
-may get a constant head start, which costs no privacy and carries the promise when n is secret and small.
+zero on the bin that holds rank T but for its public height h_j, which rises from candidate to candidate. Where nothing
+else decides, the larger threshold is the safer one; saying so beforehand costs no privacy, and it is what makes the
+number of candidates free. The last candidate is +inf; it covers everything, so it pays no left penalty, and where n is
+secret it may get a head start, which carries the promise when n is small and fades with every record.
 Everything is an integer: ranks are multiplied by the common denominator `unit` of rate and offset, and one selector
 with one float scale follows. The privacy map is therefore exact. Integers of any size are computed with, and utilities
 that the sampler's 64 bits cannot hold are saturated, so that no number of records is refused.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import RankLaw, mean_overshoot, private_shortfall, public_coverage, rank_law
+from confide.guarantee import (
+    RankLaw,
+    mean_overshoot,
+    private_shortfall,
+    public_coverage,
+    rank_law,
+    rivals_left,
+    rivals_right,
+)
 from confide.mechanisms.interface import Mechanism
 from confide.selection import Selector, scale_for, select
 from confide.support import float_above
@@ -50,14 +61,19 @@ class Slopes(Mechanism):
         Noise scale of the selector, in units of left/unit.
     selector
         `"permute_and_flip"` or `"exponential"`.
-    head_start
-        Utility added to +inf, a non-negative integer in units of left/unit.
+    head_start, fade
+        Utility added to +inf is max(0, head_start - fade n): non-negative integers, in units of left/unit.
+    flat, rise
+        Heights: 0 for the first `flat` of m candidates, then in equal steps, rounded down to integers, up to `rise` for
+        the last, in units of left/unit.
 
     Examples
     --------
     >>> mechanism = Slopes(Fraction(0), Fraction(9), left=3, right=1, scale=4.0, selector="permute_and_flip")
     >>> mechanism.replace_one, mechanism.slope_left
     (1.0, 0.75)
+    >>> replace(mechanism, flat=2, rise=7).heights(6)
+    array([0, 0, 1, 3, 5, 7])
     """
 
     name: ClassVar[Literal["slopes"]] = "slopes"
@@ -69,6 +85,9 @@ class Slopes(Mechanism):
     scale: float
     selector: Selector
     head_start: int = 0
+    fade: int = 0
+    flat: int = 0
+    rise: int = 0
 
     @property
     def unit(self) -> int:
@@ -87,8 +106,18 @@ class Slopes(Mechanism):
 
     @property
     def head_start_ranks(self) -> float:
-        """The head start of +inf, in ranks of the left slope."""
+        """The head start of +inf without records, in ranks of the left slope."""
         return self.head_start / (self.unit * self.left)
+
+    @property
+    def fade_ranks(self) -> float:
+        """What every record takes from the head start, in ranks of the left slope."""
+        return self.fade / (self.unit * self.left)
+
+    @property
+    def total_rise(self) -> float:
+        """The log-odds by which the last candidate lies above the first."""
+        return self.rise / self.scale
 
     @property
     def replace_one(self) -> float:
@@ -98,7 +127,8 @@ class Slopes(Mechanism):
     @property
     def add_remove(self) -> float:
         """Privacy loss when one record is added or removed, n staying secret (Theorem 1b)."""
-        return float_above(add_remove_range(self.left, self.right, self.rate, self.unit) / Fraction(self.scale))
+        distance = add_remove_range(self.left, self.right, self.rate, self.unit, self.fade if self.head_start else 0)
+        return float_above(distance / Fraction(self.scale))
 
     @property
     def bounded_range(self) -> bool:
@@ -114,6 +144,17 @@ class Slopes(Mechanism):
         """The target rank for n records."""
         return self.rate * (n + 1) + self.offset
 
+    def heights(self, m: int) -> NDArray[np.int64]:
+        """What the m candidates are ahead of the first, integers that never fall, shape (m,)."""
+        steps = max(m - self.flat, 1)
+        taken = np.maximum(np.arange(1, m + 1) - self.flat, 0)
+        whole, part = divmod(self.rise, steps)
+        return whole * taken + part * taken // steps
+
+    def rivals(self, m: int) -> float:
+        """G: how much the candidates left of one weigh, relative to that one (docs/theory.md, section 2)."""
+        return _rivals(self, m)
+
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
@@ -123,14 +164,15 @@ class Slopes(Mechanism):
         """
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(n) * unit)
-        fits = max(self.left, self.right) * (unit * n + abs(target)) + self.head_start <= _INT64_ROOM
+        ahead = max(0, self.head_start - self.fade * n)
+        fits = max(self.left, self.right) * (unit * n + abs(target)) + ahead + self.rise <= _INT64_ROOM
         whole = counts.astype(np.int64 if fits else object)
         at_or_below = unit * np.cumsum(whole)
         below = at_or_below - unit * whole
         short = self.left * np.maximum(target - at_or_below, 0)
         short[-1] = 0
-        utility: NDArray[Any] = -np.maximum(self.right * np.maximum(below - target, 0), short)
-        utility[-1] += self.head_start
+        utility: NDArray[Any] = self.heights(len(counts)) - np.maximum(self.right * np.maximum(below - target, 0), short)
+        utility[-1] += ahead
         if not fits:
             utility = np.maximum(utility - utility.max(), -_INT64_ROOM)
         return utility.astype(np.int64, copy=False)
@@ -141,22 +183,34 @@ class Slopes(Mechanism):
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """Guaranteed marginal coverage by the sharp certificate (Theorem 3)."""
-        left, right = self.slope_left, self.slope_right
+        slopes, rivals = (self.slope_left, self.slope_right), self.rivals(m)
         if n is not None:
-            return public_coverage(n, self.target(n), left, right, m, self.selector)
+            return public_coverage(n, self.target(n), *slopes, rivals, self.selector)
         assert n_min is not None
-        ahead = self.head_start_ranks
-        short = private_shortfall(self.rate, self.offset, ahead, n_min, left, right, m, self.selector)
+        ahead = self.head_start_ranks, self.fade_ranks
+        short = private_shortfall(self.rate, self.offset, *ahead, n_min, *slopes, rivals, self.selector)
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The law of the random rank for n records (Theorem 2)."""
-        return rank_law(float(self.target(n)), self.slope_left, m, self.selector)
+        return rank_law(float(self.target(n)), self.slope_left, self.rivals(m), self.selector)
+
+    def overshoot(self, n: int, m: int) -> float:
+        """Upper bound on the expected ranks by which the selected bin begins beyond the target, with n records."""
+        heights = self.heights(m) / self.scale
+        heights[-1] += max(0, self.head_start - self.fade * n) / self.scale
+        return mean_overshoot(
+            self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any()
+        )
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem 5)."""
-        over = mean_overshoot(self.slope_right, m, self.selector)
-        return min(1.0, (float(self.target(n)) + over + 1) / (n + 1))
+        return min(1.0, (float(self.target(n)) + self.overshoot(n, m) + 1) / (n + 1))
+
+
+@lru_cache(maxsize=4096)
+def _rivals(mechanism: Slopes, m: int) -> float:
+    return rivals_left(mechanism.heights(m) / mechanism.scale)
 
 
 def slopes_for(
@@ -185,7 +239,22 @@ def replace_one_range(left: int, right: int, unit: int) -> int:
     return unit * (left + right)
 
 
-def add_remove_range(left: int, right: int, rate: Fraction, unit: int) -> int:
+def add_remove_range(left: int, right: int, rate: Fraction, unit: int, fade: int = 0) -> int:
     """Range distance of the integer utilities when one record is added or removed (Theorem 1b)."""
     up, down = int(rate * unit), int((1 - rate) * unit)
-    return max(unit * left, unit * right, up * (left + right), down * (left + right))
+    return max(unit * left, unit * right + fade, up * (left + right), down * (left + right) + fade)
+
+
+def fade_for(mechanism: Slopes) -> int:
+    """The steepest fading of a head start that the mechanism's loss has room for (Theorem 1b).
+
+    Examples
+    --------
+    >>> mechanism = slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0, "permute_and_flip")
+    >>> fading = replace(mechanism, head_start=100, fade=fade_for(mechanism))
+    >>> fading.fade, fading.add_remove == mechanism.add_remove
+    (26, True)
+    """
+    left, right, unit = mechanism.left, mechanism.right, mechanism.unit
+    down = int((1 - mechanism.rate) * unit)
+    return add_remove_range(left, right, mechanism.rate, unit) - max(unit * right, down * (left + right))

@@ -109,7 +109,7 @@ class Plan:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5)."""
         if self.mechanism is None:
             return 1.0
-        over = mean_overshoot(self.mechanism.slope_right, self.request.candidates, self.mechanism.selector)
+        over = mean_overshoot(self.mechanism.slope_right, self.request.candidates - 1, self.mechanism.selector)
         return min(1.0, (self.target_rank + over + 1) / (self.n + 1))
 
     @property
@@ -302,9 +302,9 @@ def _public_target(request: Request, build: Callable[[Fraction, Fraction], Slope
     if request.shift is not None:
         target: Fraction | None = ceil_to(level * (n + 1) + request.shift, UNIT)
     elif request.delta is not None:
-        target = public_target(n, level, request.delta, trial.slope_left, m, request.selector, UNIT)
+        target = public_target(n, level, request.delta, trial.slope_left, m - 1, request.selector, UNIT)
     else:
-        target = public_shift(n, level, trial.slope_left, trial.slope_right, m, request.selector, UNIT)
+        target = public_shift(n, level, trial.slope_left, trial.slope_right, m - 1, request.selector, UNIT)
     return None if target is None or target > n else target
 
 
@@ -318,14 +318,14 @@ def _private_line(request: Request, build: Callable[[Fraction, Fraction], Slopes
         n_typical = max(n_min, request.n_typical)
         rate = tangent_rate(level, request.delta, n_typical)
         slope = build(rate, Fraction(1, unit)).slope_left
-        return rate, private_offset(rate, level, request.delta, n_min, n_typical, slope, m, request.selector, unit)
+        return rate, private_offset(rate, level, request.delta, n_min, n_typical, slope, m - 1, request.selector, unit)
     if request.shift is not None:
         return level, ceil_to(request.shift, unit)
-    return level, private_shift(level, trial.slope_left, trial.slope_right, m, request.selector, unit)
+    return level, private_shift(level, trial.slope_left, trial.slope_right, m - 1, request.selector, unit)
 
 
 def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
     left, right = mechanism.slope_left, mechanism.slope_right
-    choices = request.candidates, request.selector
-    ahead = private_head_start(request.level, mechanism.offset, request.n_min, left, right, *choices)
+    choices = request.candidates - 1, request.selector
+    ahead = private_head_start(request.level, mechanism.offset, 0.0, request.n_min, left, right, *choices)
     return replace(mechanism, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))

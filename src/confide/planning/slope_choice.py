@@ -56,12 +56,12 @@ def best_slopes(level: Fraction, epsilon: float, neighbors: Neighbors, m: int, s
     def excess(left: int) -> float:
         trial = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, neighbors, epsilon, selector)
         if neighbors == "replace_one":
-            target = public_shift(size, level, trial.slope_left, trial.slope_right, m, selector, UNIT)
+            target = public_shift(size, level, trial.slope_left, trial.slope_right, m - 1, selector, UNIT)
             shift = math.inf if target is None else float(target - level * (size + 1))
         else:
             trial = slopes_for(level, Fraction(1), left, PARTS - left, neighbors, epsilon, selector)
             unit = level.denominator * -(-UNIT // level.denominator)
-            shift = float(private_shift(level, trial.slope_left, trial.slope_right, m, selector, unit))
+            shift = float(private_shift(level, trial.slope_left, trial.slope_right, m - 1, selector, unit))
         return shift + expected_drift(trial.slope_left, trial.slope_right, m, size / m, selector)
 
     left = 14
