@@ -9,9 +9,9 @@ noise_walk.py   the maximum of a noise walk, for noisy histograms
 statement.py    `Guarantee`: what is promised, in numbers and in words
 """
 
-from confide.guarantee.certificate import private_shortfall, public_coverage
+from confide.guarantee.certificate import private_shortfall, public_coverage, sharp_loss
 from confide.guarantee.conditional import line_holds, private_offset, public_target, tangent_rate
-from confide.guarantee.marginal import private_head_start, private_shift, public_shift
+from confide.guarantee.marginal import NEVER_SMALL, private_head_start, private_shift, public_shift
 from confide.guarantee.noise_walk import maximum, total_above, walk_maximum
 from confide.guarantee.random_rank import (
     RankLaw,
@@ -21,13 +21,14 @@ from confide.guarantee.random_rank import (
     marginal_coverage,
     mean_overshoot,
     rank_law,
+    tail,
 )
 from confide.guarantee.rivals import rivals_left, rivals_right
 from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind, coverage_text
 
 __all__ = [
-    "GUARANTEE_KINDS", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least", "conditional_failure",
+    "GUARANTEE_KINDS", "NEVER_SMALL", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least", "conditional_failure",
     "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum", "mean_overshoot",
     "private_head_start", "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift",
-    "public_target", "rank_law", "rivals_left", "rivals_right", "tangent_rate", "total_above", "walk_maximum",
+    "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss", "tail", "tangent_rate", "total_above", "walk_maximum",
 ]  # fmt: skip

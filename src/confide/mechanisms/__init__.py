@@ -30,12 +30,12 @@ from confide.mechanisms.privacy import (
     practically_none,
     privacy_statement,
 )
-from confide.mechanisms.slopes import UNIT, Slopes, slopes_for
+from confide.mechanisms.slopes import UNIT, Slopes, fade_for, slopes_for
 from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 
 __all__ = [
     "MECHANISMS", "NEIGHBORS", "UNIT", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
-    "NoisyHistogram", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "certify",
+    "NoisyHistogram", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "certify", "fade_for",
     "in_sequence", "mechanism_fields", "noisy_histogram_for", "opendp_quantile_for", "pps_for", "pps_laplace_for",
     "practically_none", "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side",
     "slopes_for", "split_conformal_for",

@@ -71,7 +71,11 @@ _READERS: dict[str, Callable[[Fields], Any]] = {
         lambda c: c.take("head_start", int), lambda start: 0 <= start < 2**62, ".head_start is out of range"
     ),
     "fade": _within(lambda c: c.take("fade", int), lambda fade: 0 < fade < 2**62, ".fade is out of range"),
-    "flat": lambda content: positive_integer("mechanism.flat", content.take("flat", int), most=MOST_CANDIDATES),
+    "flat": _within(
+        lambda c: c.fraction("flat"),
+        lambda flat: 0 < flat <= MOST_CANDIDATES and flat.denominator <= 1000,
+        ".flat is out of range",
+    ),
     "rise": _within(lambda c: c.take("rise", int), lambda rise: 0 < rise < 2**62, ".rise is out of range"),
     "level": _within(lambda c: c.fraction("level"), lambda level: 0 < level <= 1, " has a level outside (0, 1]"),
     "gamma": _within(

@@ -64,15 +64,15 @@ class Slopes(Mechanism):
     head_start, fade
         Utility added to +inf is max(0, head_start - fade n): non-negative integers, in units of left/unit.
     flat, rise
-        Heights: 0 for the first `flat` of m candidates, then in equal steps, rounded down to integers, up to `rise` for
-        the last, in units of left/unit.
+        Heights: candidate j of m is rise (j - flat)_+ / (m - flat) ahead, rounded down to an integer, in units of
+        left/unit; so the first `flat` are equally high, and the last one is `rise` ahead of them.
 
     Examples
     --------
     >>> mechanism = Slopes(Fraction(0), Fraction(9), left=3, right=1, scale=4.0, selector="permute_and_flip")
     >>> mechanism.replace_one, mechanism.slope_left
     (1.0, 0.75)
-    >>> replace(mechanism, flat=2, rise=7).heights(6)
+    >>> replace(mechanism, flat=Fraction(5, 2), rise=7).heights(6)
     array([0, 0, 1, 3, 5, 7])
     """
 
@@ -86,7 +86,7 @@ class Slopes(Mechanism):
     selector: Selector
     head_start: int = 0
     fade: int = 0
-    flat: int = 0
+    flat: Fraction = Fraction(0)
     rise: int = 0
 
     @property
@@ -146,8 +146,9 @@ class Slopes(Mechanism):
 
     def heights(self, m: int) -> NDArray[np.int64]:
         """What the m candidates are ahead of the first, integers that never fall, shape (m,)."""
-        steps = max(m - self.flat, 1)
-        taken = np.maximum(np.arange(1, m + 1) - self.flat, 0)
+        start, parts = self.flat.as_integer_ratio()
+        steps = max(parts * m - start, 1)
+        taken = np.clip(parts * np.arange(1, m + 1) - start, 0, steps)
         whole, part = divmod(self.rise, steps)
         return whole * taken + part * taken // steps
 

@@ -1,15 +1,20 @@
 """In comes what was asked, out goes the mechanism that answers it, and what it will promise and cost; no data.
 
-request.py      `Request`: every public choice, checked once
-plan.py          `Plan`: slopes, target rank and head start for a request, and what follows; mechanisms of others
-slope_choice.py  which slopes minimise the expected excess
+request.py         `Request`: every public choice, checked once
+choice.py          one decision: how many candidates, how the loss is divided, how far weights rise
+reference_laws.py  the public laws of scores that the decision is judged by, and its prices
+rise.py            heights that rise as slowly as they can
+mechanism.py       the mechanism for a request: the smallest target rank that is certified; mechanisms of others
+plan.py            `Plan`: what follows for coverage, usefulness and privacy
 """
 
-from confide.planning.plan import Plan, make_plan, mechanism_for, plan, slopes_without_head_start
+from confide.planning.choice import PARTS, answer_law
+from confide.planning.mechanism import mechanism_for, slopes_without_head_start
+from confide.planning.plan import Plan, make_plan, plan
+from confide.planning.reference_laws import typical_law
 from confide.planning.request import OPTIONS, Request, check_request
-from confide.planning.slope_choice import PARTS, evenly_spread_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "Plan", "Request", "check_request", "evenly_spread_law", "make_plan", "mechanism_for", "plan",
-    "slopes_without_head_start",
+    "OPTIONS", "PARTS", "Plan", "Request", "answer_law", "check_request", "make_plan", "mechanism_for", "plan",
+    "slopes_without_head_start", "typical_law",
 ]  # fmt: skip

@@ -4,44 +4,25 @@ A plan fixes the whole mechanism: slopes, target rank, noise scale. It depends o
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import lru_cache
 from html import escape
 
 import numpy as np
+from numpy.typing import NDArray
 
-from confide.candidates import Candidates
-from confide.guarantee import (
-    Guarantee,
-    mean_overshoot,
-    private_head_start,
-    private_offset,
-    private_shift,
-    public_shift,
-    public_target,
-    tangent_rate,
-)
-from confide.mechanisms import (
-    UNIT,
-    Mechanism,
-    Neighbors,
-    PrivacyStatement,
-    Slopes,
-    certify,
-    noisy_histogram_for,
-    opendp_quantile_for,
-    pps_for,
-    pps_laplace_for,
-    privacy_statement,
-    slopes_for,
-    split_conformal_for,
-)
+from confide.candidates import Candidates, Spread
+from confide.guarantee import Guarantee
+from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
+from confide.planning.choice import answer_law, desert_crossed
+from confide.planning.mechanism import slopes_for_request
+from confide.planning.reference_laws import typical_law
 from confide.planning.request import Request, check_request
-from confide.planning.slope_choice import best_slopes, expected_drift
 from confide.selection import Selector
-from confide.support import MOST_RECORDS, Level, aligned, ceil_to, decimal_text, positive_integer
+from confide.support import MOST_RECORDS, Level, aligned, decimal_text, positive_integer
+
+
+UNLIKELY = 0.01
+"""The chance of an answer beyond all scores that a plan calls unlikely."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +42,7 @@ class Plan:
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.908, 69)
+    (0.905, 69)
     """
 
     request: Request
@@ -72,7 +53,7 @@ class Plan:
     def guarantee(self) -> Guarantee:
         """What the calibration will promise."""
         r = self.request
-        return certify(self.mechanism, r.alpha, r.candidates, r.n, r.n_min if r.n is None else None, r.delta)
+        return certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -91,41 +72,76 @@ class Plan:
         return math.ceil(self.request.level * (self.n + 1))
 
     @property
-    def expected_excess(self) -> float:
-        """Expected ranks above (n+1)(1-alpha) on evenly spread scores: what privacy costs, in records."""
-        slopes, m, most = self.mechanism, self.request.candidates, float(self.request.alpha * (self.n + 1))
-        if slopes is None:
-            return most
-        ranks = self.target_rank - float(self.request.level * (self.n + 1))
-        return min(ranks + expected_drift(slopes.slope_left, slopes.slope_right, m, self.n / m, slopes.selector), most)
+    def expected_coverage(self) -> float:
+        """Mean coverage on typical scores: evenly spread ones, or residuals of a bell whose unit is right."""
+        below = typical_law(self.request.candidates)
+        return 1.0 if self.mechanism is None else float(self._typical_answer() @ below)
 
     @property
-    def expected_coverage(self) -> float:
-        """Mean coverage on evenly spread scores."""
-        return float(self.request.level) + self.expected_excess / (self.n + 1)
+    def expected_excess(self) -> float:
+        """Expected ranks above (n+1)(1-alpha) on typical scores: what privacy costs, in records."""
+        return (self.expected_coverage - float(self.request.level)) * (self.n + 1)
+
+    @property
+    def chance_of_all(self) -> float:
+        """Chance that the answer is +inf, on typical scores."""
+        return 1.0 if self.mechanism is None else float(self._typical_answer()[-1])
+
+    @property
+    def chance_beyond(self) -> float:
+        """Chance that the answer lies beyond all scores, +inf included, on typical scores."""
+        if self.mechanism is None:
+            return 1.0
+        none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
+        return float(self._typical_answer() @ none_above)
+
+    @property
+    def desert(self) -> float:
+        """How many ranks, of scores beyond an empty half of the candidates, do not hold the answer before it."""
+        if self.mechanism is None:
+            return math.inf
+        shift = self.target_rank - float(self.request.level * (self.n + 1))
+        rivals, rise = self.mechanism.rivals(self.request.m), self.mechanism.total_rise
+        return desert_crossed(rise, rivals, shift, self.mechanism.slope_right, share=0.5)
 
     @property
     def coverage_at_most(self) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5)."""
-        if self.mechanism is None:
-            return 1.0
-        over = mean_overshoot(self.mechanism.slope_right, self.request.candidates - 1, self.mechanism.selector)
-        return min(1.0, (self.target_rank + over + 1) / (self.n + 1))
+        return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.n, self.request.m)
+
+    def _typical_answer(self) -> NDArray[np.float64]:
+        """The law of the answer if the counts are just those that are expected of typical scores; shape (m,)."""
+        slopes = self.mechanism
+        assert slopes is not None
+        heights = slopes.heights(self.request.m) / slopes.scale
+        heights[-1] += max(0, slopes.head_start - slopes.fade * self.n) / slopes.scale
+        reached = self.n * typical_law(self.request.candidates)
+        return answer_law(
+            reached, self.target_rank, slopes.slope_left, slopes.slope_right, heights, slopes.selector
+        )
 
     @property
     def records_needed(self) -> int:
-        """The smallest number of records with a target rank among them: with fewer, +inf is the likely answer."""
-        if self.mechanism is not None and (known := self.mechanism.records_needed) is not None:
-            return known
-        enough = 1
-        while slopes_for_request(replace(self.request, n=enough)) is None:
-            enough *= 2
-        short = enough // 2
-        while enough - short > 1:
-            middle = (short + enough) // 2
-            served = slopes_for_request(replace(self.request, n=middle)) is not None
-            short, enough = (short, middle) if served else (middle, enough)
-        return enough
+        """About the smallest number of records with which the answer lies among the scores, but for a chance of 1 %.
+
+        On typical scores; within 5 %. With fewer, +inf or a threshold beyond all scores gets likely quickly.
+        """
+
+        def enough(n: int) -> bool:
+            if self.request.n is None:
+                return replace(self, n=n).chance_beyond <= UNLIKELY
+            return make_plan(replace(self.request, n=n), n).chance_beyond <= UNLIKELY
+
+        many = min(math.ceil(12 / float(self.request.alpha) / min(self.request.per_record, 1.0)), MOST_RECORDS)
+        while many < MOST_RECORDS and not enough(many):
+            many = min(2 * many, MOST_RECORDS)
+        few = many // 2
+        while few and enough(few):
+            few, many = few // 2, few
+        while many - few > max(1, many // 20):
+            middle = (few + many) // 2
+            few, many = (few, middle) if enough(middle) else (middle, many)
+        return many
 
     def __str__(self) -> str:
         privacy, serves = self.privacy, self.nonprivate_rank <= self.n
@@ -172,13 +188,14 @@ def plan(
     *,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
-    candidates: int | Candidates = 1000,
+    candidates: int | Candidates | Spread = Spread("probability"),
     n_min: int = 1,
     n_typical: int | None = None,
     delta: Level | None = None,
     records_per_person: int = 1,
     selector: Selector | None = None,
     slopes: tuple[int, int] | None = None,
+    rise: float | None = None,
     shift: float | None = None,
 ) -> Plan:
     """Say what a private calibration will promise and cost, before any data is touched.
@@ -227,105 +244,9 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (908.0625, 901)
     """
-    size = candidates.size if isinstance(candidates, Candidates) else candidates
-    asked = {name: value for name, value in locals().items() if name not in ("candidates", "size")}
-    return make_plan(check_request(**asked, candidates=size), n)
+    return make_plan(check_request(**locals()), n)
 
 
 def make_plan(request: Request, n: int) -> Plan:
     """The plan for a checked request, stated for n records."""
     return Plan(request, slopes_for_request(request), positive_integer("n", n, most=MOST_RECORDS))
-
-
-@lru_cache(maxsize=1024)
-@np.errstate(under="ignore")
-def slopes_for_request(request: Request) -> Slopes | None:
-    """The mechanism that answers a request, or None if +inf has to be answered without touching the data."""
-    mechanism = slopes_without_head_start(request)
-    if mechanism is None or request.neighbors == "replace_one" or request.delta is not None:
-        return mechanism
-    return _with_head_start(mechanism, request)
-
-
-@lru_cache(maxsize=1024)
-@np.errstate(under="ignore")
-def slopes_without_head_start(request: Request) -> Slopes | None:
-    """The mechanism before +inf gets its head start, which takes as long again and which no cost depends on."""
-    epsilon = max(request.per_record, 0.5)  # the problem only depends on n * epsilon: small losses are scaled
-    left, right = request.slopes or best_slopes(
-        request.level, epsilon, request.neighbors, request.candidates, request.selector
-    )
-
-    def build(rate: Fraction, offset: Fraction) -> Slopes:
-        return slopes_for(rate, offset, left, right, request.neighbors, request.per_record, request.selector)
-
-    if request.neighbors == "replace_one":
-        target = _public_target(request, build)
-        return None if target is None else build(Fraction(0), target)
-    return build(*_private_line(request, build))
-
-
-def mechanism_for(request: Request) -> Mechanism | None:
-    """The mechanism for a checked request; None if +inf has to be answered without touching the data.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> request = Request(
-    ...     Fraction(1, 10), 1.0, "replace_one", 1000, 1, 1000, None, 1000, 1, "permute_and_flip", None, None, "pps"
-    ... )
-    >>> round(float(mechanism_for(request).level), 4)
-    0.9289
-    """
-    n, m, level, epsilon = request.n, request.candidates, request.level, request.per_record
-    match request.mechanism:
-        case "slopes":
-            return slopes_for_request(request)
-        case "noisy-histogram":
-            return noisy_histogram_for(level, epsilon, m, n, request.n_min)
-        case "opendp-quantile":
-            return opendp_quantile_for(level, epsilon, n)
-    assert n is not None  # the request was checked
-    match request.mechanism:
-        case "pps":
-            return pps_for(n, request.alpha, epsilon, m)
-        case "pps-laplace":
-            return pps_laplace_for(n, request.alpha, epsilon, m)
-        case "none":
-            return split_conformal_for(level, n)
-
-
-def _public_target(request: Request, build: Callable[[Fraction, Fraction], Slopes]) -> Fraction | None:
-    """The target rank for a public n, or None if no rank up to n serves."""
-    n, level, m = request.n or 0, request.level, request.candidates
-    trial = build(Fraction(0), Fraction(1))
-    if request.shift is not None:
-        target: Fraction | None = ceil_to(level * (n + 1) + request.shift, UNIT)
-    elif request.delta is not None:
-        target = public_target(n, level, request.delta, trial.slope_left, m - 1, request.selector, UNIT)
-    else:
-        target = public_shift(n, level, trial.slope_left, trial.slope_right, m - 1, request.selector, UNIT)
-    return None if target is None or target > n else target
-
-
-def _private_line(request: Request, build: Callable[[Fraction, Fraction], Slopes]) -> tuple[Fraction, Fraction]:
-    """Rate and offset of the target line for a secret n."""
-    level, m, n_min = request.level, request.candidates, request.n_min
-    unit = level.denominator * -(-UNIT // level.denominator)
-    trial = build(level, Fraction(1, unit))
-    if request.delta is not None:
-        # The rate exceeds the level, which changes the privacy map: settle the rate first, then slopes and offset.
-        n_typical = max(n_min, request.n_typical)
-        rate = tangent_rate(level, request.delta, n_typical)
-        slope = build(rate, Fraction(1, unit)).slope_left
-        return rate, private_offset(rate, level, request.delta, n_min, n_typical, slope, m - 1, request.selector, unit)
-    if request.shift is not None:
-        return level, ceil_to(request.shift, unit)
-    return level, private_shift(level, trial.slope_left, trial.slope_right, m - 1, request.selector, unit)
-
-
-def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
-    left, right = mechanism.slope_left, mechanism.slope_right
-    choices = request.candidates - 1, request.selector
-    ahead = private_head_start(request.level, mechanism.offset, 0.0, request.n_min, left, right, *choices)
-    return replace(mechanism, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))

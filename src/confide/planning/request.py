@@ -1,12 +1,14 @@
 """What was asked of a calibration: every public choice that its mechanism depends on, checked once."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Real
 
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, MechanismName, Neighbors
+from confide.planning.choice import PARTS, Choice, Circumstances, choose
 from confide.selection import SELECTORS, Selector
 from confide.support import (
     LEAST_LOSS,
@@ -21,6 +23,8 @@ from confide.support import (
     positive_integer,
     privacy_loss,
 )
+
+_OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
 
 
 @dataclass(frozen=True)
@@ -38,17 +42,39 @@ class Request:
     n_min: int
     n_typical: int
     delta: float | None
-    candidates: int
+    candidates: Candidates
     records_per_person: int
     selector: Selector
-    slopes: tuple[int, int] | None
-    shift: Fraction | None
+    slopes: tuple[int, int] | None = None
+    rise: float | None = None
+    shift: Fraction | None = None
     mechanism: MechanismName = "slopes"
 
     @property
     def level(self) -> Fraction:
         """1 - alpha, exactly."""
         return 1 - self.alpha
+
+    @property
+    def m(self) -> int:
+        """The number of candidates, +inf included."""
+        return self.candidates.size
+
+    @property
+    def choice(self) -> Choice:
+        """The slopes and the rise that suit it, or those that it asks for."""
+        return _choice(self.candidates, self._circumstances, self.slopes, self.rise)
+
+    @property
+    def _circumstances(self) -> Circumstances:
+        n = max(self.n_min, self.n_typical) if self.n is None else self.n
+        return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector)
+
+    def suited(self, spread: Spread) -> "Request":
+        """The same request over as many candidates of a spread as suit it; a published method takes 1000."""
+        if self.mechanism != "slopes":
+            return replace(self, candidates=spread.candidates(_OF_PUBLISHED))
+        return replace(self, candidates=_choice(spread, self._circumstances, self.slopes, self.rise).candidates)
 
     @property
     def per_record(self) -> float:
@@ -61,7 +87,7 @@ class Request:
 def check_request(
     *,
     alpha: Level,
-    candidates: int,
+    candidates: int | Candidates | Spread,
     epsilon: float | None = None,
     n: int | None = 1,
     rho: float | None = None,
@@ -72,13 +98,18 @@ def check_request(
     records_per_person: int = 1,
     selector: Selector | None = None,
     slopes: tuple[int, int] | None = None,
+    rise: float | None = None,
     shift: float | None = None,
     mechanism: str = "slopes",
 ) -> Request:
-    """Check every argument of `plan` and `calibrate` and fill in the defaults."""
+    """Check every argument of `plan` and `calibrate` and fill in the defaults.
+
+    Of a `Spread` as many candidates are taken as suit the request; a number stands for so many, evenly apart.
+    """
     method = one_of("mechanism", mechanism, MECHANISMS)
     if method != "slopes":
-        _check_other(method, neighbors, rho=rho, delta=delta, selector=selector, slopes=slopes, shift=shift)
+        options = {"delta": delta, "selector": selector, "slopes": slopes, "rise": rise, "shift": shift}
+        _check_other(method, neighbors, rho=rho, **options)
     if method == "none":
         if epsilon is not None:
             raise InputError("epsilon must be left out with mechanism='none', which is not private")
@@ -104,6 +135,11 @@ def check_request(
             raise InputTypeError(f"shift must be a number of ranks; found {type(shift).__name__}")
         if not 0 <= shift <= MOST_RECORDS:
             raise InputError(f"shift must be a number of ranks from 0 to 2**48; found {shift!r}")
+    if rise is not None:
+        if isinstance(rise, bool) or not isinstance(rise, Real):
+            raise InputTypeError(f"rise must be a number; found {type(rise).__name__}")
+        if not 0 <= rise <= _LARGEST_RISE:
+            raise InputError(f"rise must be a number from 0 to {_LARGEST_RISE}; found {rise!r}")
     epsilon = privacy_loss("epsilon", epsilon)
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
     if epsilon < LEAST_LOSS * records:
@@ -111,7 +147,8 @@ def check_request(
             f"records_per_person leaves each record less than a loss of {LEAST_LOSS:g}; found {records} records for "
             f"epsilon={epsilon:g}; raise epsilon or keep fewer records of each person"
         )
-    return Request(
+    spread = candidates if isinstance(candidates, Spread) else None
+    request = Request(
         alpha=exact_level("alpha", alpha),
         epsilon=math.inf if method == "none" else epsilon,
         neighbors=one_of("neighbors", neighbors, NEIGHBORS),
@@ -119,13 +156,30 @@ def check_request(
         n_min=n_min,
         n_typical=n_typical or max(n_min, 1000),
         delta=None if delta is None else float(exact_level("delta", delta)),
-        candidates=positive_integer("candidates", candidates, most=MOST_CANDIDATES),
+        candidates=_listed(candidates),
         records_per_person=records,
         selector=one_of("selector", "permute_and_flip" if selector is None else selector, SELECTORS),
         slopes=slopes,
+        rise=None if rise is None else float(rise),
         shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),
         mechanism=method,
     )
+    return request if spread is None else request.suited(spread)
+
+
+def _listed(candidates: int | Candidates | Spread) -> Candidates:
+    """A list of candidates: as it is, of as many even steps, or of +inf alone, until as many are spread as suit."""
+    if isinstance(candidates, Candidates):
+        return candidates
+    if isinstance(candidates, Spread):
+        return Candidates.unit(1)
+    return Candidates.unit(positive_integer("candidates", candidates, most=MOST_CANDIDATES))
+
+
+def _choice(
+    of: Candidates | Spread, circumstances: Circumstances, slopes: tuple[int, int] | None, rise: float | None
+) -> Choice:
+    return choose(of, circumstances, None if slopes is None else PARTS * slopes[0] / sum(slopes), rise)
 
 
 OPTIONS = frozenset(check_request.__kwdefaults__ or ())

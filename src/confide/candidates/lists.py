@@ -1,21 +1,23 @@
 """Public candidate thresholds e_1 < ... < e_(m-1) and e_m = +inf. They never depend on the private scores.
 
-The number of candidates m costs only about ln(m) ranks, so candidates are spent on relative resolution and nobody is
-asked for clipping bounds. Values are rounded to twelve significant digits, so that every machine has the same ones.
+The number of candidates costs next to nothing (docs/theory.md, section 2), so they are spent on relative resolution and
+nobody is asked for clipping bounds. Values are rounded to twelve significant digits, so that every machine has the same ones.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
+from confide.candidates.spread import Spread, SpreadKind
 from confide.errors import InputError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, refuse_marked
 
-BUILDERS = ("unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
+BUILDERS = ("spread", "unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
 """The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""
 
 Spacing = Literal["uniform", "logit"]
@@ -25,7 +27,7 @@ Spacing = Literal["uniform", "logit"]
 class Candidates:
     """Candidate thresholds, always ending in +inf.
 
-    Build them with `unit`, `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
+    By default they are `spread` as suits the score and the number of records; or build them with `unit`, `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class Candidates:
         """All candidates, shape (m,), the last one +inf."""
         return np.append(self.edges, np.inf)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the edges: histograms add only if theirs agree."""
         import hashlib
@@ -86,6 +88,22 @@ class Candidates:
     def __repr__(self) -> str:
         how = ", ".join(f"{key}={value!r}" for key, value in self.recipe.items() if key != "kind")
         return f"Candidates.{self.recipe['kind']}({how})"
+
+    @classmethod
+    def spread(
+        cls, kind: SpreadKind, size: int, unit: float | None = None, around: float | None = None
+    ) -> "Candidates":
+        """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
+
+        Examples
+        --------
+        >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
+        array([ 0.  ,  1.01, 10.  , 99.24,   inf])
+        """
+        law = Spread(kind, unit, around)
+        stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
+        recipe = {"kind": "spread", "of": kind, "size": size, **stated}
+        return cls._build(law.edges(size), recipe)
 
     @classmethod
     def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":

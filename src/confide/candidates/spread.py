@@ -1,0 +1,201 @@
+"""Candidates as quantiles of a public heavy-tailed law: fine where thresholds are likely, and far-reaching.
+
+The law is Cauchy's, in a coordinate that suits the kind of score: the logit of a probability, the decade of a residual.
+Its tails are so heavy that a wrong guess costs resolution and not the answer. How many quantiles are taken is decided
+by a plan, from public numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
+
+if TYPE_CHECKING:
+    from confide.candidates.lists import Candidates
+
+SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"]
+
+SPREADS: tuple[SpreadKind, ...] = ("probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any")
+"""Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
+residuals; residuals with a sign; scores of which nothing is known."""
+
+_Edges = NDArray[np.float64]
+
+_LOGITS = 13.8
+"""The logit of 1 - 1e-6."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How candidates are spread; `candidates(size)` takes that many.
+
+    Parameters
+    ----------
+    kind
+        What is scored, one of `SPREADS`.
+    unit
+        For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target or
+        of an error; within a factor of 100 of the scores it helps. Without one the law is three times as wide, around 1.
+    around
+        A public guess of the threshold, such as that of an earlier release: the law is centred there and narrow.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a number is not finite, or not of the kind.
+
+    Examples
+    --------
+    >>> Spread("probability").candidates(5).values.round(3)
+    array([0.   , 0.047, 0.5  , 0.953, 1.   , 1.   ,   inf])
+    >>> Spread("residual", unit=25.0).candidates(6).values.round(1)
+    array([  0. ,   2.5,  25. , 248.1,   inf])
+    """
+
+    kind: SpreadKind
+    unit: float | None = None
+    around: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, SPREADS)
+        if self.unit is not None:
+            if self.kind not in ("residual", "signed"):
+                raise InputError(f"unit must be left out for scores of kind {self.kind!r}, which have a scale of their own")
+            object.__setattr__(self, "unit", positive_number("unit", self.unit))
+        if self.around is not None:
+            if self.kind == "any":
+                raise InputError("around must be left out for scores of which nothing is known; name the score")
+            object.__setattr__(self, "around", _guess(self.kind, self.around))
+
+    def candidates(self, size: int) -> "Candidates":
+        """About `size` finite candidates, and +inf; those that coincide count once.
+
+        Where neighbours would lie more than a decade apart, the list of residuals ends: +inf is the honest answer there.
+        """
+        from confide.candidates.lists import Candidates
+
+        return Candidates.spread(self.kind, size, unit=self.unit, around=self.around)
+
+    def edges(self, size: int) -> _Edges:
+        """The finite candidates, increasing, before they are rounded; float64 of shape about (size,)."""
+        size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
+        edges = _EDGES[self.kind](max(size, 2), self)
+        return np.unique(edges[np.isfinite(edges)])
+
+
+def _guess(kind: SpreadKind, around: float) -> float:
+    """A guess of the threshold, refused where a score of the kind cannot lie."""
+    value = positive_number("around", around) if kind not in ("margin", "signed") else float(around)
+    if not math.isfinite(value) or (kind in ("probability", "margin") and abs(value) > 1):
+        raise InputError(f"around must be a finite threshold of a score of kind {kind!r}; it is not one")
+    return value
+
+
+def cauchy(size: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
+    """`size` quantiles, evenly apart in probability, of the Cauchy law between `low` and `high`; shape (size,).
+
+    Examples
+    --------
+    >>> cauchy(5, 1.0, -3.0, 3.0).round(3)
+    array([-3.   , -0.721,  0.   ,  0.721,  3.   ])
+    """
+    first, last = math.atan((low - centre) / width), math.atan((high - centre) / width)
+    quantiles: _Edges = centre + width * np.tan(np.linspace(first, last, size))
+    return quantiles
+
+
+def _logits(size: int, around: float | None) -> _Edges:
+    """Logits of a probability: around 1/2, or around a guess."""
+    if around is None:
+        return cauchy(size, 4.0, -_LOGITS, _LOGITS)
+    centre = min(max(_logit(around), -_LOGITS), _LOGITS)
+    return cauchy(size, 2.0, -_LOGITS, _LOGITS, centre)
+
+
+def _logit(p: float) -> float:
+    return math.log(p / (1 - p)) if p < 1 else math.inf
+
+
+def _probability(size: int, law: Spread) -> _Edges:
+    return np.append(1 / (1 + np.exp(-_logits(size - 1, law.around))), 1.0)
+
+
+def _margin(size: int, law: Spread) -> _Edges:
+    around = None if law.around is None else (1 + law.around) / 2 or 1e-9
+    return np.append(np.tanh(_logits(size - 1, around) / 2), 1.0)
+
+
+def _mass(size: int, law: Spread) -> _Edges:
+    return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9]])
+
+
+def _penalised(size: int, law: Spread) -> _Edges:
+    """Sums of probabilities, to three fifths, and what penalties add to 1."""
+    most = round(0.6 * size)
+    above = law.around - 1 if law.around is not None and law.around > 1 else None
+    centre, width = (-1.5, 1.0) if above is None else (math.log10(above), 0.3)
+    beyond = 1 + 10.0 ** cauchy(max(size - most, 2), width, -9.0, 3.0, centre)
+    return np.concatenate([_below_one(most, None if above else law.around), [1.0], beyond])
+
+
+def _below_one(size: int, around: float | None) -> _Edges:
+    """Sums of probabilities: what is missing to 1 is resolved down to 1e-14, where saturated models crowd."""
+    centre, width = (5.0, 8.0) if around is None else (min(max(_logit(around), -_LOGITS), 32.0), 2.0)
+    return 1 - 1 / (1 + np.exp(cauchy(max(size, 2), width, -_LOGITS, 32.0, centre)))
+
+
+def _rank(size: int, law: Spread) -> _Edges:
+    centre, width = (0.5, 1.0) if law.around is None else (math.log10(max(law.around, 1.0)), 0.3)
+    return np.round(10.0 ** cauchy(size, width, 0.0, 6.0, centre))
+
+
+def _residual(size: int, law: Spread) -> _Edges:
+    return np.append(0.0, _decades(max(size - 1, 2), law, -300.0))
+
+
+def _signed(size: int, law: Spread) -> _Edges:
+    half = _decades(max(size // 2, 2), law, -1 - 4 * _width(law))
+    return np.concatenate([-half[::-1], [0.0], half])
+
+
+def _any(size: int, law: Spread) -> _Edges:
+    """On both sides of 0: as for probabilities, and for residuals without a unit."""
+    inside = 1 / (1 + np.exp(-_logits(max(size // 4, 2), None)))
+    positive = np.concatenate([inside, [1.0], _decades(max(size // 4, 2), law, -1 - 4 * _width(law))])
+    return np.concatenate([-positive, [0.0], positive])
+
+
+def _width(law: Spread) -> float:
+    """Half of the law lies within so many decades of its centre."""
+    return 0.3 if law.around else 3.0 if law.unit is None else 1.0
+
+
+def _decades(size: int, law: Spread, low: float) -> _Edges:
+    """Positive numbers, by the decade, up to where steps exceed one decade."""
+    decades = cauchy(size, _width(law), low, 300.0)
+    near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
+    with np.errstate(over="ignore", under="ignore"):
+        values: _Edges = (abs(law.around or 0) or law.unit or 1.0) * 10.0 ** decades[np.abs(decades) <= near]
+    return values[values > 0]
+
+
+_EDGES: Mapping[SpreadKind, Callable[[int, Spread], _Edges]] = MappingProxyType(
+    {
+        "probability": _probability,
+        "margin": _margin,
+        "mass": _mass,
+        "penalised": _penalised,
+        "rank": _rank,
+        "residual": _residual,
+        "signed": _signed,
+        "any": _any,
+    }
+)
+

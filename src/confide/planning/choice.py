@@ -1,0 +1,239 @@
+"""One public decision: how many candidates, how the loss is divided between the slopes, and how far weights rise.
+
+It minimises the mean price of the answer under public reference laws of the scores (`reference_laws.py`), with counts
+taken as n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon, the
+relation, n or a guess of it, and the kind of score. It touches efficiency, never validity (docs/theory.md, section 5).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.candidates import Candidates, Spread, SpreadKind
+from confide.guarantee import sharp_loss, tail
+from confide.mechanisms import Neighbors
+from confide.planning.reference_laws import PRICE_OF_ALL, ReferenceLaws, law_of, reference_laws
+from confide.planning.rise import flat_for, rivals_for
+from confide.selection import Selector, selection_law
+
+PARTS = 20
+"""Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the loss on the left."""
+
+SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360, 1920, 2720, 3840)
+RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
+"""Not beyond 20: a longer rise would carry thresholds across longer deserts (see `desert_crossed`)."""
+LEFTS = tuple(range(4, 16))
+
+_MANY: dict[SpreadKind, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
+"""Candidates per alpha n epsilon with which the descent begins; 5 for other kinds, 8 for residuals with a unit."""
+
+_FEWER, _FEWER_WEIGHT = 3.0, 0.1
+"""A secret n may be a third of the typical one, which counts a tenth."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Candidates, slopes and rise that belong together.
+
+    Parameters
+    ----------
+    candidates
+        The list.
+    left
+        The left slope; the right one is PARTS - left. Only their ratio matters.
+    rise
+        Log-odds by which the last candidate lies above the first.
+    """
+
+    candidates: Candidates
+    left: int
+    rise: float
+
+    @property
+    def flat(self) -> Fraction:
+        """Where the rise begins."""
+        return flat_for(self.candidates.size, self.rise)
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a decision depends on besides the candidates: n is the public number of records, or a guess of it."""
+
+    n: int
+    level: Fraction
+    epsilon: float
+    neighbors: Neighbors
+    delta: float | None
+    selector: Selector
+
+    def scaled(self) -> "Circumstances":
+        """The same decision at a loss of at least 1/2: it depends on n epsilon only, nearly."""
+        if self.epsilon >= 0.5:
+            return self
+        return Circumstances(
+            max(1, round(self.n * self.epsilon / 0.5)), self.level, 0.5, self.neighbors, self.delta, self.selector
+        )
+
+    def slopes(self, left: float) -> tuple[float, float]:
+        """Log-odds per rank, left and right, when `left` parts of PARTS are on the left."""
+        right, rate = PARTS - left, 0.0 if self.neighbors == "replace_one" else float(self.level)
+        distance = max(left, right, rate * PARTS, (1 - rate) * PARTS) if rate else PARTS
+        return self.epsilon * left / distance, self.epsilon * right / distance
+
+
+@lru_cache(maxsize=1024)
+def choose(
+    of: Candidates | Spread,
+    circumstances: Circumstances,
+    left: float | None = None,
+    rise: float | None = None,
+) -> Choice:
+    """The best number of candidates of a spread, or a given list as it is, and the slopes and the rise for it.
+
+    `left`, in parts of PARTS, and `rise` override the choice.
+
+    Examples
+    --------
+    >>> made = choose(Spread("probability"), Circumstances(1000, Fraction(9, 10), 1.0, "replace_one", None, "exponential"))
+    >>> made.left < 14 and made.rise > 5
+    True
+    """
+    terms = circumstances.scaled()
+    sizes = SIZES if isinstance(of, Spread) else (of.size,)
+    lefts = LEFTS if left is None else (left,)
+    rises = RISES if rise is None else (rise,)
+    grids = len(sizes), len(rises), len(lefts)
+
+    @lru_cache(maxsize=None)
+    def price(i: int, j: int, k: int) -> float:
+        laws = _laws(of, sizes[i], float(1 - terms.level))
+        return mean_price(laws, terms, lefts[k], rises[j])
+
+    first = _first(of, terms, sizes, rises, lefts)
+    starts = [first] if grids[0] == 1 else [first, (max(first[0] - 2, 0), *first[1:])]
+    at = min((_descended(start, grids, price) for start in starts), key=lambda place: price(*place))
+    candidates = of.candidates(sizes[at[0]]) if isinstance(of, Spread) else of
+    return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
+
+
+def mean_price(laws: ReferenceLaws, terms: Circumstances, left: float, rise: float) -> float:
+    """The mean price of the answer over the reference laws, in units of alpha n ranks."""
+    m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
+    rivals = rivals_for(m, rise)
+    heights = rise / max(m - float(flat_for(m, rise)), 1) * np.maximum(np.arange(1, m + 1) - float(flat_for(m, rise)), 0)
+    total = 0.0
+    sizes = ((float(terms.n), 1.0), (terms.n / _FEWER, _FEWER_WEIGHT))
+    for n, weight in sizes[:1] if terms.neighbors == "replace_one" else sizes:
+        target = _target(n, terms, slope_left, rivals)
+        if target > n:
+            total += weight * PRICE_OF_ALL
+            continue
+        for below, prices, share in zip(laws.below, laws.prices, laws.weights, strict=True):
+            law = answer_law(n * below, target, slope_left, slope_right, heights, terms.selector)
+            total += weight * float(share * (law @ prices))
+    return total
+
+
+def answer_law(
+    reached: NDArray[np.float64],
+    target: float,
+    slope_left: float,
+    slope_right: float,
+    heights: NDArray[np.float64],
+    selector: Selector,
+) -> NDArray[np.float64]:
+    """The law of the chosen candidate where `reached` scores lie at or below each, which need not be whole; shape (m,).
+
+    Heights are in log-odds, shape (m,); with the last one may come a head start of +inf.
+    """
+    begins = np.append(0.0, reached[:-1])
+    short = slope_left * np.maximum(target - reached, 0)
+    short[-1] = 0.0
+    utility = heights - np.maximum(slope_right * np.maximum(begins - target, 0), short)
+    weights = np.exp(utility - utility.max())
+    kept = np.flatnonzero(weights > 1e-12)
+    law = np.zeros(len(reached))
+    law[kept] = selection_law(weights[kept], selector)
+    return law
+
+
+def desert_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:
+    """How many ranks a desert may be short of the target's before the answer tends to lie beyond it.
+
+    A desert, candidates between which no score lies, holds the `share` of the list and begins `shift` ranks and more
+    below the target: its far end weighs exp(share * rise) G times as much as its near one, against exp(-slope) a rank.
+
+    Examples
+    --------
+    >>> round(desert_crossed(16.0, 28.0, 3.4, 0.55))
+    39
+    """
+    return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
+
+
+def _first(
+    of: Candidates | Spread,
+    terms: Circumstances,
+    sizes: tuple[int, ...],
+    rises: tuple[float, ...],
+    lefts: tuple[float, ...],
+) -> tuple[int, int, int]:
+    """Where the descent begins: a closed form in Z = alpha n epsilon, which is nearly all that matters."""
+    z = float(1 - terms.level) * terms.n * terms.epsilon
+    many = 5.0
+    if isinstance(of, Spread):
+        many = 8.0 if of.unit or of.around else _MANY.get(of.kind, 5.0)
+    size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
+    return (
+        int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
+        int(np.argmin(np.abs(np.array(rises) - rise))),
+        int(np.argmin(np.abs(np.array(lefts) - 9))),
+    )
+
+
+def _descended(
+    at: tuple[int, int, int], grids: tuple[int, int, int], price: Callable[[int, int, int], float]
+) -> tuple[int, int, int]:
+    """Coordinate descent: rise, left share, size, in steps of one, two and three, until nothing is better."""
+    moved = True
+    while moved:
+        moved = False
+        for axis in (1, 2, 0):
+            for step in (-1, 1, -2, 2, -3, 3):
+                while True:
+                    trial = list(at)
+                    trial[axis] += step
+                    if not 0 <= trial[axis] < grids[axis] or price(*trial) >= price(*at):
+                        break
+                    at, moved = (trial[0], trial[1], trial[2]), True
+    return at
+
+
+@lru_cache(maxsize=256)
+def _laws(of: Candidates | Spread, size: int, alpha: float) -> ReferenceLaws:
+    if isinstance(of, Spread):
+        return reference_laws(of.edges(size), of, alpha)
+    # A long list is judged by every k-th of its candidates.
+    return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha)
+
+
+@lru_cache(maxsize=4096)
+def _target(n: float, terms: Circumstances, slope: float, rivals: float) -> float:
+    """The target rank for n records, closely: exactly what the certificate asks for is computed when all is decided."""
+    level = float(terms.level)
+    if terms.delta is None:
+        return level * (n + 1) + sharp_loss(1.0, slope, rivals, terms.selector) - 1
+    from scipy.special import ndtri
+
+    # The random rank falls short of the target by D, and the binomial count has the variance n q (1 - q).
+    step = 0.25 / slope
+    at = np.arange(0, (math.log1p(rivals) + 12) / slope, step) + step / 2
+    missed = tail(at, slope, rivals, terms.selector)
+    mean = float(missed.sum() * step)
+    variance = float(2 * (missed * at).sum() * step) - mean**2
+    return level * n + mean - float(ndtri(terms.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5

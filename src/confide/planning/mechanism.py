@@ -1,0 +1,158 @@
+"""From a request to the mechanism that answers it: slopes and rise, then the smallest target rank that is certified."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from confide.guarantee import (
+    NEVER_SMALL,
+    private_head_start,
+    private_offset,
+    private_shift,
+    public_shift,
+    public_target,
+    tangent_rate,
+)
+from confide.mechanisms import (
+    UNIT,
+    Mechanism,
+    Slopes,
+    certify,
+    fade_for,
+    noisy_histogram_for,
+    opendp_quantile_for,
+    pps_for,
+    pps_laplace_for,
+    slopes_for,
+    split_conformal_for,
+)
+from confide.planning.choice import PARTS
+from confide.planning.request import Request
+from confide.support import ceil_to
+
+_Build = Callable[[Fraction, Fraction], Slopes]
+"""From rate and offset of the target line to the mechanism, with its noise and its rise."""
+
+
+def mechanism_for(request: Request) -> Mechanism | None:
+    """The mechanism for a checked request; None if +inf has to be answered without touching the data.
+
+    Examples
+    --------
+    >>> from confide.planning.request import check_request
+    >>> request = check_request(
+    ...     alpha=0.1, epsilon=1.0, neighbors="replace_one", n=1000, candidates=1000, mechanism="pps"
+    ... )
+    >>> round(float(mechanism_for(request).level), 4)
+    0.9289
+    """
+    n, m, level, epsilon = request.n, request.m, request.level, request.per_record
+    match request.mechanism:
+        case "slopes":
+            return slopes_for_request(request)
+        case "noisy-histogram":
+            return noisy_histogram_for(level, epsilon, m, n, request.n_min)
+        case "opendp-quantile":
+            return opendp_quantile_for(level, epsilon, n)
+    assert n is not None  # the request was checked
+    match request.mechanism:
+        case "pps":
+            return pps_for(n, request.alpha, epsilon, m)
+        case "pps-laplace":
+            return pps_laplace_for(n, request.alpha, epsilon, m)
+        case "none":
+            return split_conformal_for(level, n)
+
+
+@lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
+def slopes_for_request(request: Request) -> Slopes | None:
+    """The slope mechanism that answers a request, or None if +inf has to be answered without touching the data."""
+    mechanism = slopes_without_head_start(request)
+    if mechanism is None or request.neighbors == "replace_one" or request.delta is not None:
+        return mechanism
+    return _with_head_start(mechanism, request)
+
+
+@lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
+def slopes_without_head_start(request: Request) -> Slopes | None:
+    """The mechanism before +inf gets its head start, which takes as long again and which no cost depends on."""
+    choice = request.choice
+    left, right = request.slopes or (choice.left, PARTS - choice.left)
+
+    def build(rate: Fraction, offset: Fraction) -> Slopes:
+        plain = slopes_for(rate, offset, left, right, request.neighbors, request.per_record, request.selector)
+        flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
+        return replace(plain, flat=flat, rise=rise) if flat and rise else plain
+
+    line = _public_line(request, build) if request.n is not None else _private_line(request, build)
+    if line is None:
+        return None
+    rate, offset = line
+    # How heights are rounded, and with it G, depends a little on the offset's denominator.
+    while not _serves(build(rate, offset), request):
+        offset += Fraction(1, _unit(request))
+    return None if request.n is not None and offset > request.n else build(rate, offset)
+
+
+def _unit(request: Request) -> int:
+    """Target ranks are multiples of 1/unit."""
+    denominator = request.level.denominator
+    return UNIT if request.n is not None else denominator * -(-UNIT // denominator)
+
+
+def _public_line(request: Request, build: _Build) -> tuple[Fraction, Fraction] | None:
+    """Rate 0 and the target rank for a public n, or None if no rank up to n serves."""
+    n, level, unit = request.n or 0, request.level, _unit(request)
+    trial = build(Fraction(0), Fraction(1, unit))
+    rivals, selector = trial.rivals(request.m), request.selector
+    if request.shift is not None:
+        target: Fraction | None = ceil_to(level * (n + 1) + request.shift, unit)
+    elif request.delta is not None:
+        target = public_target(n, level, request.delta, trial.slope_left, rivals, selector, unit)
+    else:
+        target = public_shift(n, level, trial.slope_left, trial.slope_right, rivals, selector, unit)
+    return None if target is None or target > n else (Fraction(0), target)
+
+
+def _private_line(request: Request, build: _Build) -> tuple[Fraction, Fraction]:
+    """Rate and offset of the target line for a secret n."""
+    level, n_min, unit, selector = request.level, request.n_min, _unit(request), request.selector
+    trial = build(level, Fraction(1, unit))
+    rivals = trial.rivals(request.m)
+    if request.delta is not None:
+        # The rate exceeds the level, which changes the privacy map: settle the rate first, then slopes and offset.
+        n_typical = max(n_min, request.n_typical)
+        rate = tangent_rate(level, request.delta, n_typical)
+        slope = build(rate, Fraction(1, unit)).slope_left
+        return rate, private_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, selector, unit)
+    if request.shift is not None:
+        return level, ceil_to(request.shift, unit)
+    return level, private_shift(level, trial.slope_left, trial.slope_right, rivals, selector, unit)
+
+
+def _serves(mechanism: Slopes, request: Request) -> bool:
+    """Whether the target is certified (from the n on that reach it, if n is secret), or was asked for as it is."""
+    if request.shift is not None:
+        return True
+    n_min = NEVER_SMALL if request.delta is None else request.n_min
+    secret_from = n_min if request.n is None else None
+    promised = certify(mechanism, request.alpha, request.m, request.n, secret_from, request.delta)
+    return promised.coverage >= float(request.level)
+
+
+def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
+    """With the least head start of +inf that serves every n from n_min on, fading as fast as the loss has room for."""
+    fading = replace(mechanism, fade=fade_for(mechanism))
+    ahead = private_head_start(
+        request.level, mechanism.offset, fading.fade_ranks, request.n_min,
+        mechanism.slope_left, mechanism.slope_right, mechanism.rivals(request.m), request.selector,
+    )  # fmt: skip
+    if not ahead:
+        return mechanism
+    return replace(fading, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))
