@@ -13,7 +13,7 @@ from typing import Any
 
 from confide.array_api import predict_mask, true_scores
 from confide.arrays import ExperimentalUniforms
-from confide.calibration import calibrate_histogram, candidates_for
+from confide.calibration import calibrate_histogram, suited_candidates
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -92,7 +92,7 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
-    total = ScoreHistogram.empty(candidates_for(score, candidates))
+    total = ScoreHistogram.empty(suited_candidates(candidates, score, alpha, epsilon, **options))
     ignored, classes = 0, None
     training = getattr(model, "training", False)
     if training:

@@ -11,12 +11,13 @@ from confide.calibration.risk import (
     false_negative_thresholds,
     price_risk,
 )
-from confide.calibration.sides import calibrate_sides, price_sides
-from confide.calibration.threshold import candidates_for, check_candidates, library_versions, price_threshold
+from confide.calibration.sides import calibrate_sides, price_sides, suited_for_sides
+from confide.calibration.suited import suited_candidates
+from confide.calibration.threshold import library_versions, price_threshold
 
 __all__ = [
     "PricedRelease", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
-    "calibrate_levels", "calibrate_losses", "calibrate_sides", "candidates_for", "check_candidates",
+    "calibrate_levels", "calibrate_losses", "calibrate_sides", 
     "critical_thresholds", "false_negative_thresholds", "library_versions", "price_groups", "price_levels",
-    "price_risk", "price_sides", "price_threshold",
+    "price_risk", "price_sides", "price_threshold", "suited_candidates", "suited_for_sides",
 ]  # fmt: skip

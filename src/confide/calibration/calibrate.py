@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
-from confide.calibration.threshold import candidates_for, price_threshold, seen_by
-from confide.candidates import Candidates
+from confide.calibration.suited import suited_candidates
+from confide.calibration.threshold import price_threshold, seen_by
+from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
 from confide.mechanisms import MechanismName, Neighbors
@@ -29,7 +30,8 @@ def calibrate(
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
     about: Mapping[str, str] | None = None,
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
     n_min: int = 1,
@@ -38,6 +40,7 @@ def calibrate(
     records_per_person: int = 1,
     selector: Selector | None = None,
     slopes: tuple[int, int] | None = None,
+    rise: float | None = None,
     shift: float | None = None,
     mechanism: MechanismName = "slopes",
     ledger: "Ledger | None" = None,
@@ -70,8 +73,12 @@ def calibrate(
         Public words to keep in the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
         and `date`, each of up to 500 printable characters.
     candidates
-        Public candidate thresholds; by default those that suit the score.
-    rho, neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, shift
+        Public candidate thresholds, or how they are spread: by default as suits the score, and as many as suit what is
+        asked. `Candidates.around` spreads them around a guess.
+    unit
+        For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
+        are spread around it; within a factor of 100 it makes thresholds sharper, and rarely beyond the data.
+    rho, neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift
         As in `confide.plan`.
     mechanism
         `"slopes"` (default), or a published method by its name, to compare: `"pps"`, `"pps-laplace"`,
@@ -114,9 +121,9 @@ def calibrate(
     1-differential privacy for adding or removing one record
     """
     score, classes = named_by(scores, score, classes)
-    options = {name: value for name, value in locals().items() if name not in ("scores", "candidates")}
-    chosen = candidates_for(score, candidates)
+    options = {name: value for name, value in locals().items() if name not in ("scores", "candidates", "unit")}
     array = as_vector("scores", scores, empty=True)
+    chosen = suited_candidates(candidates, unit=unit, n=len(array), **options)
     priced = price_threshold(**options, n=len(array), candidates=chosen)
     released: Calibration = PricedRelease.single(priced).release(
         lambda: {None: seen_by(mechanism, array, chosen, score)}

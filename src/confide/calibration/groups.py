@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_positions, as_vector
 from confide.calibration.priced import PricedRelease
-from confide.calibration.shares import divide_budget
-from confide.calibration.threshold import candidates_for, price_threshold
-from confide.candidates import Candidates
+from confide.calibration.shares import divide_budget, typical_of_groups
+from confide.calibration.suited import suited_candidates
+from confide.calibration.threshold import price_threshold
+from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
@@ -33,7 +34,8 @@ def calibrate_groups(
     by: Literal["group", "class"] = "group",
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
     ledger: "Ledger | None" = None,
@@ -52,8 +54,9 @@ def calibrate_groups(
 
     Parameters
     ----------
-    scores, alpha, epsilon, rho, score, classes, candidates, **options
-        As in `calibrate`; the promise holds for each group.
+    scores, alpha, epsilon, rho, score, classes, candidates, unit, **options
+        As in `calibrate`; the promise holds for each group, and `n_typical` is a guess of the size of one: by default an
+        even part of a thousand records.
     groups
         The group of each record, shape (n,); for `by="class"` its label.
     names
@@ -83,9 +86,10 @@ def calibrate_groups(
     (True, 0.5)
     """
     score, of_classes = named_by(scores, score, classes)
-    chosen = candidates_for(score, candidates)
     payer: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
     options |= {"rho": rho, "by": by, "neighbors": neighbors, "classes": of_classes, **payer}
+    parts = len(check_names("names", names))
+    chosen = suited_candidates(candidates, score, alpha, epsilon, unit=unit, groups=parts, **options)
     priced = price_groups(names, alpha, epsilon, chosen, score, **options)
     known = tuple(priced.parts)
     array = as_vector("scores", scores, empty=True)
@@ -145,6 +149,8 @@ def _group_terms(
     """Arguments for `calibrate` by the groups' names: what each may spend, who pays, and all other options."""
     one_of("neighbors", neighbors, NEIGHBORS)
     known = check_names("names", names)
+    if options.get("n_typical") is None:
+        options["n_typical"] = typical_of_groups(len(known), options.get("n_min", 1))
     budget = divide_budget(epsilon, rho, [Fraction(1)], replaced=neighbors == "replace_one")[0]
     paid = {**budget, **options}
     if ledger is None and dataset is None:

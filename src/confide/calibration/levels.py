@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, exact_shares, part_of_failure
-from confide.calibration.threshold import candidates_for, price_threshold, seen_by
-from confide.candidates import Candidates
+from confide.calibration.suited import suited_candidates
+from confide.calibration.threshold import price_threshold, seen_by
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 from confide.releases import Calibration, LevelCalibration
 from confide.scores import named_by
@@ -26,7 +27,8 @@ def calibrate_levels(
     *,
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
     rho: float | None = None,
     shares: Sequence[Level] | None = None,
     delta: Level | None = None,
@@ -51,7 +53,7 @@ def calibrate_levels(
     delta
         Training-conditional promises that hold for all levels at once with probability 1 - delta: each gets an equal
         part of delta.
-    score, classes, candidates, **options
+    score, classes, candidates, unit, **options
         As in `calibrate`.
 
     Raises
@@ -68,9 +70,9 @@ def calibrate_levels(
     ([0.8, 0.9], True)
     """
     score, known = named_by(scores, score, classes)
-    chosen = candidates_for(score, candidates)
     array = as_vector("scores", scores, empty=True)
     options |= {"rho": rho, "shares": shares, "delta": delta, "classes": known}
+    chosen = suited_candidates(candidates, score, several("alphas", alphas), epsilon, len(array), unit=unit, **options)
     released: LevelCalibration = price_levels(alphas, epsilon, len(array), chosen, score, **options).release(
         lambda: {None: seen_by(options.get("mechanism"), array, chosen, score)}
     )

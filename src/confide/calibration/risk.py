@@ -25,9 +25,9 @@ from confide.arrays import (
 )
 from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
-from confide.calibration.threshold import check_candidates, price_threshold
-from confide.candidates import Candidates
-from confide.errors import InputError
+from confide.calibration.threshold import price_threshold
+from confide.candidates import Candidates, Spread
+from confide.errors import InputError, InputTypeError
 from confide.releases import FALSE_NEGATIVES, RiskCalibration, critical_score
 from confide.support import Level, exact_level, positive_number, refuse_marked
 
@@ -40,7 +40,7 @@ def calibrate_false_negatives(
     *,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
     **options: Any,
 ) -> RiskCalibration:
     """A threshold for multilabel sets {k : 1 - p_k <= threshold} whose expected false-negative rate is at most `risk`.
@@ -74,7 +74,7 @@ def calibrate_false_negatives(
     others = column_names(truth)
     if names is not None and others is not None and names != others and set(names) == set(others):
         raise InputError("truth must have its columns in the order of those of probabilities; found another order")
-    chosen = Candidates.unit(1000, "logit") if candidates is None else candidates
+    chosen = Spread("probability") if candidates is None else candidates
     known: Any = {"score": critical_score(FALSE_NEGATIVES), "classes": k if names is None else names}
     released = calibrate(scores, risk, epsilon, candidates=chosen, **known, **options)
     return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
@@ -180,7 +180,8 @@ def critical_thresholds(
     >>> critical_thresholds([[0.75, 0.5, 0.25]], Candidates.of([1, 2, 3]), u=[0.5])
     array([2.])
     """
-    check_candidates(candidates)
+    if not isinstance(candidates, Candidates):
+        raise InputTypeError(f"candidates must be a confide.Candidates; found {type(candidates).__name__}")
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1:
         raise InputError(f"losses must have shape (n, {candidates.size - 1}); found shape {array.shape}")

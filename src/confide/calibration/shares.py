@@ -40,3 +40,19 @@ def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
 def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
     """An equal part of a failure probability: all promises hold together by the union bound."""
     return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
+
+
+def part_of(budget: Any, parts: int) -> Any:
+    """An even part of a budget, about, to choose by; what is no number is left to be refused."""
+    return budget / parts if isinstance(budget, int | float) else budget
+
+
+def typical_of_groups(groups: int, n_min: int) -> int:
+    """A public guess of the number of records in one of so many groups: of a thousand records, divided evenly.
+
+    Examples
+    --------
+    >>> typical_of_groups(10, 1), typical_of_groups(10, 500)
+    (100, 500)
+    """
+    return max(n_min, -(-1000 // groups))

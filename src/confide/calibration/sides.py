@@ -1,13 +1,15 @@
 """One threshold for each side of conformalized quantile regression, under one budget."""
 
+from fractions import Fraction
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, part_of_failure
-from confide.calibration.threshold import candidates_for, price_threshold, seen_by
-from confide.candidates import Candidates
+from confide.calibration.suited import suited_candidates
+from confide.calibration.threshold import price_threshold, seen_by
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 from confide.releases import SidesCalibration
 from confide.scores import interval_score
@@ -22,7 +24,8 @@ def calibrate_sides(
     alpha: Level | tuple[Level, Level],
     epsilon: float | None = None,
     *,
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
     rho: float | None = None,
     share_low: Level = "0.5",
     delta: Level | None = None,
@@ -45,7 +48,7 @@ def calibrate_sides(
         The budget of both together; the lower side gets `share_low` of it.
     delta
         A training-conditional promise for the interval; each side gets half of delta.
-    candidates, **options
+    candidates, unit, **options
         As in `calibrate`.
 
     Examples
@@ -56,13 +59,28 @@ def calibrate_sides(
     >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
     True
     """
-    chosen = candidates_for(SIDES[0], candidates)
     scores = {name: interval_score(quantiles, targets, name) for name in SIDES}
     options |= {"rho": rho, "share_low": share_low, "delta": delta}
-    released: SidesCalibration = price_sides(alpha, epsilon, len(scores[SIDES[0]]), chosen, **options).release(
+    n = len(scores[SIDES[0]])
+    chosen = suited_for_sides(candidates, alpha, epsilon, n, unit=unit, **options)
+    released: SidesCalibration = price_sides(alpha, epsilon, n, chosen, **options).release(
         lambda: {name: seen_by(options.get("mechanism"), one, chosen, name) for name, one in scores.items()}
     )
     return released
+
+
+def suited_for_sides(
+    candidates: Candidates | Spread | None,
+    alpha: Level | tuple[Level, Level],
+    epsilon: float | None,
+    n: int | None,
+    *,
+    unit: float | None = None,
+    **options: Any,
+) -> Candidates:
+    """The candidates of both sides, see `suited_candidates`."""
+    side = max(_both(alpha))
+    return suited_candidates(candidates, SIDES[0], side, epsilon, n, unit=unit, parts=2, **options)
 
 
 def price_sides(
@@ -99,10 +117,7 @@ def _side_terms(
     **options: Any,
 ) -> dict[str, dict[str, Any]]:
     """The level, the budget and the part of delta of each side, and all other options: arguments for `calibrate`."""
-    if isinstance(alpha, tuple):
-        low, high = (exact_level("alpha", side) for side in alpha)
-    else:
-        low = high = exact_level("alpha", alpha) / 2
+    low, high = _both(alpha)
     if low + high >= 1:
         raise InputError("alpha of both sides must sum to less than one")
     share = exact_level("share_low", share_low)
@@ -110,3 +125,12 @@ def _side_terms(
     part = part_of_failure(delta, 2)
     sides = zip(SIDES, (low, high), budgets, strict=True)
     return {name: {"alpha": level, "delta": part, **budget, **options} for name, level, budget in sides}
+
+
+def _both(alpha: Level | tuple[Level, Level]) -> tuple[Fraction, Fraction]:
+    """The level of each side: half of the interval's, or its own."""
+    if isinstance(alpha, tuple):
+        low, high = (exact_level("alpha", side) for side in alpha)
+        return low, high
+    half = exact_level("alpha", alpha) / 2
+    return half, half

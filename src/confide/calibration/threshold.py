@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
-from confide.errors import CoverageWarning, InputError, InputTypeError
+from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, Words, remark
-from confide.scores import score_kind
 from confide.support import Level, outside
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class PricedThreshold:
         """Run the mechanism, once."""
         request, mechanism = self.request, mechanism_for(self.request)
         if isinstance(seen, ScoreHistogram):
-            m, recipe, values = request.candidates, seen.candidates.recipe, seen.candidates.values
+            m, recipe, values = request.m, seen.candidates.recipe, seen.candidates.values
             threshold = math.inf if mechanism is None else float(values[mechanism.choose(seen.counts)])
         else:
             m, recipe = len(seen) + 1, {"kind": "scores"}
@@ -103,12 +102,12 @@ def price_threshold(
     if unknown := sorted(set(options) - OPTIONS):
         raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
     words = Words.stated(classes, about)
-    request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates.size, **options)
+    request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates, **options)
     payment = None
     if ledger is not None or dataset is not None:
         from confide.ledger import make_payment
 
-        payment = make_payment(request, candidates, score, ledger, dataset, again=again)
+        payment = make_payment(request, score, ledger, dataset, again=again)
     elif again:
         raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")
     if n == 0 and request.n is not None:  # an account that keeps n secret has refused by now, whatever n is
@@ -143,20 +142,6 @@ def _stated(
 def _records_needed(request: Request) -> int | None:
     """How many records a finite threshold needs, about; None for mechanisms of which it is not known."""
     return make_plan(request, request.n or 1).records_needed if request.mechanism == "slopes" else None
-
-
-def candidates_for(score: str | None, candidates: Candidates | None) -> Candidates:
-    """The candidates that are given, or those that suit the score."""
-    return score_kind(score).candidates() if candidates is None else check_candidates(candidates)
-
-
-def check_candidates(candidates: Candidates) -> Candidates:
-    """Refuse anything that is not a `Candidates`."""
-    if not isinstance(candidates, Candidates):
-        raise InputTypeError(
-            f"candidates must be a confide.Candidates; found {type(candidates).__name__}; wrap values in Candidates.of"
-        )
-    return candidates
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
 from confide.candidates.spread import Spread, SpreadKind
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, refuse_marked
 
 BUILDERS = ("spread", "unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
@@ -90,20 +90,78 @@ class Candidates:
         return f"Candidates.{self.recipe['kind']}({how})"
 
     @classmethod
+    def made_by(cls, recipe: Mapping[str, Any]) -> "Candidates":
+        """The candidates that a recipe makes, as that of a release.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If the recipe does not make them alone, as for values of one's own, or has wrong numbers.
+
+        Examples
+        --------
+        >>> Candidates.made_by({"kind": "unit", "size": 3, "spacing": "uniform"}) == Candidates.unit(3)
+        True
+        """
+        options = dict(recipe)
+        kind = options.pop("kind", None)
+        if kind not in BUILDERS:
+            raise InputError(f"recipe must be of a kind among {', '.join(BUILDERS)}; found {kind!r}")
+        if kind == "spread":
+            options["kind"] = options.pop("of", None)
+        try:
+            made: Candidates = getattr(cls, kind)(**options)
+        except TypeError as error:
+            if isinstance(error, InputTypeError):
+                raise
+            raise InputError("recipe must have the numbers of its kind") from None
+        return made
+
+    @classmethod
+    def around(cls, guess: Any) -> Spread:
+        """Candidates around a public guess of the threshold: fine there, and coarse elsewhere.
+
+        Whatever the guess, the promise and the privacy are the same: a good one makes thresholds sharper, a bad one
+        costs resolution. A plan decides how many there are, and the score in what coordinate they lie.
+
+        Parameters
+        ----------
+        guess
+            A number, or an earlier release with one threshold.
+
+        Raises
+        ------
+        InputError
+            If the guess is no finite number.
+
+        Examples
+        --------
+        >>> Candidates.around(0.93)
+        Spread(kind=None, unit=None, around=0.93)
+        """
+        return Spread(around=getattr(guess, "threshold", guess))
+
+    @classmethod
     def spread(
         cls, kind: SpreadKind, size: int, unit: float | None = None, around: float | None = None
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
+
+        Those that coincide count once. Where neighbours would lie more than a decade apart, a list of residuals ends:
+        +inf is the honest answer there.
 
         Examples
         --------
         >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
         array([ 0.  ,  1.01, 10.  , 99.24,   inf])
         """
-        law = Spread(kind, unit, around)
+        return cls.quantiles(Spread(kind, unit, around), size)
+
+    @classmethod
+    def quantiles(cls, law: Spread, size: int) -> "Candidates":
+        """About `size` quantiles of a law: what `spread` takes, from the law itself."""
         stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
-        recipe = {"kind": "spread", "of": kind, "size": size, **stated}
-        return cls._build(law.edges(size), recipe)
+        return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
     @classmethod
     def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":

@@ -8,17 +8,15 @@ by a plan, from public numbers (docs/theory.md, section 5): few for few records,
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
-
-if TYPE_CHECKING:
-    from confide.candidates.lists import Candidates
 
 SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"]
 
@@ -34,12 +32,12 @@ _LOGITS = 13.8
 
 @dataclass(frozen=True)
 class Spread:
-    """How candidates are spread; `candidates(size)` takes that many.
+    """How candidates are spread; a plan decides how many are taken.
 
     Parameters
     ----------
     kind
-        What is scored, one of `SPREADS`.
+        What is scored, one of `SPREADS`; by default as suits the score that is calibrated.
     unit
         For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target or
         of an error; within a factor of 100 of the scores it helps. Without one the law is three times as wide, around 1.
@@ -53,20 +51,21 @@ class Spread:
 
     Examples
     --------
-    >>> Spread("probability").candidates(5).values.round(3)
-    array([0.   , 0.047, 0.5  , 0.953, 1.   , 1.   ,   inf])
-    >>> Spread("residual", unit=25.0).candidates(6).values.round(1)
-    array([  0. ,   2.5,  25. , 248.1,   inf])
+    >>> Spread("probability").edges(6).round(3)
+    array([0.   , 0.047, 0.5  , 0.953, 1.   , 1.   ])
+    >>> Spread("residual", unit=25.0).edges(6).round(1)
+    array([  0. ,   2.5,  25. , 248.1])
     """
 
-    kind: SpreadKind
+    kind: SpreadKind | None = None
     unit: float | None = None
     around: float | None = None
 
     def __post_init__(self) -> None:
-        one_of("kind", self.kind, SPREADS)
+        if self.kind is not None:
+            one_of("kind", self.kind, SPREADS)
         if self.unit is not None:
-            if self.kind not in ("residual", "signed"):
+            if self.kind not in (None, "residual", "signed"):
                 raise InputError(f"unit must be left out for scores of kind {self.kind!r}, which have a scale of their own")
             object.__setattr__(self, "unit", positive_number("unit", self.unit))
         if self.around is not None:
@@ -74,27 +73,23 @@ class Spread:
                 raise InputError("around must be left out for scores of which nothing is known; name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
 
-    def candidates(self, size: int) -> "Candidates":
-        """About `size` finite candidates, and +inf; those that coincide count once.
-
-        Where neighbours would lie more than a decade apart, the list of residuals ends: +inf is the honest answer there.
-        """
-        from confide.candidates.lists import Candidates
-
-        return Candidates.spread(self.kind, size, unit=self.unit, around=self.around)
-
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,)."""
+        if self.kind is None:
+            raise InputError("kind must be given: nobody has said what is scored")
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
         edges = _EDGES[self.kind](max(size, 2), self)
         return np.unique(edges[np.isfinite(edges)])
 
 
-def _guess(kind: SpreadKind, around: float) -> float:
+def _guess(kind: SpreadKind | None, around: Any) -> float:
     """A guess of the threshold, refused where a score of the kind cannot lie."""
-    value = positive_number("around", around) if kind not in ("margin", "signed") else float(around)
-    if not math.isfinite(value) or (kind in ("probability", "margin") and abs(value) > 1):
-        raise InputError(f"around must be a finite threshold of a score of kind {kind!r}; it is not one")
+    if isinstance(around, bool) or not isinstance(around, Real):
+        raise InputTypeError(f"around must be a number, or a release with one threshold; found {type(around).__name__}")
+    value = float(around)
+    least = -1.0 if kind == "margin" else -math.inf if kind in (None, "signed") else 0.0
+    if not (math.isfinite(value) and value >= least and (value <= 1 or kind not in ("probability", "margin"))):
+        raise InputError("around must be a finite threshold that a score of its kind can have; this one is not")
     return value
 
 
@@ -120,7 +115,7 @@ def _logits(size: int, around: float | None) -> _Edges:
 
 
 def _logit(p: float) -> float:
-    return math.log(p / (1 - p)) if p < 1 else math.inf
+    return math.inf if p >= 1 else -math.inf if p <= 0 else math.log(p / (1 - p))
 
 
 def _probability(size: int, law: Spread) -> _Edges:
@@ -128,7 +123,7 @@ def _probability(size: int, law: Spread) -> _Edges:
 
 
 def _margin(size: int, law: Spread) -> _Edges:
-    around = None if law.around is None else (1 + law.around) / 2 or 1e-9
+    around = None if law.around is None else (1 + law.around) / 2
     return np.append(np.tanh(_logits(size - 1, around) / 2), 1.0)
 
 

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import click
 
-from confide.calibration import PricedRelease, price_threshold
-from confide.candidates import Candidates
+from confide.calibration import PricedRelease, price_threshold, suited_candidates
 from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
@@ -19,7 +18,7 @@ from confide.cli.parameters import command
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan
-from confide.releases import ABOUT, Calibration, check_about
+from confide.releases import ABOUT, Calibration, candidates_of, check_about
 from confide.support import Kind, new_file
 from confide.tables import calibrate_table
 
@@ -98,16 +97,17 @@ def calibrate(
     if bounded is not None:
         settings["records_per_person"] = bounded.most
     score = None if what is None else what.kind
-    thresholds = chosen or (Candidates.unit() if score is None else score.candidates())
-    price = partial(price_threshold, candidates=thresholds, score=None if score is None else score.name, **settings)
+    name, asked = None if score is None else score.name, levels if len(levels) > 1 else levels[0]
+    thresholds = suited_candidates(chosen, name, asked, n=n, **settings)
+    price = partial(price_threshold, score=name, **settings)
     for level in levels:
-        price(alpha=level, n=n)  # public choices are refused before anything is opened
+        price(alpha=level, n=n, candidates=thresholds)  # public choices are refused before anything is opened
     output.check(Kind.RELEASE, *source.files, *budget.files)
     account = budget.account(source.file)
     known = n is not None or privacy.neighbors == "add_remove"
     if account and known and not divided and len(levels) == 1 and columns.one_score:
         # and so is what the ledger's limit does not allow
-        PricedRelease.single(price(alpha=levels[0], n=n, **account)).refuse_early()
+        PricedRelease.single(price(alpha=levels[0], n=n, candidates=thresholds, **account)).refuse_early()
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         warnings.catch_warnings(record=True) as caught,
@@ -118,7 +118,7 @@ def calibrate(
             released = calibrate_table(
                 opened,
                 what,
-                levels if len(levels) > 1 else levels[0],
+                asked,
                 n=n,
                 candidates=chosen,
                 people=bounded,
@@ -133,7 +133,7 @@ def calibrate(
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
     if isinstance(released, Calibration) and mechanism == "slopes" and math.isfinite(released.threshold):
-        request = price(alpha=levels[0], n=released.n).request
+        request = price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, _KINDS)]
     _report(released, plan, str(output.out), said, left_out, as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import click
 
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.errors import InputError
@@ -252,7 +252,7 @@ def check_fits(way: str, release: Release, path: object) -> None:
         )
 
 
-def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> Candidates | None:
+def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> Candidates | Spread | None:
     """The candidates that --candidates or --unit ask for; None for those that suit the score."""
     if spec is not None and unit is not None:
         raise click.UsageError("give one of --candidates and --unit, not both")
@@ -260,7 +260,7 @@ def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -
         return parsed(spec)
     if not isinstance(what, Regressed):
         raise click.UsageError("--unit belongs to --prediction")
-    return Candidates.geometric(unit) if what.kind.low == 0 else Candidates.sinh(unit)
+    return what.kind.spread(unit)
 
 
 def parsed(spec: str | None) -> Candidates | None:

@@ -24,9 +24,20 @@ def plan(
         ),
     ] = 1000,
     privacy: o.PrivacyOptions,
+    score: Annotated[
+        str, o.privacy("NAME", "The score that thresholds are for, such as lac, aps, absolute_residual or cqr.")
+    ] = "lac",
     candidates: Annotated[
-        str, o.privacy("NUMBER|SPEC", "Number of candidate thresholds, or a SPEC as in `confide calibrate`.")
-    ] = "1000",
+        str | None,
+        o.privacy(
+            "NUMBER|SPEC",
+            "Number of evenly spread candidate thresholds, or a SPEC as in `confide calibrate` (default: as many as suit "
+            "the score and the other choices).",
+        ),
+    ] = None,
+    unit: Annotated[
+        float | None, o.privacy("NUMBER", "For a score of residuals: a public typical size, as in `confide calibrate`.")
+    ] = None,
     out: Annotated[Path | None, o.output("FILE", "Also write an HTML page that shows it, to be moved.")] = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
@@ -41,8 +52,8 @@ def plan(
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
     check_output(out, Kind.PAGE, force=force)
-    chosen = int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
-    made = make_plan(alpha, n=n, candidates=chosen, **vars(privacy))
+    chosen = None if candidates is None else int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
+    made = make_plan(alpha, n=n, score=score, candidates=chosen, unit=unit, **vars(privacy))
     if out is not None:
         from confide.reports import report
 
@@ -64,6 +75,7 @@ def _document(made: Plan) -> dict[str, object]:
         "alpha": float(made.request.alpha),
         "guarantee": fields(made.guarantee, "kind", "coverage", "delta", "n", "n_min"),
         **fields(made, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
+        **fields(made, "chance_of_all", "chance_beyond", "desert"),
         "records_needed": made.records_needed,
         "privacy": {
             **fields(made.privacy, "neighbors", "epsilon", "records_per_person"),
@@ -71,5 +83,5 @@ def _document(made: Plan) -> dict[str, object]:
             "replace_one": made.privacy.loss("replace_one"),
             "rho": made.privacy.rho,
         },
-        "candidates": made.request.candidates,
+        "candidates": {"size": made.request.m, "recipe": dict(made.request.candidates.recipe)},
     }

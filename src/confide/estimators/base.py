@@ -11,7 +11,7 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import as_positions
-from confide.calibration import PricedRelease, candidates_for, price_groups, price_levels, price_threshold
+from confide.calibration import PricedRelease, price_groups, price_levels, price_threshold, suited_candidates
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
@@ -121,7 +121,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             place = None if groups is None else as_positions("groups", groups, names, len(y))
         scores = self._scores(X, y) if len(y) else np.zeros(0)
-        candidates = candidates_for(self.conformity_score, self.candidates)
+        candidates = self._suited(names, by, len(y))
         priced = self._priced(names, by, len(y), candidates)
         parts = {None: slice(None)} if place is None else {name: place == i for i, name in enumerate(names)}
         counted = {name: self._histogram(scores[part], candidates) for name, part in parts.items()}
@@ -157,6 +157,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return price_levels(self.alpha, self.epsilon, n, candidates, self.conformity_score, **options)
         own = {"candidates": candidates, "score": self.conformity_score, **options}
         return PricedRelease.single(price_threshold(self.alpha, self.epsilon, n, **own))
+
+    def _suited(self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int) -> Candidates:
+        """What is counted over: the candidates that were given, or as many as suit what is asked."""
+        public = {"neighbors": self.neighbors, "delta": self.delta, "groups": max(1, len(names) if by else 1)}
+        return suited_candidates(self.candidates, self.conformity_score, self.alpha, self.epsilon, n, **public)
 
     def _histogram(self, scores: NDArray[np.float64], candidates: Candidates) -> ScoreHistogram:
         """The counts of some scores; those of +inf, which no score's range holds, are above every finite candidate."""

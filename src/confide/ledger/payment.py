@@ -7,7 +7,7 @@ data are the same is another question, which a keyed fingerprint of what the mec
 
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 from confide.candidates import Candidates
@@ -116,7 +116,6 @@ class Bill(Generic[Part]):
 
 def make_payment(
     request: Request,
-    candidates: Candidates,
     score: str | None,
     ledger: Ledger | None,
     dataset: str | Dataset | None,
@@ -145,15 +144,16 @@ def make_payment(
     cost = Cost.of(privacy, request.mechanism, None if account is None else account.neighbors, data.group)
     content: dict[str, Any] = {
         "dataset": [data.name, data.group, data.fingerprint],
-        "request": {key: _plain(value) for key, value in asdict(request).items()},
+        "request": {field.name: _plain(getattr(request, field.name)) for field in fields(request)},
         "mechanism": None if mechanism is None else repr(mechanism),
-        "candidates": candidates.digest,
         "score": score,
     }
     return Payment(ledger, data, cost, request_digest(content), again)
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Candidates):
+        return value.digest
     if value == math.inf:
         return "+inf"
     return value if value is None or isinstance(value, int | float | str) else str(value)

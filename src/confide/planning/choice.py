@@ -7,7 +7,7 @@ relation, n or a guess of it, and the kind of score. It touches efficiency, neve
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -31,6 +31,8 @@ LEFTS = tuple(range(4, 16))
 
 _MANY: dict[SpreadKind, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
 """Candidates per alpha n epsilon with which the descent begins; 5 for other kinds, 8 for residuals with a unit."""
+
+_ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
 _FEWER, _FEWER_WEIGHT = 3.0, 0.1
 """A secret n may be a third of the typical one, which counts a tenth."""
@@ -72,12 +74,12 @@ class Circumstances:
     selector: Selector
 
     def scaled(self) -> "Circumstances":
-        """The same decision at a loss of at least 1/2: it depends on n epsilon only, nearly."""
-        if self.epsilon >= 0.5:
-            return self
-        return Circumstances(
-            max(1, round(self.n * self.epsilon / 0.5)), self.level, 0.5, self.neighbors, self.delta, self.selector
-        )
+        """The same decision at a loss of at least 1 and a round n: it depends on n epsilon only, nearly, and smoothly."""
+        epsilon = max(self.epsilon, 1.0)
+        n = self.n * self.epsilon / epsilon
+        decade = 10.0 ** math.floor(math.log10(n))
+        near = min(_ROUND, key=lambda step: abs(math.log(n / decade / step)))
+        return replace(self, n=max(1, round(near * decade)), epsilon=epsilon)
 
     def slopes(self, left: float) -> tuple[float, float]:
         """Log-odds per rank, left and right, when `left` parts of PARTS are on the left."""
@@ -117,7 +119,7 @@ def choose(
     first = _first(of, terms, sizes, rises, lefts)
     starts = [first] if grids[0] == 1 else [first, (max(first[0] - 2, 0), *first[1:])]
     at = min((_descended(start, grids, price) for start in starts), key=lambda place: price(*place))
-    candidates = of.candidates(sizes[at[0]]) if isinstance(of, Spread) else of
+    candidates = Candidates.quantiles(of, sizes[at[0]]) if isinstance(of, Spread) else of
     return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
 
 
@@ -187,7 +189,7 @@ def _first(
     z = float(1 - terms.level) * terms.n * terms.epsilon
     many = 5.0
     if isinstance(of, Spread):
-        many = 8.0 if of.unit or of.around else _MANY.get(of.kind, 5.0)
+        many = 8.0 if of.unit or of.around else _MANY.get(of.kind, 5.0) if of.kind else 5.0
     size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
     return (
         int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 
 from confide.candidates import Candidates, Spread
+from confide.errors import InputError
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
-from confide.planning.choice import answer_law, desert_crossed
+from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
-from confide.planning.reference_laws import typical_law
+from confide.planning.typical import typical_answer, typical_law
 from confide.planning.request import Request, check_request
+from confide.scores import score_kind
 from confide.selection import Selector
 from confide.support import MOST_RECORDS, Level, aligned, decimal_text, positive_integer
 
@@ -75,7 +76,7 @@ class Plan:
     def expected_coverage(self) -> float:
         """Mean coverage on typical scores: evenly spread ones, or residuals of a bell whose unit is right."""
         below = typical_law(self.request.candidates)
-        return 1.0 if self.mechanism is None else float(self._typical_answer() @ below)
+        return 1.0 if self.mechanism is None else float(typical_answer(self.mechanism, self.request.candidates, self.n) @ below)
 
     @property
     def expected_excess(self) -> float:
@@ -85,7 +86,7 @@ class Plan:
     @property
     def chance_of_all(self) -> float:
         """Chance that the answer is +inf, on typical scores."""
-        return 1.0 if self.mechanism is None else float(self._typical_answer()[-1])
+        return 1.0 if self.mechanism is None else float(typical_answer(self.mechanism, self.request.candidates, self.n)[-1])
 
     @property
     def chance_beyond(self) -> float:
@@ -93,7 +94,7 @@ class Plan:
         if self.mechanism is None:
             return 1.0
         none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
-        return float(self._typical_answer() @ none_above)
+        return float(typical_answer(self.mechanism, self.request.candidates, self.n) @ none_above)
 
     @property
     def desert(self) -> float:
@@ -108,17 +109,6 @@ class Plan:
     def coverage_at_most(self) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5)."""
         return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.n, self.request.m)
-
-    def _typical_answer(self) -> NDArray[np.float64]:
-        """The law of the answer if the counts are just those that are expected of typical scores; shape (m,)."""
-        slopes = self.mechanism
-        assert slopes is not None
-        heights = slopes.heights(self.request.m) / slopes.scale
-        heights[-1] += max(0, slopes.head_start - slopes.fade * self.n) / slopes.scale
-        reached = self.n * typical_law(self.request.candidates)
-        return answer_law(
-            reached, self.target_rank, slopes.slope_left, slopes.slope_right, heights, slopes.selector
-        )
 
     @property
     def records_needed(self) -> int:
@@ -188,7 +178,9 @@ def plan(
     *,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
-    candidates: int | Candidates | Spread = Spread("probability"),
+    score: str = "lac",
+    candidates: int | Candidates | Spread | None = None,
+    unit: float | None = None,
     n_min: int = 1,
     n_typical: int | None = None,
     delta: Level | None = None,
@@ -213,13 +205,17 @@ def plan(
         zCDP loss per person; selects the exponential mechanism with epsilon = sqrt(8 rho).
     neighbors
         `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
+    score
+        The score that thresholds are for, which default candidates suit.
     candidates
-        The candidate thresholds, or their number, +inf included.
+        The candidate thresholds, or how they are spread; or their number, +inf included, for as many evenly spread ones.
+    unit
+        For residuals: a public typical size, as in `calibrate`.
     n_min
         Public lower bound on the secret number of records (`add_remove` only). The promise holds for every n >= n_min.
     n_typical
-        Public guess of the secret number of records, used only to place a training-conditional target
-        (default: the larger of n_min and 1000). It touches efficiency, never validity.
+        Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
+        target are chosen (default: the larger of n_min and 1000). It touches efficiency, never validity.
     delta
         Ask for "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of the
         marginal guarantee; in (0, 1).
@@ -229,6 +225,9 @@ def plan(
         `"permute_and_flip"` (default) or `"exponential"` (default with `rho`).
     slopes
         Positive integers (left, right) to override the choice of slopes; only their ratio matters.
+    rise
+        By how much the weight of the last candidate exceeds that of the first, as a logarithm, to override the choice;
+        0 for equal weights.
     shift
         Ranks above (1-alpha)(n+1) to aim at, to override the choice of target (marginal guarantee only); the
         coverage that is then guaranteed is computed, and may be below 1-alpha.
@@ -242,9 +241,14 @@ def plan(
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     >>> p.target_rank, p.nonprivate_rank
-    (908.0625, 901)
+    (904.25, 901)
     """
-    return make_plan(check_request(**locals()), n)
+    asked = {name: value for name, value in locals().items() if name not in ("score", "candidates", "unit")}
+    if unit is not None and isinstance(candidates, int | Candidates):
+        raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
+    if candidates is None or isinstance(candidates, Spread):
+        candidates = score_kind(score).spread(unit, candidates)
+    return make_plan(check_request(**asked, candidates=candidates), n)
 
 
 def make_plan(request: Request, n: int) -> Plan:

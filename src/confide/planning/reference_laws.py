@@ -11,7 +11,6 @@ all scores at the first candidate. They touch efficiency, never validity.
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,17 +66,11 @@ def law_of(candidates: Candidates) -> Spread | None:
     return None
 
 
-@lru_cache(maxsize=256)
-def typical_law(candidates: Candidates) -> NDArray[np.float64]:
-    """P(score <= e_j) under the first reference law: what a plan calls evenly spread, or typical, scores; shape (m,)."""
-    return np.append(_suggested(candidates.edges, law_of(candidates))[0][0], 1.0)
-
-
 def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float) -> ReferenceLaws:
     """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None: only the list is known)."""
     k = len(edges)
     kind = None if law is None else law.kind
-    rows, weights = _suggested(edges, law)
+    rows, weights = suggested_laws(edges, law)
     at = np.arange(1, k + 1) / k
     if kind in ("residual", "signed"):
         assert law is not None
@@ -109,7 +102,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float)
     )
 
 
-def _suggested(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
+def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
     if law is not None and law.kind in ("residual", "signed"):
         known = law.unit is not None or bool(law.around)

@@ -73,7 +73,7 @@ class Request:
     def suited(self, spread: Spread) -> "Request":
         """The same request over as many candidates of a spread as suit it; a published method takes 1000."""
         if self.mechanism != "slopes":
-            return replace(self, candidates=spread.candidates(_OF_PUBLISHED))
+            return replace(self, candidates=Candidates.quantiles(spread, _OF_PUBLISHED))
         return replace(self, candidates=_choice(spread, self._circumstances, self.slopes, self.rise).candidates)
 
     @property

@@ -16,7 +16,7 @@ Nothing here knows what people do with releases.
 
 from confide.releases import calibration_json, several_json
 from confide.releases.about import ABOUT, check_about
-from confide.releases.calibration import Calibration, everything
+from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.kinds import register_kind
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks
@@ -27,6 +27,6 @@ from confide.releases.words import UNNAMED, Words, about_of, class_list, classes
 __all__ = [
     "ABOUT", "FALSE_NEGATIVES", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration", "Release",
     "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json", "check_about", "class_list",
-    "classes_of", "critical_score", "everything", "load_release", "names_for", "parts_of", "register_kind", "remark",
+    "candidates_of", "classes_of", "critical_score", "everything", "load_release", "names_for", "parts_of", "register_kind", "remark",
     "remarks", "several_json",
 ]  # fmt: skip

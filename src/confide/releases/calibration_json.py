@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
-from confide.errors import FormatError
+from confide.errors import ConfideError, FormatError
 from confide.guarantee import GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
     NEIGHBORS,
@@ -201,8 +201,8 @@ def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     if kind not in BUILDERS:
         raise FormatError("the calibration names candidates of an unknown kind")
     try:
-        candidates: Candidates | None = getattr(Candidates, kind)(**options)
-    except TypeError:
+        candidates: Candidates | None = Candidates.made_by(recipe)
+    except ConfideError:
         candidates = None
     if candidates is None or candidates.size != size or candidates.recipe != recipe:
         raise FormatError("the calibration describes its candidates wrongly")

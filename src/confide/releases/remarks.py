@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from confide.candidates import Candidates
 from confide.mechanisms import Slopes
 from confide.releases.calibration import Calibration, everything
 from confide.releases.release import Release
@@ -14,8 +17,10 @@ from confide.releases.several import GroupCalibration, parts_of
 from confide.scores import score_kind
 from confide.support import decimal_text
 
-_UNIT = "state a public typical size of the scores as their unit (--unit, or candidates such as geometric and sinh)"
+_UNIT = "state a public typical size of the scores (unit=, --unit)"
 _MORE = "take more, or a larger epsilon or alpha"
+_COARSE = 4.0
+"""A next candidate that is more than so many times as large is worth a word."""
 _NEAR_ENOUGH = 5
 """With fewer than so many times the records needed, a threshold beyond all scores is still drawn now and then."""
 MOST_NAMED = 10
@@ -71,6 +76,12 @@ def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = N
             "with few records such a threshold is drawn by chance, far beyond all scores, and scores that are as large "
             f"need other candidates; {_UNIT}",
         )
+    if (step := _step(c)) > _COARSE:
+        return (
+            f"lies where the candidates ({made}) are coarse",
+            f"the next one is {step:.1g} times as large: with few records such a threshold is drawn by chance, and scores "
+            f"of another size than the candidates expect need other ones; {_UNIT}",
+        )
     if 0 < size < low:
         return (
             f"is about as small as the candidates ({made}) can be",
@@ -115,12 +126,15 @@ def _reaches(c: Calibration) -> bool:
     """Whether the candidates reach all values of the score."""
     kind, made, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
     made_for_it = made == "scores" or made == kind.builder[0] in ("mass", "ranks")
+    made_for_it |= made == "spread" and c.recipe.get("of") == kind.spread_kind in ("mass", "penalised", "rank")
     return made_for_it or (last is not None and kind.high <= last)
 
 
 def _last(recipe: Mapping[str, Any]) -> float | None:
     """The largest finite candidate, about; None if the recipe does not tell."""
     match recipe.get("kind"):
+        case "spread":
+            return float(Candidates.made_by(recipe).edges[-1])
         case "unit" | "signed_unit":
             return 1.0 if recipe.get("size", 0) > 1 else None
         case "ranks" | "anything":
@@ -149,6 +163,14 @@ def _sound(recipe: Mapping[str, Any]) -> tuple[float, float]:
         case "anything":
             return 1e-5, 1e4
     return 0.0, math.inf
+
+
+def _step(c: Calibration) -> float:
+    """How many times as large the next candidate is as the threshold, where candidates are spread by the decade; or 1."""
+    if c.recipe.get("kind") != "spread" or c.recipe.get("of") not in ("residual", "signed", "any") or not c.threshold:
+        return 1.0
+    sizes = np.abs(Candidates.made_by(c.recipe).values)
+    return float(sizes[sizes > abs(c.threshold)].min() / abs(c.threshold))
 
 
 def _around(recipe: Mapping[str, Any]) -> str:

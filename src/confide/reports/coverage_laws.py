@@ -2,8 +2,8 @@
 
 Coverage is a random number: it depends on which records happened to calibrate, and on the noise. Two laws of it are
 known without the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md, Theorem 2b;
-exact for continuous scores without privacy and for `fedcp-qq`). And on evenly spread scores the rank of the selected
-candidate has a known law, whose mean is the expected coverage that `confide.plan` states.
+exact for continuous scores without privacy and for `fedcp-qq`). And on typical scores, evenly spread ones, the rank of
+the selected candidate has a known law, whose mean is the expected coverage that `confide.plan` states.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from confide.candidates import Candidates
 from confide.federated import FederatedCalibration
 from confide.guarantee import binomial_at_least, law_failure
 from confide.mechanisms import Mechanism, Slopes
-from confide.planning import Plan, evenly_spread_law
-from confide.releases import Calibration
+from confide.planning import Plan, typical_answer, typical_law
+from confide.releases import Calibration, candidates_of
 from confide.support import MOST_RECORDS
 
 POINTS = 121
@@ -81,7 +82,7 @@ def laws(calibration: Calibration) -> tuple[Law, ...]:
         found = calibration.coverage_failure()
         return () if found(0.5) == 1.0 or found(1.0) == 0.0 else (law(found, None, level, calibration.n),)
     sizes = _sizes(calibration.n, calibration.guarantee.n_min)
-    return _laws(calibration.mechanism, calibration.candidates, level, sizes)
+    return _laws(calibration.mechanism, candidates_of(calibration), level, sizes)
 
 
 def plan_laws(plan: Plan) -> tuple[Law, ...]:
@@ -91,24 +92,24 @@ def plan_laws(plan: Plan) -> tuple[Law, ...]:
     return _laws(plan.mechanism, request.candidates, float(request.level), sizes)
 
 
-def _laws(mechanism: Mechanism | None, m: int, level: float, sizes: tuple[int, ...]) -> tuple[Law, ...]:
+def _laws(mechanism: Mechanism | None, candidates: Candidates, level: float, sizes: tuple[int, ...]) -> tuple[Law, ...]:
     if mechanism is None:
         return ()
     found = []
     for n in sizes:
-        ranks = mechanism.rank_law(n, m)
+        ranks = mechanism.rank_law(n, candidates.size)
         if ranks is None:
             return ()
-        expected = _evenly_spread(mechanism, n, m) if isinstance(mechanism, Slopes) else None
+        expected = _typical(mechanism, n, candidates) if isinstance(mechanism, Slopes) else None
         found.append(law(lambda c, ranks=ranks, n=n: law_failure(ranks, n, c), expected, level, n))  # type: ignore[misc]
     return tuple(found)
 
 
-def _evenly_spread(mechanism: Slopes, n: int, m: int) -> Failure:
-    """A candidate of rank r covers Beta(r, n + 1 - r); r has the law of `evenly_spread_law` around the target."""
-    drift, law = evenly_spread_law(mechanism.slope_left, mechanism.slope_right, m, n / m, mechanism.selector)
-    ranks = float(mechanism.target(n)) + drift
-    finite = (ranks > 0) & (ranks <= n)
+def _typical(mechanism: Slopes, n: int, candidates: Candidates) -> Failure:
+    """A candidate of rank r covers Beta(r, n + 1 - r); r follows from the law of the answer on typical scores."""
+    law, ranks = typical_answer(mechanism, candidates, n), n * typical_law(candidates)
+    ranks[-1] = n + 1
+    finite = (ranks > 0) & (ranks <= n) & (law > 1e-9)
     ranks, weights, never = ranks[finite], law[finite], float(law[ranks <= 0].sum())
     return lambda c: never + float(weights @ binomial_at_least(ranks, n, c))
 

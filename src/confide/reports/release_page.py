@@ -8,7 +8,7 @@ from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated import FederatedCalibration, SiloReport
 from confide.mechanisms import Slopes
 from confide.planning import Request, plan
-from confide.releases import Calibration, Release, everything, parts_of, remarks
+from confide.releases import Calibration, Release, candidates_of, everything, parts_of, remarks
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
 from confide.reports.grid import grid
@@ -111,7 +111,7 @@ def _request(c: Calibration) -> Request:
         float(f"{epsilon:.6g}"),
         c.n or 1000,
         neighbors=c.privacy.neighbors,
-        candidates=1000 if c.recipe.get("kind") == "scores" else c.candidates,
+        candidates=1000 if c.recipe.get("kind") == "scores" else candidates_of(c),
         n_min=c.guarantee.n_min or 1,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,

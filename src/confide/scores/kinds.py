@@ -7,12 +7,12 @@ calibration records of its score, and all that prediction needs to compute the s
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
 
 Task = Literal["classification", "regression", "any"]
@@ -23,8 +23,8 @@ class ScoreKind:
     """A named conformity score with values in the closed range from `low` to `high`.
 
     The family is the name without `_randomised` and without parameters, which are the numbers in it; None for a user's
-    own score. A randomised one uses a random number per record. The builder is the constructor of the default
-    candidates, by name, with its arguments.
+    own score. A randomised one uses a random number per record. The builder is the constructor of candidates that suit
+    any number of records, by name, with its arguments; `spread_kind` says how they are spread when a plan decides.
     """
 
     name: str | None
@@ -32,13 +32,26 @@ class ScoreKind:
     low: float
     high: float
     builder: tuple[Any, ...]
+    spread_kind: SpreadKind
     family: str | None = None
     randomised: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def candidates(self) -> Candidates:
-        """The candidates that suit it."""
+        """Candidates that suit it whatever is asked: for counts that nobody has asked anything of yet."""
         return _made(*self.builder)
+
+    def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
+        """How candidates are spread that suit it, of which a plan takes as many as it needs; `given` as it is."""
+        if given is not None:
+            if unit is not None:
+                raise InputError("unit must be left out with a Spread, which has its own")
+            return given if given.kind is not None else replace(given, kind=self.spread_kind)
+        if unit is not None and self.task == "classification":
+            raise InputError(f"unit must be left out for the score {self.name!r}, which has a scale of its own")
+        if unit is not None and self.task == "any":
+            return Spread("signed", unit)
+        return Spread(self.spread_kind, unit)
 
     @property
     def range_text(self) -> str:
@@ -56,6 +69,7 @@ class _Family:
     low: float
     high: float
     builder: tuple[Any, ...]
+    spread: SpreadKind
     parameters: tuple[str, ...] = ()
     may_be_randomised: bool = False
 
@@ -73,18 +87,18 @@ _RESIDUALS, _SIGNED_RESIDUALS = ("geometric",), ("sinh",)
 
 FAMILIES: Mapping[str, _Family] = MappingProxyType(
     {
-        "lac": _Family("classification", 0.0, 1.0, ("unit", 1000, "logit")),
-        "aps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 100), may_be_randomised=True),
-        "raps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), ("penalty", "k_reg"), True),
-        "saps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), ("penalty",), True),
-        "margin": _Family("classification", -1.0, 1.0, ("signed_unit", 1000)),
-        "top_k": _Family("classification", 1.0, _LARGEST, ("ranks",)),
-        "absolute_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS),
-        "normalised_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS),
-        "gamma": _Family("regression", 0.0, _LARGEST, _RESIDUALS),
-        "cqr": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS),
-        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS),
-        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS),
+        "lac": _Family("classification", 0.0, 1.0, ("unit", 1000, "logit"), "probability"),
+        "aps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 100), "mass", may_be_randomised=True),
+        "raps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), "penalised", ("penalty", "k_reg"), True),
+        "saps": _Family("classification", 0.0, _LARGEST, ("mass", 1400, 1000), "penalised", ("penalty",), True),
+        "margin": _Family("classification", -1.0, 1.0, ("signed_unit", 1000), "margin"),
+        "top_k": _Family("classification", 1.0, _LARGEST, ("ranks",), "rank"),
+        "absolute_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS, "residual"),
+        "normalised_residual": _Family("regression", 0.0, _LARGEST, _RESIDUALS, "residual"),
+        "gamma": _Family("regression", 0.0, _LARGEST, _RESIDUALS, "residual"),
+        "cqr": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
+        "cqr_low": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
+        "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
     }
 )
 """The scores this library computes. `aps`, `raps` and `saps` have a randomised variant, named `aps_randomised` etc."""
@@ -103,8 +117,9 @@ def _known(name: str) -> ScoreKind | None:
         return None
     found = _parameters(name, match[3], family.parameters)
     return ScoreKind(
-        name, family.task, family.low, family.high, family.builder, match[1], randomised, MappingProxyType(found)
-    )
+        name, family.task, family.low, family.high, family.builder, family.spread, match[1], randomised,
+        MappingProxyType(found),
+    )  # fmt: skip
 
 
 def _parameters(name: str, text: str | None, expected: tuple[str, ...]) -> dict[str, float]:
@@ -146,7 +161,7 @@ def score_kind(name: str | None) -> ScoreKind:
     known = None if name is None else _known(name)
     if known is None and name is not None and (meant := name.lower()) != name and _known(meant):
         raise InputError(f"score {name!r} is written {meant!r} here; a score of your own needs another name")
-    return known or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",))
+    return known or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
 
 
 def score_name(family: str, *, randomised: bool = False, **parameters: float) -> str:

@@ -4,8 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from confide.calibration import PricedRelease, price_groups, price_levels, price_risk, price_sides, price_threshold
-from confide.candidates import Candidates
+from confide.calibration import (
+    PricedRelease,
+    price_groups,
+    price_levels,
+    price_risk,
+    price_sides,
+    price_threshold,
+    suited_candidates,
+    suited_for_sides,
+)
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 from confide.mechanisms import Neighbors
 from confide.support import Level, as_integer, canonical
@@ -16,7 +25,7 @@ from confide.tables.open_table import opened
 from confide.tables.people import People
 from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
-from confide.tables.what import Classified, Losses, What
+from confide.tables.what import Classified, Losses, Regressed, What
 
 
 def calibrate_table(
@@ -29,7 +38,8 @@ def calibrate_table(
     groups: Sequence[str | int] | None = None,
     by_class: bool = False,
     n: int | None = None,
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
     people: People | None = None,
     records_per_person: int | None = None,
     skip_incomplete: bool = False,
@@ -61,7 +71,7 @@ def calibrate_table(
     n
         The public number of rows, under `replace_one` only; needed there with a ledger where an engine counts. A table
         with another number of rows is refused.
-    epsilon, candidates, neighbors, records_per_person, about, **options
+    epsilon, candidates, unit, neighbors, records_per_person, about, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
         `records_per_person` follows from `people` if that is given.
 
@@ -94,17 +104,20 @@ def calibrate_table(
     """
     options |= {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person), "about": about}
     if isinstance(what, Losses) and what.losses is not None:
-        what = replace(what, candidates=candidates)
+        what = what.over(candidates)
     with opened(source) as table:
         group = _group(table, what, by, groups, by_class)
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
             options["classes"] = what.columns(table)[1]
-        counting = Counting.of(table, what, candidates, group, people, skip_incomplete)
+        public = group is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
+        about_n = table.row_count() if public and n is None and table.local else n
+        parts = len(group.names) if group is not None else 1
+        chosen = _suited(what, candidates, alpha, epsilon, about_n, unit=unit, groups=parts, **options)
+        counting = Counting.of(table, what, chosen, group, people, skip_incomplete)
 
         def price(records: int | None) -> PricedRelease:
             return _priced(what, alpha, epsilon, records, counting, by_class, options)
 
-        public = group is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
         if not public and n is not None:
             raise InputError("n must be left out: the number of records, or of those in each group, is secret")
         if public and n is None:
@@ -157,6 +170,22 @@ def _priced(
     if isinstance(what, Losses):
         return price_risk(alpha, epsilon, n, candidates, loss=what.loss, bound=what.bound, **options)
     return PricedRelease.single(price_threshold(alpha, epsilon, n, candidates=candidates, score=name, **options))
+
+
+def _suited(
+    what: What,
+    candidates: Candidates | Spread | None,
+    alpha: Any,
+    epsilon: float | None,
+    n: int | None,
+    **options: Any,
+) -> Candidates:
+    """The candidates to count over; those that losses belong to, as they are."""
+    if isinstance(what, Regressed) and len(what.kinds) > 1:
+        return suited_for_sides(candidates, alpha, epsilon, n, **options)
+    if isinstance(what, Losses) and candidates is None and what.losses is None:
+        candidates = Spread("probability")
+    return suited_candidates(candidates, what.kind.name, alpha, epsilon, n, **options)
 
 
 def _group(

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confide.calibration import check_candidates
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
@@ -66,7 +65,7 @@ class Counting:
         if candidates is None:
             chosen = tuple(what.kind.candidates() if len(readings) == 1 else one.kind.candidates() for one in readings)
         else:
-            chosen = (check_candidates(candidates),) * len(readings)
+            chosen = (candidates,) * len(readings)
         return cls(table, readings, chosen, group, people, skip_incomplete)
 
     def run(self, progress: Progress = silent) -> list[Histograms]:

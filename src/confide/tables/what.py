@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 from confide.scores import ScoreKind, score_kind
 from confide.support import positive_number
@@ -239,6 +239,12 @@ class Losses:
         """The name of the critical thresholds, and the candidates that suit them."""
         kind = score_kind(f"critical threshold of {self.loss}")
         return kind if self.losses is not None else replace(kind, builder=("unit", 1000, "logit"))
+
+    def over(self, candidates: Candidates | Spread | None) -> "Losses":
+        """The same losses, of the thresholds that they belong to."""
+        if not isinstance(candidates, Candidates):
+            raise InputError("candidates must be given for losses: the thresholds that they belong to")
+        return replace(self, candidates=candidates)
 
     def columns(self, table: Table) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the names of the labels."""

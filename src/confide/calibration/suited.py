@@ -1,0 +1,79 @@
+"""The list of candidates that a release is counted over: one that was given, or as many as suit what is asked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from confide.calibration.shares import part_of, typical_of_groups
+from confide.candidates import Candidates, Spread
+from confide.errors import InputError, InputTypeError
+from confide.planning import OPTIONS, check_request
+from confide.scores import score_kind
+from confide.support import several
+
+
+def suited_candidates(
+    candidates: Candidates | Spread | None,
+    score: str | None,
+    alpha: Any,
+    epsilon: float | None = None,
+    n: int | None = None,
+    *,
+    unit: float | None = None,
+    parts: int = 1,
+    groups: int = 1,
+    **options: Any,
+) -> Candidates:
+    """The candidates to count over, decided from public numbers before there are any counts.
+
+    Parameters
+    ----------
+    candidates
+        A list, which is taken as it is; how they are spread; or None for what suits the score.
+    score
+        The name of the score.
+    n
+        The number of records where it is public; if it is not known yet, `n_typical` stands for it.
+    alpha, epsilon, **options
+        As in `calibrate`; several levels are served by the list that suits the least demanding one. Options that are no
+        choices of a plan are not looked at.
+    unit
+        A public typical size of residuals, for default candidates only.
+    parts
+        Among how many thresholds the budget is divided.
+    groups
+        How many groups the records are divided into.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a choice cannot be used.
+
+    Examples
+    --------
+    >>> suited_candidates(None, "lac", 0.1, 1.0, 200, neighbors="replace_one").size
+    61
+    >>> suited_candidates(None, "absolute_residual", 0.1, 1.0, unit=25.0).recipe["unit"]
+    25.0
+    """
+    if isinstance(candidates, Candidates):
+        if unit is not None:
+            raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
+        return candidates
+    if candidates is not None and not isinstance(candidates, Spread):
+        raise InputTypeError(
+            f"candidates must be a confide.Candidates or Spread; found {type(candidates).__name__}; "
+            "wrap values in Candidates.of"
+        )
+    kind = score_kind(score)
+    chosen = {name: value for name, value in options.items() if name in OPTIONS}
+    if candidates is None and unit is None and chosen.get("mechanism", "slopes") != "slopes":
+        return kind.candidates()
+    levels = several("alpha", alpha) if isinstance(alpha, Sequence) and not isinstance(alpha, str) else [alpha]
+    least = max(levels, key=float) if len(levels) > 1 else levels[0]
+    budget = {"epsilon": epsilon, "rho": chosen.pop("rho", None)}
+    divided = {name: part_of(value, parts * len(levels)) for name, value in budget.items()}
+    if groups > 1 and chosen.get("n_typical") is None:
+        chosen["n_typical"] = typical_of_groups(groups, chosen.get("n_min", 1))
+    spread = kind.spread(unit, candidates)
+    known = n or chosen.get("n_typical") or typical_of_groups(1, chosen.get("n_min", 1))
+    return check_request(alpha=least, **divided, n=known, candidates=spread, **chosen).candidates
