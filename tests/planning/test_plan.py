@@ -11,6 +11,7 @@ import confide
 from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
+from confide.planning import typical_law
 from confide.selection import selection_law
 from tests.calibrations import OPTIONS, released
 from tests.exact import added, histograms
@@ -18,7 +19,7 @@ from tests.exact import added, histograms
 
 def guarantee(plan):
     r = plan.request
-    return certify(plan.mechanism, r.alpha, r.candidates, r.n, r.n_min if r.n is None else None, r.delta)
+    return certify(plan.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
 
 
 @pytest.mark.xdist_group("released")
@@ -27,7 +28,8 @@ def test_calibrate_does_what_the_plan_says(name):
     unplanned = ("score", "candidates", "classes", "about")
     options = {k: v for k, v in OPTIONS[name].items() if k not in unplanned}
     calibration = released(name)
-    plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options}, n=1000, candidates=calibration.candidates)
+    stated = OPTIONS[name].get("candidates") or confide.releases.candidates_of(calibration)
+    plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, **options}, n=1000, candidates=stated)
     assert calibration.mechanism == plan.mechanism
     assert calibration.guarantee == guarantee(plan)
     assert calibration.alpha == plan.request.alpha
@@ -49,7 +51,7 @@ def test_any_loss(neighbors, delta, epsilon):
         spent = privacy_statement(plan.mechanism, neighbors, 1).epsilon
         assert epsilon * (1 - 1e-12) <= spent <= epsilon
     assert 0.9 - 0.002 <= plan.expected_coverage <= 1.0
-    assert plan.expected_coverage <= plan.coverage_at_most + 1e-12
+    assert plan.expected_coverage <= plan.coverage_at_most + np.diff(typical_law(plan.request.candidates)).max()
 
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
@@ -105,19 +107,35 @@ def test_binomial_tails_of_many_records(n):
 @pytest.mark.parametrize("delta", [None, 0.05])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_records_needed_is_the_first_number_with_a_finite_target(neighbors, epsilon, delta):
-    def served(n):
-        plan = confide.plan(alpha=0.1, epsilon=epsilon, n=n, neighbors=neighbors, delta=delta)
-        return plan.target_rank <= n
+def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, epsilon, delta):
+    def beyond(n):
+        made = plan if neighbors == "add_remove" else confide.plan(candidates=candidates, **{**options, "n": n})
+        return replace(made, n=n).chance_beyond
 
-    needed = confide.plan(alpha=0.1, epsilon=epsilon, n=50, neighbors=neighbors, delta=delta).records_needed
-    assert served(needed)
-    assert not served(needed - 1)
-    assert served(2 * needed)
+    options = {"alpha": 0.1, "epsilon": epsilon, "n": 200, "neighbors": neighbors, "delta": delta}
+    plan = confide.plan(**options)
+    candidates, needed = plan.request.candidates, plan.records_needed
+    assert beyond(needed) <= 0.01
+    assert beyond(2 * needed) <= 0.01
+    assert beyond(round(0.85 * needed)) > 0.01
 
 
-def test_records_needed_without_privacy_to_speak_of():
-    assert confide.plan(alpha=0.1, epsilon=1e6, shift=0, candidates=10).records_needed == 9
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_stated_chances_are_those_of_the_draw(neighbors):
+    """By the exact law on 400 data sets of even scores: twice off at most, and never off by more than a thirtieth."""
+    rng = np.random.default_rng(3)
+    for n in (60, 100, 150):
+        plan = confide.plan(0.1, 1.0, n, neighbors=neighbors, n_typical=n if neighbors == "add_remove" else None)
+        found = []
+        for _ in range(400):
+            counts = confide.ScoreHistogram.from_scores(rng.random(n), plan.request.candidates).counts
+            utilities = plan.mechanism.utilities(counts)
+            law = selection_law(np.exp((utilities - utilities.max()) / plan.mechanism.scale), plan.mechanism.selector)
+            found.append((law[-1], law[np.flatnonzero(counts).max() + 1 :].sum()))
+        infinite, beyond = np.mean(found, axis=0)
+        for stated, measured in ((plan.chance_of_all, infinite), (plan.chance_beyond, beyond)):
+            assert stated / 2 - 1e-3 <= measured <= 2 * stated + 1e-3
+            assert abs(stated - measured) < 1 / 30
 
 
 def test_records_needed_does_not_depend_on_a_secret_n():
@@ -165,7 +183,7 @@ def test_the_chosen_slopes_are_at_least_as_good_as_others(neighbors):
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors)
     for left in (4, 8, 10, 12, 16, 18):
         other = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors, slopes=(left, 20 - left))
-        assert chosen.expected_excess <= other.expected_excess + 0.1
+        assert chosen.expected_excess <= other.expected_excess + 0.3  # even scores are not all that is looked at
 
 
 def test_shift_above_the_records_means_infinity():
@@ -205,10 +223,13 @@ def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
     assert target(selector="exponential") > target()
 
 
-def test_ln_m_ranks():
-    """Candidates are cheap: a thousand times more of them cost about ln(1000)/slope ranks."""
-    few, many = (confide.plan(alpha=0.1, epsilon=1.0, neighbors="replace_one", candidates=m) for m in (100, 100_000))
+def test_candidates_cost_no_more_than_their_rise():
+    """A thousand times more of them cost ln(1000)/slope ranks with equal weights, and less where weights rise."""
+    options = {"alpha": 0.1, "epsilon": 1.0, "neighbors": "replace_one", "slopes": (1, 1)}
+    few, many = (confide.plan(**options, candidates=m, rise=0) for m in (100, 100_000))
     assert many.target_rank - few.target_rank < 1.2 * math.log(1000) / few.mechanism.slope_left
+    rising = confide.plan(**options, candidates=100_000, rise=20)
+    assert rising.target_rank < many.target_rank - 4
 
 
 def test_a_person_with_k_records_costs_k_times_the_noise():
@@ -227,8 +248,8 @@ def test_n_typical_touches_efficiency_only():
         t: confide.plan(alpha=0.1, epsilon=1.0, delta=0.05, n_typical=t, n=100_000).target_rank for t in (1000, 100_000)
     }
     assert near[100_000] < near[1000]
-    without = {confide.plan(alpha=0.1, epsilon=1.0, n_typical=t).mechanism for t in (1, 1000, 10**6)}
-    assert len(without) == 1
+    for t in (1, 30, 1000, 10**6):
+        assert guarantee(confide.plan(alpha=0.1, epsilon=1.0, n_typical=t)).coverage == 0.9
 
 
 def test_n_min_pays_for_small_numbers_only():
@@ -294,30 +315,13 @@ def test_saturated_utilities_keep_the_range_distance():
 
 
 def test_candidates_count_themselves():
-    candidates = confide.Candidates.geometric(10.0)
-    assert confide.plan(0.1, 1.0, candidates=candidates) == confide.plan(0.1, 1.0, candidates=candidates.size)
+    assert confide.plan(0.1, 1.0, candidates=confide.Candidates.unit(50)) == confide.plan(0.1, 1.0, candidates=50)
 
 
 def test_a_plan_in_words():
     words = str(confide.plan(0.1, 1.0, 1000))
     assert "promise: coverage at least 0.9" in words
-    assert "records needed           69 at the least" in words
-    assert "records for comfort      345" in words
+    assert "records needed           202; with fewer, +inf or beyond all scores in more than 1% of draws" in words
+    assert "chance of +inf        below 0.05%; of that or a threshold beyond all scores, below 0.05%" in words
+    assert "chosen for               1000 records, a public guess (n_typical)" in words
     assert "Request(" not in words
-
-
-@pytest.mark.parametrize(("alpha", "epsilon"), [(0.1, 1.0), (0.05, 1.0), (0.05, 1 / 3), (0.2, 0.5)])
-@pytest.mark.parametrize("candidates", [confide.Candidates.geometric(), confide.Candidates.unit(1000, "logit")])
-def test_records_for_comfort_are_enough(alpha, epsilon, candidates):
-    """By the law of the draw on evenly spread scores: beyond all of them with 5 times the records needed, rarely."""
-    plan = confide.plan(alpha, epsilon, candidates=candidates)
-
-    def beyond(n):
-        scores = (np.arange(n) + 0.5) / n
-        histogram = confide.ScoreHistogram.from_scores(scores, candidates)
-        utilities = plan.mechanism.utilities(histogram.counts)
-        law = selection_law(np.exp((utilities - utilities.max()) / plan.mechanism.scale), plan.mechanism.selector)
-        return law[candidates.values > candidates.values[candidates.values >= scores[-1]][0]].sum()
-
-    assert beyond(5 * plan.records_needed) < 0.04
-    assert beyond(2 * plan.records_needed) > 0.2

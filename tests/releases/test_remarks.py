@@ -21,10 +21,11 @@ def calibrated(scores, *arguments, **options):
 
 
 RESIDUALS = np.linspace(0.0, 1.0, 2000)
+GEOMETRIC = confide.Candidates.geometric()
 
 
 def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing():
-    made, (note,) = calibrated(RESIDUALS * 1e9, 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
+    made, (note,) = calibrated(RESIDUALS * 1e9, 0.1, 1.0, score="absolute_residual", neighbors="replace_one", candidates=GEOMETRIC)
     assert made.threshold == math.inf
     assert note.startswith(
         "the threshold is +inf: every interval is the whole line; there are 2000 calibration records,"
@@ -37,9 +38,9 @@ def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing()
 @pytest.mark.parametrize("n", [20, 2000])
 def test_a_secret_number_of_records_leaves_both_reasons_open(n):
     """One text, whatever the records are, so that it tells nothing about how many there are."""
-    _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, score="absolute_residual")
+    _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, score="absolute_residual", candidates=GEOMETRIC)
     assert (
-        "about 82 calibration records are needed for a finite one at alpha=0.1 and epsilon=1, and there may be" in note
+        "calibration records are needed for a finite one at alpha=0.1 and epsilon=1, and there may be" in note
     )
     assert "or more than a share alpha of the scores lie beyond the largest candidate" in note
     assert str(n) not in note
@@ -88,23 +89,48 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
 
 
 def test_calibrate_warns_of_the_outer_decades():
-    made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, score="absolute_residual")
+    made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, score="absolute_residual", candidates=GEOMETRIC)
     assert notes == list(remarks(made))
     assert "outer decades" in notes[0]
-    made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, score="absolute_residual")
+    made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, score="absolute_residual", candidates=GEOMETRIC)
     assert notes == list(remarks(made)) == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "threshold", "coarse"),
+    [(None, 1.0, False), (None, 1e3, False), (None, -1, True), (25.0, 25.0, False), (25.0, 900.0, False), (25.0, -1, True)],
+)
+def test_thresholds_where_spread_candidates_are_coarse(unit, threshold, coarse):
+    """The last candidates of a list lie nearly a decade apart."""
+    candidates = confide.Candidates.spread("residual", 480, unit)
+    value = candidates.edges[-2] if threshold < 0 else candidates.edges[candidates.edges <= threshold][-1]
+    made = replace(calibrated(RESIDUALS[1:], 0.1, 1.0, score="absolute_residual", candidates=candidates)[0], threshold=value)
+    notes = remarks(made)
+    assert coarse == bool(notes)
+    assert all("coarse" in note and "--unit" in note for note in notes)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
+    rng = np.random.default_rng(0)
+    residuals = np.abs(rng.normal(size=4000)) * scale
+    made, notes = calibrated(residuals, 0.1, 1.0, score="absolute_residual")
+    assert not notes
+    plain = np.sort(residuals)[math.ceil(0.9 * 4001) - 1]
+    assert 0.9 * plain < made.threshold < 1.5 * plain
 
 
 def test_groups_and_levels_are_named():
     groups = np.repeat(["a", "b"], 1000)
     scores = np.where(groups == "a", RESIDUALS, RESIDUALS * 1e9)
     with pytest.warns(confide.CoverageWarning, match=r"\+inf for 1 of 2 groups: 'b'; every interval is the whole line"):
-        made = confide.calibrate_groups(scores, groups, ["a", "b"], 0.1, 1.0, score="absolute_residual")
+        options = {"score": "absolute_residual", "candidates": GEOMETRIC}
+        made = confide.calibrate_groups(scores, groups, ["a", "b"], 0.1, 1.0, **options)
     (note,) = remarks(made)
     assert "for 1 of 2 groups: 'b';" in note
     assert "group 'b': threshold +inf (every interval is the whole line)" in str(made)
     with pytest.warns(confide.CoverageWarning):
-        levels = confide.calibrate_levels(RESIDUALS * 1e9, [0.2, 0.1], 1.0, score="absolute_residual")
+        levels = confide.calibrate_levels(RESIDUALS * 1e9, [0.2, 0.1], 1.0, **options)
     assert all("for alpha 0." in note for note in remarks(levels))
 
 

@@ -39,8 +39,12 @@ def test_words_travel_in_files_of_schema_2(tmp_path):
     assert release.checksum != released().checksum
 
 
+OF_0_1 = {"candidates": confide.Candidates.unit(100), "neighbors": "replace_one", "rise": 0}
+"""A mechanism that version 0.1 had, too: weights that do not rise, over candidates that it knew."""
+
+
 def test_without_words_a_file_is_of_schema_1():
-    release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac")
+    release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **OF_0_1)
     content = json.loads(release.to_json())
     assert content["schema"] == 1
     assert {"classes", "about"}.isdisjoint(content)
@@ -91,7 +95,7 @@ def test_words_that_nobody_writes_are_refused(change, says):
 
 def test_a_file_of_schema_1_means_what_it_meant():
     """It names no classes, and it may not begin to; a file without words may not claim to be of schema 2."""
-    plain = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac")
+    plain = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **OF_0_1)
     for change in ({"classes": 3}, {"schema": 2}):
         with pytest.raises(confide.FormatError, match="but the fields of another"):
             Release.from_json(signed({**json.loads(plain.to_json()), **change}))

@@ -17,7 +17,7 @@ from confide.selection import SELECTORS
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, Fields, one_of, positive_integer, positive_number
 
 _SINCE_02 = frozenset({"fade", "flat", "rise"})
-"""What version 0.1 did not write: only if it is not 0."""
+"""What version 0.1 did not write: all of it, or none if all is 0."""
 
 _STATEMENTS: dict[MechanismName, type[Any]] = {
     made.name: made
@@ -34,14 +34,16 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
     {'name': 'noisy-histogram', 'rate': '9/10', 'offset': '14', 'scale': 1.0}
     """
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
-    stated = {name: value for name, value in values.items() if value or name not in _SINCE_02}
+    rises = any(values.get(name) for name in _SINCE_02)
+    stated = {name: value for name, value in values.items() if rises or name not in _SINCE_02}
     return {"name": mechanism.name, **{k: str(v) if isinstance(v, Fraction) else v for k, v in stated.items()}}
 
 
 def read_mechanism(content: Fields) -> Mechanism:
     """The mechanism that `mechanism_fields` wrote."""
     made = _STATEMENTS[one_of("mechanism.name", content.take("name", str), MECHANISMS)]
-    stated = [field.name for field in fields(made) if field.name not in _SINCE_02 or field.name in content]
+    rises = any(name in content for name in _SINCE_02)
+    stated = [field.name for field in fields(made) if rises or field.name not in _SINCE_02]
     statement: Mechanism = made(**{name: _READERS[name](content) for name in stated})
     return statement
 
@@ -70,13 +72,13 @@ _READERS: dict[str, Callable[[Fields], Any]] = {
     "head_start": _within(
         lambda c: c.take("head_start", int), lambda start: 0 <= start < 2**62, ".head_start is out of range"
     ),
-    "fade": _within(lambda c: c.take("fade", int), lambda fade: 0 < fade < 2**62, ".fade is out of range"),
+    "fade": _within(lambda c: c.take("fade", int), lambda fade: 0 <= fade < 2**62, ".fade is out of range"),
     "flat": _within(
         lambda c: c.fraction("flat"),
-        lambda flat: 0 < flat <= MOST_CANDIDATES and flat.denominator <= 1000,
+        lambda flat: 0 <= flat <= MOST_CANDIDATES and flat.denominator <= 1000,
         ".flat is out of range",
     ),
-    "rise": _within(lambda c: c.take("rise", int), lambda rise: 0 < rise < 2**62, ".rise is out of range"),
+    "rise": _within(lambda c: c.take("rise", int), lambda rise: 0 <= rise < 2**62, ".rise is out of range"),
     "level": _within(lambda c: c.fraction("level"), lambda level: 0 < level <= 1, " has a level outside (0, 1]"),
     "gamma": _within(
         lambda c: positive_number("mechanism.gamma", c.take("gamma", float)),

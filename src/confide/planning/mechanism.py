@@ -153,6 +153,4 @@ def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
         request.level, mechanism.offset, fading.fade_ranks, request.n_min,
         mechanism.slope_left, mechanism.slope_right, mechanism.rivals(request.m), request.selector,
     )  # fmt: skip
-    if not ahead:
-        return mechanism
     return replace(fading, head_start=math.ceil(ahead * mechanism.unit * mechanism.left))

@@ -15,6 +15,7 @@ from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
+from confide.planning.reference_laws import law_of
 from confide.planning.typical import typical_answer, typical_law
 from confide.planning.request import Request, check_request
 from confide.scores import score_kind
@@ -134,22 +135,29 @@ class Plan:
         return many
 
     def __str__(self) -> str:
-        privacy, serves = self.privacy, self.nonprivate_rank <= self.n
+        r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.n
+        law = law_of(r.candidates)
+        bell = law is not None and law.kind in ("residual", "signed")
+        typical = "on residuals of a bell whose unit is right" if bell else "on evenly spread scores"
         with_n = [
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
-            ("expected coverage", f"{self.expected_coverage:.4f}, on evenly spread scores"),
+            ("expected coverage", f"{self.expected_coverage:.4f}, {typical}"),
             ("cost of privacy", f"about {self.expected_excess:.1f} records more covered than asked for"),
+            ("chance of +inf", f"{_chance(self.chance_of_all)}; of that or a threshold beyond all scores, "
+             f"{_chance(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
-        ]
-        needed = self.records_needed
+            ("stretches crossed", f"half of the candidates without a score, if fewer than {self.desert:.0f} lie beyond"),
+        ]  # fmt: skip
+        needed = f"{self.records_needed}; with fewer, +inf or beyond all scores in more than {UNLIKELY:.0%} of draws"
         always = [
-            ("records needed", f"{needed} at the least; with fewer the threshold is likely +inf"),
-            ("records for comfort", f"{5 * needed}; with fewer it may be +inf or lie far beyond the scores"),
+            ("records needed", needed),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
-            ("candidate thresholds", str(self.request.candidates)),
+            ("candidate thresholds", f"{r.m}, {r.candidates.recipe['kind']}"),
         ]
+        if r.n is None:
+            always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
         return (
             f"promise: {self.guarantee}\nprivacy: {privacy}\n"
             f"With {self.n} calibration records:\n{aligned(with_n)}\n"
@@ -165,6 +173,10 @@ class Plan:
     def _repr_html_(self) -> str:
         """What `print` shows, for notebooks."""
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def _chance(value: float) -> str:
+    return f"{value:.1%}" if value >= 0.0005 else "below 0.05%"
 
 
 def _loss(value: float) -> str:

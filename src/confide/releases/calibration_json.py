@@ -96,9 +96,9 @@ def _check_target(c: Calibration, mechanism: Slopes) -> None:
     if n is not None:
         target = mechanism.target(n)
         aimed = target >= level * (n + 1) or c.guarantee.coverage >= float(level)
-        planned = mechanism.rate == 0 and mechanism.head_start == 0 and 0 < target <= n and aimed
+        planned = mechanism.rate == 0 and not mechanism.head_start and not mechanism.fade and 0 < target <= n and aimed
     elif c.guarantee.delta is not None:
-        planned = mechanism.rate > level and mechanism.head_start == 0
+        planned = mechanism.rate > level and not mechanism.head_start and not mechanism.fade
     else:
         planned = mechanism.rate == level
     if not planned:
@@ -247,6 +247,6 @@ register(
         read_calibration,
         MOST_CHARACTERS,
         integer_bits=63,
-        since_2=frozenset({"classes", "about"}),
+        since_2=frozenset({"classes", "about", "mechanism.rise", "candidates.recipe.of"}),
     ),
 )

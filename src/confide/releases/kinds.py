@@ -31,7 +31,7 @@ class Kind:
 
     `fields` makes JSON values of a release, and `read` makes a release of these, or refuses what cannot be used and
     claims that do not follow. Longer texts, and integers of more bits, are refused. A file with one of the fields that
-    are there since schema 2 has schema 2, and every other file has schema 1.
+    are there since schema 2 (`a.b` is field b of field a) has schema 2, and every other file has schema 1.
     """
 
     name: str
@@ -76,7 +76,14 @@ class Kind:
         return release
 
     def _schema(self, fields: Mapping[str, Any]) -> int:
-        return 1 if self.since_2.isdisjoint(fields) else 2
+        return 2 if any(_has(fields, path.split(".")) for path in self.since_2) else 1
+
+
+def _has(fields: Any, path: list[str]) -> bool:
+    """Whether an object has a field, or a field of a field."""
+    if not isinstance(fields, Mapping) or path[0] not in fields:
+        return False
+    return len(path) == 1 or _has(fields[path[0]], path[1:])
 
 
 def register(made: type, kind: Kind) -> None:
