@@ -146,7 +146,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _priced(
         self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int, candidates: Candidates
     ) -> PricedRelease:
-        options = {name: getattr(self, name) for name in ("neighbors", "delta", "ledger", "dataset", "again")}
+        options = {name: getattr(self, name) for name in ("neighbors", "delta", "ledger", "dataset", "again", "about")}
         options["classes"] = self._public_classes()
         if by is not None:
             if _several(self.alpha):
@@ -204,6 +204,11 @@ def _per_record(value: Any, n: int) -> bool:
         return False
     shape = getattr(value, "shape", None)
     return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
+
+
+def rows_of(X: Any) -> int:
+    """How many rows there are."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:

@@ -80,7 +80,8 @@ def open_batches(
 class StreamedTable(DuckTable):
     """Rows that pass by once; `first` are the first of them, and `pieces` are all."""
 
-    reads_once = True
+    takes_entries = False
+    """What rows sum to is looked at as they pass by, so whole lists are read."""
 
     def __init__(
         self,

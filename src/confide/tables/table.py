@@ -67,9 +67,6 @@ class Table(ABC):
     any_thread = True
     """Whether batches may be asked for by another thread than the one that opened the table."""
 
-    reads_once = False
-    """Whether the rows can be asked for once only."""
-
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 
