@@ -335,6 +335,3 @@ def test_help_and_version(confide_run):
     for code in IN_WORDS:
         assert f" {code} " in text
     assert confide_run("--version").out.startswith("confide 0.")
-    nothing = confide_run()
-    assert nothing.code == 2
-    assert "Usage: confide" in nothing.out

@@ -25,7 +25,7 @@ def audit(
             None,
             "MODULE:CALLABLE",
             "Audit this mechanism instead of the library's own: a function of an array of scores in [0, 1] that "
-            "returns a threshold (docs/audit.md). [bold]Its code is run.[/bold]",
+            "returns a threshold (docs/audit.md). Its code is run.",
         ),
     ] = None,
     epsilon: Annotated[float | None, o.option(None, "NUMBER", "The privacy loss that it claims per record.")] = None,

@@ -29,29 +29,27 @@ def calibrate(
     source: o.Source,
     *,
     columns: Columns,
-    alpha: o.Alpha,
+    alpha: o.Alphas,
     privacy: o.PrivacyOptions,
     n: Annotated[
         int | None,
         o.privacy(
             "N",
-            "The public number of records under --neighbors replace_one; another number is refused. For databases and "
-            "Spark it is needed with --ledger, which is charged before they are asked.",
+            "Their public number under replace_one; databases need it with --ledger.",
         ),
     ] = None,
     mechanism: Annotated[
         str,
-        o.privacy(
-            None,
-            "`slopes`, or a published method to compare with. `none` is NOT PRIVATE and takes no epsilon; `pps` and "
-            "`pps-laplace` need --neighbors replace_one; `opendp-quantile` promises no coverage.",
+        o.making(
+            "NAME",
+            "slopes, or to compare pps, pps-laplace, noisy-histogram, opendp-quantile, or none, which is NOT PRIVATE.",
             click_type=click.Choice(MECHANISMS),
         ),
     ] = "slopes",
     candidates: o.CandidatesSpec = None,
     unit: Annotated[
         float | None,
-        o.privacy("NUMBER", "With --prediction: a public typical size of the target; candidates are made around it."),
+        o.making("NUMBER", "With --prediction: a public typical size of the target."),
     ] = None,
     people: o.PeopleOptions,
     groups: o.GroupOptions,
@@ -60,7 +58,7 @@ def calibrate(
         list[str] | None,
         o.output(
             "KEY=TEXT",
-            f"Public words to keep in the calibration; may be repeated. Keys: {', '.join(ABOUT)}.",
+            f"Public words to keep, repeatable; keys: {', '.join(ABOUT)}.",
         ),
     ] = None,
     output: o.Output,
@@ -68,17 +66,12 @@ def calibrate(
 ) -> None:
     r"""Calibrate on records with known truth, privately.
 
-    TABLE holds one record per row. Databases and Spark count where the data
-    is: only the counts per bin come back.
-    One number is computed for each record: from class probabilities and
-    labels, from predictions and targets, or it is a column already. From these
-    one threshold is drawn with noise. The calibration that is written holds
-    the threshold, what it promises, and the privacy it cost; nothing else
-    about the records leaves. Every run costs its epsilon anew,
-    unless --ledger finds the same request about the same data.
-
-    With --by or --by-class there is one threshold per group or class, with
-    several levels, as --alpha 0.2,0.1, one per level; all from the same pass.
+    TABLE holds one record per row. One threshold is drawn, with noise, from
+    their scores: of class probabilities and labels, of predictions and
+    targets, or ready-made. The file that is written holds it, what it
+    promises, and the privacy it cost; nothing else about the records leaves.
+    Every run costs its epsilon anew, unless --ledger knows it.
+    docs/command-line.md explains every option at length.
 
     Example:
 

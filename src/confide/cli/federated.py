@@ -13,6 +13,7 @@ import typer
 from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.columns import Columns, Score, parsed
+from confide.cli.help import Command, Group
 from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
 from confide.counting import ScoreHistogram
@@ -43,8 +44,8 @@ app = typer.Typer(
     help="Calibrate across silos that never pool their data, by small signed files.\n\n"
     "Everybody: keygen. The coordinator: plan, then aggregate. Every silo: answer, and if it likes report. Only the "
     "private keys and the ledger stay secret.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+    cls=Group,
+    rich_markup_mode=None,
 )
 
 Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
@@ -73,21 +74,22 @@ class SiloBudget:
         return f"spent so far: {spent:.6g} of {self.budget:g}"
 
 
-@app.command()
+@app.command(cls=Command)
 def keygen(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the silo or of the coordinator.")],
     keys: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the private keys.")],
     public: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the public file.")],
     size: Annotated[int | None, typer.Option(help="Number of calibration records, if it may be public.", min=1)] = None,
 ) -> None:
-    """Make the keys of a silo, and the public file to send around.
+    r"""Make the keys of a silo, and the public file to send around.
 
     Compare the fingerprints by another channel, for example by phone: all
     trust in the files rests on the public files being the right ones.
 
     Example:
 
-      confide federated keygen north --keys north.key --public north.json --size 300
+      confide federated keygen north --keys north.key \
+        --public north.json --size 300
     """
     check_output(public, Kind.SILO, keys, force=False)
     made = SiloKeys.generate(name)
@@ -96,7 +98,7 @@ def keygen(
     say(f"keys: {keys} (private)\npublic: {public}\nfingerprint: {made.public().signing[:16]}")
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def plan(
     *,
@@ -135,7 +137,7 @@ def plan(
     output.check(Kind.PLAN, *silo, keys)
     made = make_plan(
         [_silo(path) for path in silo],
-        alpha,
+        o.one_level(alpha),
         epsilon,
         method=method,
         score=score,
@@ -169,7 +171,7 @@ def _promised(promise: Promise) -> str:
     return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def answer(
     source: o.Source,
@@ -197,8 +199,9 @@ def answer(
 
     Example:
 
-      confide federated answer records.csv --score-column s --plan plan.json --keys north.key \
-        --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
+      confide federated answer records.csv --score-column s --plan plan.json \
+        --keys north.key --coordinator coordinator.json \
+        --ledger north.db --budget 4 --out north-answer.json
     """
     what = _of_one_record(columns, people)
     output.check(Kind.ANSWER, *source.files, plan, keys, coordinator, budget.ledger, *(peer or ()))
@@ -222,7 +225,7 @@ def answer(
     say(budget.spent())
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def aggregate(
     answers: Annotated[list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers.")],
@@ -233,11 +236,12 @@ def aggregate(
         bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
     ] = False,
 ) -> None:
-    """Make the calibration from the answers; it works with `confide predict`.
+    r"""Make the calibration from the answers; it works with `confide predict`.
 
     Example:
 
-      confide federated aggregate north-answer.json south-answer.json --plan plan.json --out released.json
+      confide federated aggregate north-answer.json south-answer.json \
+        --plan plan.json --out released.json
     """
     output.check(Kind.RELEASE, *answers, plan)
     released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
@@ -246,7 +250,7 @@ def aggregate(
     output.write(released.to_json(), f"{released}\nsaved")
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def report(
     source: o.Source,

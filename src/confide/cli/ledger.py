@@ -10,6 +10,7 @@ import click
 import typer
 
 from confide.cli import options as o
+from confide.cli.help import Command, Group
 from confide.cli.output import check_output, emit, number, say, table, warn
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, decimal_form, plain
@@ -17,7 +18,7 @@ from confide.mechanisms import NEIGHBORS, practically_none
 from confide.support import Kind, write_text
 
 ledger = typer.Typer(
-    help="What has been spent on which data: list, show, limit, export.", no_args_is_help=True, rich_markup_mode="rich"
+    help="What has been spent on which data: list, show, limit, export.", cls=Group, rich_markup_mode=None
 )
 
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, as `confide calibrate --ledger` made.")]
@@ -27,7 +28,7 @@ DpDelta = Annotated[
 ]
 
 
-@ledger.command("list")
+@ledger.command("list", cls=Command)
 def list_(file: LedgerFile, as_json: o.AsJson = False) -> None:
     """List the data sets with what was spent and what remains.
 
@@ -44,7 +45,7 @@ def list_(file: LedgerFile, as_json: o.AsJson = False) -> None:
         say("no data sets")
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_json: o.AsJson = False) -> None:
     """Show every charge on a data set, what all of them cost together, and how that figure comes about.
 
@@ -73,7 +74,7 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
         say(table(rows))
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 def limit(
     file: LedgerFile,
     dataset: DatasetName,
@@ -103,7 +104,7 @@ def limit(
     say(f"{account.dataset}: {_summary(account)}")
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 def export(
     file: LedgerFile,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write (default: standard output).")] = None,
