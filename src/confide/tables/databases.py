@@ -46,7 +46,7 @@ def files_behind(url: str) -> tuple[Path, ...]:
     scheme, _, path = url.partition("://")
     if scheme.lower() not in ("duckdb", "sqlite", *_IN_MEMORY):
         return ()
-    return tuple(map(Path, dict.fromkeys([path, *glob.glob(path)])))  # noqa: PTH207
+    return tuple(map(Path, dict.fromkeys([path, *glob.glob(path)])))  # noqa: PTH207 - Path.glob takes no absolute one
 
 
 @contextmanager

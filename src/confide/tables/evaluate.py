@@ -80,7 +80,7 @@ def evaluate_table(
                     wrong = noted(wrong, ~reading.in_range(arrays[0]), 1)
                 if wrong is not None:
                     faults = reading.faults(batch)
-                    if groups is not None and without.any():
+                    if groups is not None:
                         faults.append(groups.fault(batch, len(reading.requirements) + 1))
                     findings.note(wrong, start if table.ordered else None, faults)
                 start += batch.num_rows

@@ -36,6 +36,7 @@ def files_named(source: str) -> list[Path]:
     elif path.exists() or not glob.has_magic(source):
         return [path]
     else:
+        # `Path.glob` takes no absolute pattern.
         found = sorted(Path(file) for file in glob.glob(source, recursive=True) if format_of(file))  # noqa: PTH207
     if not found:
         what = "folder" if path.is_dir() else "pattern"

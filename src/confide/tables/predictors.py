@@ -79,10 +79,8 @@ class Predictor(ABC):
 
     def faults(self, batch: Any) -> list[Fault]:
         """What is wrong column by column, for a batch in which something is."""
-        found = self.own_faults(batch)
-        if self.group is not None and (group := self.group.fault(batch, len(self.requirements))).wrong.any():
-            found.append(group)
-        return found
+        group = [] if self.group is None else [self.group.fault(batch, len(self.requirements))]
+        return [*self.own_faults(batch), *group]
 
     @abstractmethod
     def own_faults(self, batch: Any) -> list[Fault]:
@@ -133,7 +131,7 @@ class SetPredictor(Predictor):
 
     def own_faults(self, batch: Any) -> list[Fault]:
         """Columns of probabilities."""
-        return self.probabilities.faults(batch, 1, self.requirements[0])
+        return self.probabilities.faults(batch)
 
     def added(self, table: Any) -> Any:
         """The same for LAC: p >= the smallest probability inside, in double precision."""

@@ -101,9 +101,9 @@ class Table(ABC):
     def limited(self, people: "People") -> "Table":
         """At most so many rows of each person; `people.flag` says what is wrong with one."""
 
+    @abstractmethod
     def complete(self, reads: Sequence[Read]) -> "Table":
         """The rows that lack none of the values that are read; the rule is that of `complete.py`."""
-        raise NotImplementedError
 
     def left_out(self) -> int:
         """How many rows `complete` left out, once they were read. As private as the number of rows."""
