@@ -58,7 +58,7 @@ def outcome(draw: Draw, scores: Scores) -> float:
 
 
 def search(subject: Subject, runs: int) -> Target:
-    """The pair and event for an attack with `runs` runs per data set, found in about 3 x `runs` runs.
+    """The pair and event for an attack with `runs` runs per data set, found in 3 to 4 x `runs` runs.
 
     However few they are, every data set is run six times. A mechanism that fails on ordinary data raises its own error.
     """
