@@ -67,7 +67,7 @@ def calibrate(
         Whether a classifier returns logits; they are turned into probabilities in float32 or better.
     classes
         The names of a classifier's outputs, or their number, public; by default the number that batches show. A loader
-        without a batch shows none.
+        without a batch shows none: give them if there may be no record.
     device
         Where inputs and labels are moved to before the call.
     ignore_index
@@ -123,6 +123,8 @@ def calibrate(
             raise InputError("loader must yield at least one record; found none")
         if ignored:
             warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
+    if kind.task == "classification" and known is None:
+        raise InputError("classes must be given, their names or number: loader yields no batch that shows how many")
     return calibrate_histogram(total, alpha, epsilon, score=score, classes=known, **options)
 
 

@@ -1,5 +1,6 @@
 """scikit-learn, torch, Arrow, pandas and plots."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from tests.exact_tests import assert_covers, assert_threshold_below
 from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 
 SCORES = DETERMINISTIC + RANDOMISED
+THRESHOLD = ("threshold", "sha256")
 FEW = "ignore::confide.CoverageWarning"
 
 
@@ -338,6 +340,29 @@ def test_torch_takes_what_hugging_face_hands_over(front):
             front.calibrate(model, [broken], 0.1, 2.0, progress=False)
     with pytest.raises(confide.InputTypeError, match="must be tensors; found list"):
         front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
+
+
+@pytest.mark.filterwarnings(FEW)
+def test_torch_releases_no_records_as_it_does_one(front):
+    """A loader without batches, an empty batch, one of ignored labels, one record: alike but for the threshold."""
+    import torch
+
+    rows, labels = torch.randn(2, 3), torch.tensor([1, -100])
+    loaders = ([], [(rows[:0], labels[:0])], [(rows[1:], labels[1:])], [(rows[:1], labels[:1])], [(rows, labels)])
+    options = {"progress": False, "candidates": confide.Candidates.unit(20)}
+    for classes in (["a", "b", "c"], 3):
+        found = [front.calibrate(torch.nn.Identity(), one, 0.1, 1.0, classes=classes, **options) for one in loaders]
+        fields = [{k: v for k, v in json.loads(one.to_json()).items() if k not in THRESHOLD} for one in found]
+        assert fields == [fields[0]] * len(fields)
+        assert fields[0]["classes"] == classes
+    for one in loaders[1:]:
+        assert front.calibrate(torch.nn.Identity(), one, 0.1, 1.0, **options).classes == 3
+    with pytest.raises(confide.InputError, match="classes must be given"):
+        front.calibrate(torch.nn.Identity(), [], 0.1, 1.0, **options)
+    nothing = [(torch.zeros(0, 1), torch.zeros(0))]
+    for loader in ([], nothing):
+        made = front.calibrate(torch.nn.Identity(), loader, 0.1, 1.0, score="absolute_residual", progress=False)
+        assert made.n is None
 
 
 @pytest.mark.filterwarnings(FEW)
