@@ -1,7 +1,6 @@
 """`confide calibrate`: a table of calibration records in, a private calibration out."""
 
 import json
-import math
 import warnings
 from collections.abc import Mapping
 from functools import partial
@@ -19,7 +18,7 @@ from confide.cli.parameters import command
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan
-from confide.releases import ABOUT, Calibration, check_about
+from confide.releases import ABOUT, Calibration, check_about, remarks
 from confide.support import Kind, new_file
 from confide.tables import calibrate_table
 
@@ -125,7 +124,7 @@ def calibrate(
             left_out = source.left_out(opened) if privacy.neighbors == "replace_one" else {}  # else it is secret
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
-    if isinstance(released, Calibration) and mechanism == "slopes" and math.isfinite(released.threshold):
+    if isinstance(released, Calibration) and mechanism == "slopes" and not remarks(released):
         request = price(alpha=levels[0], n=released.n).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, _KINDS)]
@@ -167,6 +166,7 @@ def _report(
         expected = None
         if plan is not None:
             expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
+            expected["records_for_comfort"] = plan.records_for_comfort
         made = [time for one in earlier for time in one.made]
         document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
         emit({**document, "earlier": made, "warnings": notes, **left_out})
@@ -182,4 +182,7 @@ def _report(
             f"{plan.expected_excess:.1f} records more were covered\n"
             f"      (on evenly spread scores, with {plan.n} records{known})"
         )
+        if released.n is None or released.n < plan.records_for_comfort:
+            comfort = plan.records_for_comfort
+            say(f"records for comfort: {comfort}; with fewer the threshold may lie far beyond the scores")
     say(f"saved: {out}")

@@ -130,7 +130,8 @@ def _loss(epsilon: float) -> str:
 def _summary(account: Account) -> str:
     total = account.spent().epsilon
     weak = f", {practically_none(total)}" if practically_none(total) else ""
-    spent = f"spent {_loss(total)} in {len(account.entries)} releases ({account.neighbors}){weak}"
+    made = "1 release" if len(account.entries) == 1 else f"{len(account.entries)} releases"
+    spent = f"spent {_loss(total)} in {made} ({account.neighbors}){weak}"
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""

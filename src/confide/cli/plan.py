@@ -65,7 +65,7 @@ def _document(made: Plan) -> dict[str, object]:
         "alpha": float(made.request.alpha),
         "guarantee": fields(made.guarantee, "kind", "coverage", "delta", "n", "n_min"),
         **fields(made, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
-        "records_needed": made.records_needed,
+        **fields(made, "records_needed", "records_for_comfort"),
         "privacy": {
             **fields(made.privacy, "neighbors", "epsilon", "records_per_person"),
             "add_remove": made.privacy.loss("add_remove"),

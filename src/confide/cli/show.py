@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from confide.cli import options as o
-from confide.cli.output import emit, say, table
+from confide.cli.output import emit, say, table, warn
 from confide.federated import FederatedCalibration
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
-from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release
+from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release, remarks
 from confide.support import decimal_text, positive_integer
 
 
@@ -34,8 +34,11 @@ def show(
     released = load_release(calibration)
     losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
     if as_json:
-        emit({"calibration": json.loads(released.to_json()), "records": k, "losses": losses})
+        told = {"records": k, "losses": losses, "warnings": list(remarks(released))}
+        emit({"calibration": json.loads(released.to_json()), **told})
         return
+    for note in remarks(released):
+        warn(note)
     say(str(released))
     making = _making(released) if isinstance(released, Calibration) else ()
     say(table([*_words(released), *_losses(released.privacy, k), *making]))

@@ -107,7 +107,8 @@ class Ledger:
         """
         accounts = self.accounts()
         if (account := known(accounts, dataset)) is None:
-            raise InputError(f"dataset {dataset!r} is not in the ledger; it holds {len(accounts)} others")
+            others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
+            raise InputError(f"dataset {dataset!r} is not in the ledger; it holds {others}")
         return account
 
     def set_limit(

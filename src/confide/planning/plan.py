@@ -127,6 +127,11 @@ class Plan:
             short, enough = (short, middle) if served else (middle, enough)
         return enough
 
+    @property
+    def records_for_comfort(self) -> int:
+        """Five times the records needed: with fewer, a threshold beyond all scores is drawn now and then."""
+        return 5 * self.records_needed
+
     def __str__(self) -> str:
         privacy, serves = self.privacy, self.nonprivate_rank <= self.n
         with_n = [
@@ -136,10 +141,12 @@ class Plan:
             ("cost of privacy", f"about {self.expected_excess:.1f} records more covered than asked for"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
         ]
-        needed = self.records_needed
         always = [
-            ("records needed", f"{needed} at the least; with fewer the threshold is likely +inf"),
-            ("records for comfort", f"{5 * needed}; with fewer it may be +inf or lie far beyond the scores"),
+            ("records needed", f"{self.records_needed} at the least; with fewer the threshold is likely +inf"),
+            (
+                "records for comfort",
+                f"{self.records_for_comfort}; with fewer it may be +inf or lie far beyond the scores",
+            ),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
             ("candidate thresholds", str(self.request.candidates)),

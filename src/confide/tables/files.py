@@ -67,6 +67,8 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
         If a file is empty, truncated or of another format than its ending says.
     """
     paths = files_named(source)
+    if format_of(paths[0]) is None and not paths[0].suffix:
+        _check_readable(paths[0])  # a name without an ending is mostly a folder that is not there
     form = file_format(paths[0])
     for path in paths:
         _check_readable(path)

@@ -8,7 +8,7 @@ breaks.
 
 from abc import ABC, abstractmethod
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,6 +27,8 @@ from confide.tables.table import Read, Table
 
 LOOKED_AT = 100
 """Rows of each batch whose sum is looked at."""
+
+_MOSTLY = 0.9
 
 Findings: TypeAlias = NDArray[np.int8] | None
 """One number per record, 0 where nothing is wrong; None if nothing is wrong with any."""
@@ -165,10 +167,12 @@ class NumberColumns:
         """Numbers that are no probabilities, column by column, with the requirement in words about each: finding 1."""
         columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
         requirement = self.probability_requirements[0]
-        return [
+        found = [
             number_fault(1, requirement.replace(self.title, f"column {name!r}", 1), p, ~((p >= 0) & (p <= 1)))
             for name, p in columns.items()
         ]
+        some_are_right = not all(one.wrong.any() for one in found)
+        return [replace(one, requirement=_or_no_class(one)) for one in found] if some_are_right else found
 
     @property
     def sum_requirement(self) -> str:
@@ -361,6 +365,13 @@ class FalseNegativeReading(Reading):
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, picked at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
+
+
+def _or_no_class(fault: Fault) -> str:
+    """The requirement of one column among others that are right, which may be none of them if nearly no row is."""
+    mostly = np.count_nonzero(fault.wrong) >= _MOSTLY * len(fault.wrong)
+    remedy = "percentages by 100; if it is no class, leave it out by a narrower pattern)"
+    return fault.requirement.replace("percentages by 100)", remedy) if mostly else fault.requirement
 
 
 def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
