@@ -35,6 +35,7 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import answer as answer_plan
 from confide.federated import plan as make_plan
+from confide.mechanisms import practically_none
 from confide.releases import everything, load_release
 from confide.support import Kind, privacy_loss, read_text, write_text
 from confide.tables import Losses, Regressed, What, score_histogram
@@ -71,7 +72,8 @@ class SiloBudget:
         spent = self.open().spent
         if math.isinf(spent):
             return f"spent so far: +inf, for an answer was not private; the budget was {self.budget:g}"
-        return f"spent so far: {spent:.6g} of {self.budget:g}"
+        weak = practically_none(spent)
+        return f"spent so far: {spent:.6g} of {self.budget:g}{f', {weak}' if weak else ''}"
 
 
 @app.command(cls=Command)
