@@ -14,7 +14,7 @@ import numpy as np
 from confide.arrays import (
     ROUNDED,
     ExperimentalUniforms,
-    fresh_uniforms,
+    as_uniforms,
     other_sums,
     refuse_generator,
     rows_looked_at,
@@ -224,7 +224,7 @@ def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         return None
     n = p.shape[0]
     if u is None or isinstance(u, ExperimentalUniforms):
-        numbers = fresh_uniforms(n) if u is None else u.draw(n)
+        numbers = as_uniforms("u", u, n, needed=True)
         wide = _wide(xp, p[:1, :]).dtype == xp.float64
         return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
     refuse_generator("u", u)

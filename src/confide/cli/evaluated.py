@@ -102,7 +102,7 @@ def _against(part: Subgroup, one: WorstPart) -> str:
 
 def _subgroup_losses(found: Evaluation, release: RiskCalibration) -> list[tuple[str, str]]:
     """What each group loses, for a bound on a loss."""
-    above = surely_below(found.subgroups, found.promised) if found.subgroups else ()
+    above = surely_below(found.subgroups, found.promised)
     return [
         (f"group {part.name}", _loss(part.coverage, release) + (", surely above it" if part in above else ""))
         for part in _least_covered(found.subgroups)

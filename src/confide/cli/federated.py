@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 import typer
@@ -296,10 +296,11 @@ def report(
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
     counts = _counted(source, what, columns, people, Candidates.of([released.threshold]))
-    paid: dict[str, Any] = {"ledger": budget.open(), "budget": budget.budget, "again": again}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EarlierReleaseWarning)
-        made = coverage_in_silo(silo, counts, released.threshold, epsilon, **paid)
+        made = coverage_in_silo(
+            silo, counts, released.threshold, epsilon, ledger=budget.open(), budget=budget.budget, again=again
+        )
     for one in caught:
         say(str(one.message))
     output.write(made.to_json(), f"{made}\nreport")

@@ -14,7 +14,7 @@ from confide.cli.help import Command, Group
 from confide.cli.output import check_output, emit, number, say, table, warn
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, decimal_form, plain
-from confide.mechanisms import NEIGHBORS, practically_none
+from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
 from confide.support import Kind, write_text
 
 ledger = typer.Typer(
@@ -83,7 +83,7 @@ def limit(
     ] = None,
     dp_delta: DpDelta = 0.0,
     neighbors: Annotated[
-        str,
+        Neighbors,
         typer.Option(click_type=click.Choice(NEIGHBORS), help="The relation that the data set is accounted under."),
     ] = "add_remove",
     as_json: o.AsJson = False,
@@ -95,7 +95,7 @@ def limit(
     wanted = None if epsilon is None else (epsilon, dp_delta)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SimilarNameWarning)
-        account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)  # type: ignore[arg-type]
+        account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)
     for one in caught:
         warn(str(one.message))
     if as_json:

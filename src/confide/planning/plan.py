@@ -234,9 +234,9 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (908.0625, 901)
     """
-    size = candidates.size if isinstance(candidates, Candidates) else candidates
-    asked = {name: value for name, value in locals().items() if name not in ("candidates", "size")}
-    return make_plan(check_request(**asked, candidates=size), n)
+    if isinstance(candidates, Candidates):
+        candidates = candidates.size
+    return make_plan(check_request(**locals()), n)  # nothing but the arguments is local
 
 
 def make_plan(request: Request, n: int) -> Plan:

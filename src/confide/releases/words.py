@@ -12,7 +12,7 @@ from confide.releases.about import check_about
 from confide.releases.calibration import Calibration
 from confide.releases.release import Release
 from confide.releases.several import GroupCalibration, parts_of
-from confide.support import Classes, canonical, order_of, public_classes
+from confide.support import Classes, canonical, only_count, order_of, public_classes
 
 UNNAMED = (
     "calibration must name its score, so that it can be computed for new records; found none; calibrate on named "
@@ -106,7 +106,7 @@ def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tup
     known = classes_of(release)
     if known is None:
         return names
-    unnamed = names is None or list(map(_text, names)) == list(map(str, range(len(names))))
+    unnamed = names is None or only_count(list(map(_text, names)))
     if isinstance(known, int) or unnamed:
         count = known if isinstance(known, int) else len(known)
         if k != count:
