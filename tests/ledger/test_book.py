@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import confide
+from confide.calibration import price_groups
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError
-from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest
+from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest, store
 from confide.mechanisms import slopes
 from tests.private import assert_error_is_private, planted_scores
 
@@ -221,6 +222,22 @@ def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
         confide.calibrate_levels(SCORES, [0.1 * k for k in range(1, levels + 1)], 1.0, **asked)
     entries = ledger.account("patients").entries
     assert [confide.Calibration.from_json(entry.release).threshold for entry in entries] == [np.inf] * levels
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
+def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypatch):
+    def readings(groups):
+        read, ledger, unit = [], Ledger(tmp_path / f"{groups}.db"), confide.Candidates.unit(20)
+        whole = store._records
+        monkeypatch.setattr(store, "_records", lambda connection: (read.append(1), whole(connection))[1])
+        asked = {"ledger": ledger, "dataset": "patients", "partition": "ward"}
+        counts = dict.fromkeys(range(groups), confide.ScoreHistogram.from_scores(SCORES, unit))
+        price_groups(list(counts), 0.1, 1.0, unit, "lac", **asked).release(lambda: counts)
+        monkeypatch.undo()
+        assert len(ledger.account("patients").entries) == groups
+        return len(read)
+
+    assert readings(2) == readings(12) <= 5
 
 
 def test_infinite_threshold_without_data_costs_nothing(ledger):
