@@ -125,6 +125,12 @@ def test_labels_that_nobody_knows_are_counted_as_not_covered():
     assert model.classes_.tolist() == [0, 1]
 
 
+def test_a_text_among_numbers_does_not_turn_them_into_texts():
+    """One record's label would change the type of all others."""
+    with pytest.raises(confide.InputTypeError, match="y must hold texts, or none; found 1 among 400 labels"):
+        confide.PrivateConformalClassifier().fit(X, [*Y[:-1].tolist(), "rare-disease-X"])
+
+
 def test_labels_of_the_training_part_have_to_be_known():
     with pytest.raises(confide.InputError, match="classes must name every label of the training part; it holds 1 more"):
         confide.PrivateConformalClassifier(classes=[0, 5]).fit(X, Y)

@@ -14,7 +14,7 @@ from confide.arrays import as_positions
 from confide.calibration import PricedRelease, candidates_for, price_groups, price_levels, price_threshold
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.estimators.split import calibrating
 from confide.releases import LevelCalibration
 from confide.support import Level, outside
@@ -187,6 +187,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, reset=reset, skip_check_array=True)
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
+        if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
+            texts = sum(isinstance(label, str) for label in y)
+            raise InputTypeError(
+                f"y must hold texts, or none; found {texts} among {len(y)} labels, which would make texts of the others"
+            )
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
