@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import click
 from confide.calibration import PricedRelease, price_threshold
 from confide.candidates import Candidates
 from confide.cli import options as o
+from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.output import emit, say, say_left_out, warn
@@ -18,7 +18,7 @@ from confide.cli.parameters import command
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan
-from confide.releases import ABOUT, Calibration, check_about, remarks
+from confide.releases import Calibration, remarks
 from confide.support import Kind, new_file
 from confide.tables import calibrate_table
 
@@ -53,13 +53,7 @@ def calibrate(
     people: o.PeopleOptions,
     groups: o.GroupOptions,
     budget: LedgerOptions,
-    about: Annotated[
-        list[str] | None,
-        o.output(
-            "KEY=TEXT",
-            f"Public words to keep, repeatable; keys: {', '.join(ABOUT)}.",
-        ),
-    ] = None,
+    about: About = None,
     output: o.Output,
     as_json: o.AsJson = False,
 ) -> None:
@@ -78,7 +72,7 @@ def calibrate(
         --alpha 0.1 --epsilon 1 --out cal.json
     """
     what = columns.what()
-    words = _words(about or [])
+    words = stated_words(about)
     chosen = chosen_candidates(candidates, unit, what)
     levels = o.split(alpha)
     bounded = people.people
@@ -133,16 +127,6 @@ def calibrate(
 
 _KINDS = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 """The warnings that are shown in the program's own words."""
-
-
-def _words(stated: list[str]) -> Mapping[str, str] | None:
-    """What --about says."""
-    pairs = [text.partition("=")[::2] for text in stated]
-    if wrong := [text for text in stated if "=" not in text]:
-        raise click.UsageError(f"--about must be KEY=TEXT, as model=NAME; found {wrong[0]!r}")
-    if len(dict(pairs)) != len(pairs):
-        raise click.UsageError("--about must name every key once")
-    return check_about({key.strip(): text.strip() for key, text in pairs}) if pairs else None
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:

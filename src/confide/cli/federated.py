@@ -12,6 +12,7 @@ import typer
 
 from confide.candidates import Candidates
 from confide.cli import options as o
+from confide.cli.about import About, stated_words
 from confide.cli.columns import Columns, Score, parsed
 from confide.cli.help import Command, Group
 from confide.cli.output import check_output, say, warn
@@ -36,9 +37,9 @@ from confide.federated import aggregate as aggregate_answers
 from confide.federated import answer as answer_plan
 from confide.federated import plan as make_plan
 from confide.mechanisms import practically_none
-from confide.releases import everything, load_release
-from confide.support import Kind, privacy_loss, read_text, write_text
-from confide.tables import Losses, Regressed, What, score_histogram
+from confide.releases import everything, load_release, names_among
+from confide.support import Classes, Kind, privacy_loss, read_text, write_text
+from confide.tables import Classified, Losses, Regressed, What, score_histogram
 
 app = typer.Typer(
     name="federated",
@@ -126,6 +127,11 @@ def plan(
     closes: Annotated[
         str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
     ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Class names that every silo's probabilities have; others are refused."),
+    ] = None,
+    about: About = None,
 ) -> None:
     r"""Plan a federated calibration before any data is seen.
 
@@ -152,6 +158,8 @@ def plan(
         n_min=n_min,
         n_typical=n_typical,
         closes=None if closes is None else read_time(closes),
+        classes=None if classes is None else o.split(classes),
+        about=stated_words(about),
     )
     output.write(made.sign(SiloKeys.load(keys)), "plan")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
@@ -218,7 +226,7 @@ def answer(
         methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
-    counts = _counted(source, what, columns, people, read.candidates)
+    counts = _counted(source, what, columns, people, read.candidates, read.classes)
     earlier = budget.open().answered(read)
     message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
     if earlier is not None:
@@ -295,7 +303,7 @@ def report(
         raise InputError(f"the threshold is for the score {released.score!r}; these columns give {what.kind.name!r}")
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
-    counts = _counted(source, what, columns, people, Candidates.of([released.threshold]))
+    counts = _counted(source, what, columns, people, Candidates.of([released.threshold]), released.classes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EarlierReleaseWarning)
         made = coverage_in_silo(
@@ -322,9 +330,20 @@ def _of_one_record(columns: Columns, people: o.PeopleOptions) -> What | None:
 
 
 def _counted(
-    source: o.Source, what: What | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
+    source: o.Source,
+    what: What | None,
+    columns: Columns,
+    people: o.PeopleOptions,
+    candidates: Candidates,
+    classes: Classes | None,
 ) -> ScoreHistogram:
     with source.open("reading", what, columns.ways) as (opened, what, progress):
+        if isinstance(what, Classified) and classes is not None:
+            names = what.columns(opened)[1]
+            try:
+                names_among(classes, names, len(names))
+            except InputError as error:
+                raise InputError(f"the plan is for other classes: {error}") from None
         return score_histogram(
             opened,
             what,
