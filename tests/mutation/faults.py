@@ -405,6 +405,8 @@ FAULTS = (
     Fault("one column is the probability of the first class", "tables/readings.py", "columns = [1 - second, second]",
           "columns = [second, 1 - second]",
           "tests/tables/test_one_column.py::test_scores_are_those_of_two_columns[memory]"),
+    Fault("one column of the other class", "tables/evaluate.py", "        refuse_turned_pair(p, names, release)\n", "",
+          "tests/tables/test_one_column.py::test_releases_and_evaluations_know_both_classes"),
     Fault("one column in single precision", "tables/readings.py", "columns[0].astype(np.float64)", "columns[0]",
           "tests/tables/test_one_column.py::test_scores_are_those_of_two_columns[memory]"),
     Fault("who is covered least missing in JSON", "cli/evaluated.py",
