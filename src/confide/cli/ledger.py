@@ -11,11 +11,11 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.help import Command, Group
-from confide.cli.output import check_output, emit, number, say, table, warn
+from confide.cli.output import check_output, emit, number, say, warn
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, decimal_form, plain
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
-from confide.support import Kind, write_text
+from confide.support import Kind, aligned, write_text
 
 ledger = typer.Typer(
     help="What has been spent on which data: list, show, limit, export.", cls=Group, rich_markup_mode=None
@@ -71,7 +71,7 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
         for bound in loss.bounds
     ]
     if len(rows) > 1:
-        say(table(rows))
+        say(aligned(rows))
 
 
 @ledger.command(cls=Command)
