@@ -29,6 +29,14 @@ def test_sets_are_a_sequence():
         SETS[[[0, 1], [1, 2]]]
 
 
+def test_sets_that_exclude_nothing_say_so():
+    """As those of a threshold of +inf, which keep their promise and tell nothing."""
+    p = [[0.75, 0.25], [0.5, 0.5]]
+    assert repr(confide.predict_set(p, calibration_at(np.inf))).endswith("empty 0, every class in every set)")
+    for sets in (confide.predict_set(p, calibration_at(0.5)), PredictionSets(np.ones((0, 2), bool))):
+        assert "every class" not in repr(sets)
+
+
 def test_sets_carry_what_is_promised():
     assert confide.predict_set([[0.7, 0.3]], calibration_at(0.5)).promised == 0.9
     by_class = confide.calibrate_groups(
