@@ -2,11 +2,12 @@
 
 import time
 
+from confide.planning.slope_choice import best_slopes
+
 import confide
 from confide.guarantee import certificate, conditional
 from confide.mechanisms.certify import certify
 from confide.planning.plan import slopes_for_request
-from confide.planning.slope_choice import best_slopes
 
 CACHES = (certificate.sharp_loss, conditional.line_holds, certify, best_slopes, slopes_for_request)
 

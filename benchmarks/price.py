@@ -57,7 +57,9 @@ def measured(made: Plan, draw: Callable[[Any, int], Floats], cdf: Callable[[Floa
     known = rank / (n + 1) if rank <= n else 1.0
     slope = np.cov(private, plain)[0, 1] / max(plain.var(ddof=1), 1e-300)
     coverage = float(private.mean() - slope * (plain.mean() - known))
-    return Outcome((coverage - level) * n * made.request.epsilon, coverage, float(infinite.mean()), float(beyond.mean()))
+    return Outcome(
+        (coverage - level) * n * made.request.epsilon, coverage, float(infinite.mean()), float(beyond.mean())
+    )
 
 
 LAWS: dict[str, tuple[Callable[[Any, int], Floats], Callable[[Floats], Floats]]] = {
@@ -66,7 +68,11 @@ LAWS: dict[str, tuple[Callable[[Any, int], Floats], Callable[[Floats], Floats]]]
 }
 
 SETTINGS = {
-    "even": [(None, None, n, neighbors) for n in (60, 80, 100, 150, 200, 343, 1000, 5000) for neighbors in ("replace_one", "add_remove")],
+    "even": [
+        (None, None, n, neighbors)
+        for n in (60, 80, 100, 150, 200, 343, 1000, 5000)
+        for neighbors in ("replace_one", "add_remove")
+    ],
     "residuals": [
         ("residual", unit, n, neighbors)
         for unit in (None, 1.0, 10.0, 0.1)
@@ -82,10 +88,14 @@ def main() -> None:
     runs = parser.parse_args().runs
     for name, settings in SETTINGS.items():
         draw, cdf = LAWS[name]
-        print(f"{name:10s} {'unit':>6} {'n':>6} {'relation':12s} {'m':>5} {'left':>5} {'rise':>5} {'excess':>7} {'coverage':>9} {'inf':>7} {'beyond':>7}")
+        print(
+            f"{name:10s} {'unit':>6} {'n':>6} {'relation':12s} {'m':>5} {'left':>5} {'rise':>5} {'excess':>7} {'coverage':>9} {'inf':>7} {'beyond':>7}"
+        )
         for kind, unit, n, neighbors in settings:
             spread = Spread("probability") if kind is None else Spread(kind, unit)
-            made = plan(0.1, 1.0, n, candidates=spread, neighbors=neighbors, n_typical=n if neighbors == "add_remove" else None)
+            made = plan(
+                0.1, 1.0, n, candidates=spread, neighbors=neighbors, n_typical=n if neighbors == "add_remove" else None
+            )
             got, s = measured(made, draw, cdf, runs), made.mechanism
             print(
                 f"{'':10s} {unit or '-':>6} {n:6d} {neighbors:12s} {made.request.m:5d} {s.left if s else 0:5d} {s.total_rise if s else 0:5.1f}"

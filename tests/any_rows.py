@@ -12,4 +12,5 @@ def any_rows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for where in ("confide.arrays.row_sums", "confide.tables.readings"):
             patch.setattr(f"{where}.far_from_one", lambda p, rows=0: np.zeros(len(p), np.bool_))
+        patch.setattr("confide.array_api.refuse_rows_unlike_one", lambda xp, p: None)
         yield

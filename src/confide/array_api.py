@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from confide.arrays import ExperimentalUniforms, fresh_uniforms, refuse_generator
+from confide.arrays import (
+    ROUNDED,
+    ExperimentalUniforms,
+    as_uniforms,
+    other_sums,
+    refuse_generator,
+    rows_looked_at,
+    sums_of_rounded,
+)
 from confide.errors import InputError, InputTypeError
 from confide.releases import UNNAMED, Calibration, names_for
 from confide.scores import ScoreKind, magic, score_kind, smallest_probability
@@ -28,7 +36,8 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     Parameters
     ----------
     probabilities
-        Shape (n, K), a floating dtype, values in [0, 1]: a torch tensor, a cupy or jax array, ...
+        Shape (n, K), a floating dtype, values in [0, 1], rows that sum to one: a torch tensor, a cupy or jax array, ...
+        n may be 0.
     calibration
         Made from a classification score.
     u
@@ -37,7 +46,8 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     Raises
     ------
     InputError, InputTypeError
-        If the probabilities leave [0, 1], or the calibration is of another kind.
+        If the probabilities leave [0, 1] or do not sum to one, or the calibration is of another kind, or for another
+        number of classes.
 
     Examples
     --------
@@ -48,10 +58,12 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     """
     kind = _kind(calibration)
     xp = _namespace(probabilities)
-    if probabilities.ndim != 2 or 0 in probabilities.shape or not xp.isdtype(probabilities.dtype, "real floating"):
-        raise InputError("probabilities must be a floating array of shape (n, classes), neither of them 0")
+    _check(xp, probabilities)
     names_for(calibration, None, probabilities.shape[1])
+    if probabilities.shape[0] == 0:
+        return xp.zeros(probabilities.shape, dtype=xp.bool, device=_device(probabilities))
     refuse_outside(xp, probabilities)
+    refuse_rows_unlike_one(xp, probabilities)
     if kind.family == "lac":
         return _lac(xp, probabilities, calibration.threshold)
     own = _uniforms(xp, probabilities, kind, u)
@@ -73,9 +85,12 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
     if kind.task != "classification":
         raise InputError(f"score must be a classification score; found {score!r}")
     xp = _namespace(probabilities)
+    _check(xp, probabilities)
     n, k = probabilities.shape
     if labels.shape != (n,) or not xp.isdtype(labels.dtype, "integral"):
         raise InputError(f"labels must be integers of shape ({n},)")
+    if n == 0:
+        return _wide(xp, probabilities[:, 0])
     wrong = (labels < 0) | (labels >= k)
     if bool(xp.any(wrong)):
         count, first = int(xp.sum(xp.astype(wrong, xp.int64))), int(xp.argmax(xp.astype(wrong, xp.int64)))
@@ -84,8 +99,10 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
     if kind.family == "lac":
         own = xp.take_along_axis(probabilities, column, axis=1)[:, 0]
         refuse_outside(xp, own[:, None])
+        refuse_rows_unlike_one(xp, probabilities)
         return 1 - _wide(xp, own)
     refuse_outside(xp, probabilities)
+    refuse_rows_unlike_one(xp, probabilities)
     pieces = _class_scores(xp, probabilities, kind, _uniforms(xp, probabilities, kind, u))
     return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
 
@@ -149,6 +166,29 @@ def refuse_outside(xp: Any, p: Any) -> None:
         )
 
 
+def rows_unlike_one(p: Any) -> Any:
+    """Which of the first rows sum to something that no rounding explains: `confide.arrays.far_from_one`."""
+    xp = _namespace(p)
+    some = _wide(xp, p[: rows_looked_at(p.shape[1]), :])
+    large = xp.sum(xp.astype(some >= ROUNDED, some.dtype), axis=1)
+    total, (least, most) = xp.sum(some, axis=1), sums_of_rounded(p.shape[1], large)
+    return (total < least) | (total > most)
+
+
+def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
+    """Refuse probabilities whose first rows do not sum to one, not even nearly."""
+    wrong = rows_unlike_one(p)
+    if bool(xp.any(wrong)):
+        whole = xp.astype(wrong, xp.int64)
+        raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), wrong.shape[0])
+
+
+def _check(xp: Any, p: Any) -> None:
+    """Refuse what is no array of probabilities at all."""
+    if p.ndim != 2 or p.shape[1] == 0 or not xp.isdtype(p.dtype, "real floating"):
+        raise InputError("probabilities must be a floating array of shape (n, classes) with one class or more")
+
+
 def _lac(xp: Any, p: Any, threshold: float) -> Any:
     if not 0 <= threshold < 1:
         return xp.full(p.shape, threshold >= 1, dtype=xp.bool, device=_device(p))
@@ -184,7 +224,7 @@ def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         return None
     n = p.shape[0]
     if u is None or isinstance(u, ExperimentalUniforms):
-        numbers = fresh_uniforms(n) if u is None else u.draw(n)
+        numbers = as_uniforms("u", u, n, needed=True)
         wide = _wide(xp, p[:1, :]).dtype == xp.float64
         return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
     refuse_generator("u", u)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from typing import Any
 
-from confide.array_api import predict_mask, true_scores
-from confide.arrays import ExperimentalUniforms
+from confide.array_api import predict_mask, rows_unlike_one, true_scores
+from confide.arrays import ExperimentalUniforms, class_names
 from confide.calibration import calibrate_histogram, suited_candidates
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
@@ -20,14 +20,14 @@ from confide.errors import InputError, InputTypeError
 from confide.releases import Calibration
 from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets
-from confide.support import Level, needs_extra, outside
+from confide.support import Classes, Level, needs_extra, outside, public_classes
 
 with needs_extra("confide.torch", "torch"):
     import torch
     from torch import Tensor
 
-_LOOKED_AT, _TOLERANCE = 1000, 0.02
-"""How many rows of a batch are looked at, and by how much sums of half precision may miss 1."""
+_LOOKED_AT, _ROUNDED = 1000, 0.005
+"""How many rows of a batch are looked at, and by how much bfloat16 changes the sum of probabilities at most."""
 
 __all__ = ["calibrate", "predict_interval", "predict_set", "to_prediction_sets"]
 
@@ -41,6 +41,7 @@ def calibrate(
     score: str = "lac",
     candidates: Candidates | None = None,
     logits: bool = True,
+    classes: Iterable[Any] | int | None = None,
     device: torch.device | str | None = None,
     ignore_index: int = -100,
     u: ExperimentalUniforms | None = None,
@@ -64,6 +65,9 @@ def calibrate(
         A classification score, as in `confide.class_score`, or `absolute_residual`, `gamma` or `cqr`.
     logits
         Whether a classifier returns logits; they are turned into probabilities in float32 or better.
+    classes
+        The names of a classifier's outputs, or their number, public; by default the number that batches show. A loader
+        without a batch shows none: give them if there may be no record.
     device
         Where inputs and labels are moved to before the call.
     ignore_index
@@ -93,7 +97,7 @@ def calibrate(
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
     total = ScoreHistogram.empty(suited_candidates(candidates, score, alpha, epsilon, **options))
-    ignored, classes = 0, None
+    ignored, known = 0, None if classes is None else public_classes("classes", classes)
     training = getattr(model, "training", False)
     if training:
         model.eval()  # type: ignore[attr-defined]
@@ -108,7 +112,7 @@ def calibrate(
                     kept = labels.to(outputs.device) != ignore_index
                     ignored += int((~kept).sum())
                     p = probabilities(outputs[kept], logits=logits)
-                    classes = p.shape[1]
+                    known = _same_number(known, p.shape[1])
                     scores = true_scores(p, labels.to(p.device)[kept], score, u=u).cpu().numpy()
                 total = total + ScoreHistogram.from_scores(scores, total.candidates, score)
     finally:
@@ -119,7 +123,9 @@ def calibrate(
             raise InputError("loader must yield at least one record; found none")
         if ignored:
             warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
-    return calibrate_histogram(total, alpha, epsilon, score=score, **({"classes": classes} | options))
+    if kind.task == "classification" and known is None:
+        raise InputError("classes must be given, their names or number: loader yields no batch that shows how many")
+    return calibrate_histogram(total, alpha, epsilon, score=score, classes=known, **options)
 
 
 def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = True, u: Tensor | None = None) -> Tensor:
@@ -177,7 +183,7 @@ def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
     >>> to_prediction_sets(torch.tensor([[True, False]]), ["cat", "dog"]).labels()
     [['cat']]
     """
-    return PredictionSets(mask.cpu().numpy(), None if classes is None else tuple(classes))
+    return PredictionSets(mask.cpu().numpy(), None if classes is None else class_names(classes, mask.shape[1]))
 
 
 def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
@@ -195,30 +201,40 @@ def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
     if not logits:
         _refuse_rows_unlike_one(outputs)
         return outputs
-    if len(outputs) and bool(_sums_to_one(outputs).all()):
+    if len(outputs) and _are_probabilities(outputs):
         raise InputError(
             "outputs must be logits; found rows that are non-negative and sum to 1, as probabilities do; pass "
-            "logits=False"
+            "logits=False, and should they be logits all the same, their softmax"
         )
     wide = outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
     # Rounding can lift a probability above 1 by one float.
     return torch.softmax(wide, dim=1).clamp_(max=1.0)
 
 
-def _sums_to_one(rows: Tensor) -> Tensor:
-    """Which of the first rows are non-negative and sum to 1, as far as their precision tells."""
+def _are_probabilities(rows: Tensor) -> bool:
+    """Whether all of the first rows are non-negative and sum to 1, as nearly as softmax does in any precision."""
     first = rows[:_LOOKED_AT].detach().float()
-    return (first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _TOLERANCE)
+    return bool(((first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _ROUNDED)).all())
 
 
 def _refuse_rows_unlike_one(rows: Tensor) -> None:
-    wrong = ~_sums_to_one(rows)
+    """Refuse what is not even nearly probabilities; numbers that are a little outside are left to `predict_mask`."""
+    wrong = rows_unlike_one(rows)
+    wrong |= (rows[: len(wrong)] < 0).any(dim=1)
     if bool(wrong.any()):
         raise InputError(
             f"outputs must be probabilities that sum to 1 with logits=False; found {int(wrong.sum())} of the first "
             f"{len(wrong)} rows that do not, the first at row {int(wrong.int().argmax())}; pass logits=True for "
             "logits, or apply softmax"
         )
+
+
+def _same_number(known: Classes | None, found: int) -> Classes:
+    """The classes as they are known, or their number."""
+    number = found if known is None else known if isinstance(known, int) else len(known)
+    if number != found:
+        raise InputError(f"model must return the same {number} classes for every batch; found {found} outputs")
+    return found if known is None else known
 
 
 def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:

@@ -42,7 +42,7 @@ def test_two_ordinary_calls_use_different_numbers(name):
     """Whatever is seeded in the process. Equal with probability below 1e-100; twelve mean sizes, below 1e-15."""
     drawn = []
     for _ in range(2 if name != "evaluate_sets" else 12):
-        np.random.seed(0)  # noqa: NPY002
+        np.random.seed(0)  # noqa: NPY002 - what others may do
         random.seed(0)
         drawn.append(CALLS[name]())
     assert any(not np.array_equal(drawn[0], other) for other in drawn[1:])

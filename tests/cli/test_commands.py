@@ -30,7 +30,8 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "\n".join(lines[:3]) == str(released)
     assert lines[3].startswith("cost: mean coverage 0.90")
     assert "with 1000 records, a public guess: the true number stays secret" in lines[4]
-    assert lines[5:] == ["saved: cal.json"]
+    assert lines[5] == "records for comfort: 345; with fewer the threshold may lie far beyond the scores"
+    assert lines[6:] == ["saved: cal.json"]
 
     done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")
     assert (done.code, done.err) == (0, "")
@@ -95,6 +96,7 @@ def test_json_of_every_command(confide_run, folder):
     plan = confide.plan(0.1, 1.0, 500)
     assert planned["target_rank"] == plan.target_rank
     assert planned["records_needed"] == plan.records_needed
+    assert planned["records_for_comfort"] == plan.records_for_comfort
     assert planned["guarantee"]["coverage"] == 0.9
 
 
@@ -245,7 +247,31 @@ def test_too_few_records_warn_and_are_done(confide_run, folder):
     assert "cost:" not in made.out
     shown = confide_run("show", "a.json")
     assert "threshold +inf" in shown.out
-    assert confide_run("show", "a.json", "--json").json["losses"]["replace_one"] == 0
+    assert shown.err == seen.err
+    shown = confide_run("show", "a.json", "--json").json
+    assert shown["losses"]["replace_one"] == 0
+    assert shown["warnings"] == done.json["warnings"]
+
+
+def test_comfort_and_cost_are_said_where_they_help(confide_run, folder):
+    """No cost beside a threshold in the outer decades; no comfort where there is enough, or n says it."""
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=2000)
+    records = write(folder / "r.csv", {"f": f, "y": f + 1e5 * rng.normal(size=2000)})
+    arguments = ("calibrate", records, "--prediction", "f", "--target", "y", *LEVELS, "--out")
+    far = confide_run(*arguments, "far.json")
+    assert "lies in the outer decades" in far.err
+    assert "take more, or a larger epsilon or alpha; and scores that are as large need other candidates" in far.err
+    assert "cost:" not in far.out
+    assert "cost:" in confide_run(*arguments, "unit.json", "--unit", 1e5).out
+    enough = confide_run(*arguments, "n.json", "--unit", 1e5, "--neighbors", "replace_one").out
+    assert "cost:" in enough
+    assert "comfort" not in enough
+    few = write(folder / "few.parquet", class_table(100))
+    made = confide_run("calibrate", few, *COLUMNS, *LEVELS, "--neighbors", "replace_one", "--out", "few.json")
+    assert "records for comfort: " in made.out or "threshold +inf" in made.out
+    expected = confide_run(*arguments, "c.json", "--unit", 1e5, "--json").json["expected"]
+    assert expected["records_for_comfort"] == 410
 
 
 def test_infinite_intervals_are_valid_json(confide_run, folder):
@@ -335,6 +361,3 @@ def test_help_and_version(confide_run):
     for code in IN_WORDS:
         assert f" {code} " in text
     assert confide_run("--version").out.startswith("confide 0.")
-    nothing = confide_run()
-    assert nothing.code == 2
-    assert "Usage: confide" in nothing.out

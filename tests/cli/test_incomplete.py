@@ -80,10 +80,10 @@ def test_a_silo_answers_from_its_complete_records(confide_run, folder):
 def test_a_decimal_comma(confide_run, records):
     text = records.read_text().replace(",", ";").replace(".", ",").replace("nan", "NaN")
     records.write_text(text)
-    assert "read them with --decimal , or write a point" in confide_run("calibrate", records, *ASKED).error
+    assert "read them with --decimal ',' or write a point" in confide_run("calibrate", records, *ASKED).error
     assert confide_run("calibrate", records, *ASKED, "--decimal", ",", "--skip-incomplete").code == 0
     for command in ("evaluate", "predict"):
         words = (command, records, *(COLUMNS if command == "evaluate" else COLUMNS[:2]), "--calibration", "cal.json")
         out = ("--out", f"{command}.{'json' if command == 'evaluate' else 'csv'}")
-        assert "--decimal ," in confide_run(*words, *out).error
+        assert "--decimal ','" in confide_run(*words, *out).error
         assert confide_run(*words, *out, "--decimal", ",", "--skip-incomplete").code == 0

@@ -14,7 +14,7 @@ import confide.counting.bin_counter
 import confide.counting.histogram
 from confide import Candidates, ScoreHistogram
 from confide.counting.histogram import merge
-from tests.both_ways import both_ways  # noqa: F401
+from tests.both_ways import both_ways  # noqa: F401 - a fixture
 from tests.private import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 
 FAMILIES = {

@@ -1,9 +1,11 @@
 """scikit-learn, torch, Arrow, pandas and plots."""
 
+import json
 import pickle
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,7 @@ from tests.exact_tests import assert_covers, assert_threshold_below
 from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 
 SCORES = DETERMINISTIC + RANDOMISED
+THRESHOLD = ("threshold", "sha256")
 FEW = "ignore::confide.CoverageWarning"
 
 
@@ -207,16 +210,104 @@ def test_torch_notices_softmax_outputs_and_logits(front):
     p, y = torch.softmax(logits, 1), torch.distributions.Categorical(logits=logits).sample()
     released = front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, logits=False, progress=False)
     assert released.classes == 6
-    for outputs in (p, p.half(), p.bfloat16(), p[:1], torch.eye(6)):
+    accelerated = [p.cuda(), p.half().cuda()] if torch.cuda.is_available() else []
+    for outputs in (p, p.half(), p.bfloat16(), p.bfloat16().float(), p.double(), p[:1], torch.eye(6), *accelerated):
         with pytest.raises(confide.InputError, match=r"found rows that are non-negative and sum to 1.*logits=False"):
             front.predict_set(outputs, released)
         assert front.predict_set(outputs, released, logits=False).shape == outputs.shape
     with pytest.raises(confide.InputError, match="logits=False"):
         front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, progress=False)
-    for outputs, found in ((logits, "first at row 0"), (0.9 * p, "2000|1000"), (torch.full((5, 6), 0.9), "found 5 of")):
+    accelerated = [(logits.half().cuda(), "first at row 0")] if torch.cuda.is_available() else []
+    for outputs, found in (
+        (logits, "first at row 0"),
+        (logits.half(), "first at row 0"),
+        (logits.bfloat16(), "first at row 0"),
+        (-p, "found 1000 of the first 1000"),
+        (0.9 * p, "2000|1000"),
+        (torch.full((5, 6), 0.9), "found 5 of"),
+        *accelerated,
+    ):
         with pytest.raises(confide.InputError, match=f"must be probabilities that sum to 1.*{found}.*logits=True"):
             front.predict_set(outputs, released, logits=False)
         assert front.predict_set(outputs, released).shape == outputs.shape
+
+
+@pytest.mark.parametrize("k", [2, 10, 1000, 20_000])
+@pytest.mark.parametrize("sharpness", [0.0, 1.0, 8.0])
+def test_torch_knows_softmax_of_every_precision(front, k, sharpness):
+    """Passed as what they are they are taken, and passed as logits they are noticed."""
+    import torch
+
+    p = torch.softmax(sharpness * torch.randn(40, k), 1)
+    released = calibration_at(0.5)
+    for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        assert front.predict_set(p.to(kind), released, logits=False).shape == p.shape
+        with pytest.raises(confide.InputError, match="pass logits=False"):
+            front.predict_set(p.to(kind), released)
+    rounded = (100 * p).round() / 100
+    assert front.predict_set(rounded, released, logits=False).shape == p.shape
+
+
+def test_torch_knows_for_how_many_classes_a_release_is(front):
+    import torch
+
+    logits, y = torch.randn(2000, 4), torch.randint(0, 4, (2000,))
+    calibrate = partial(front.calibrate, lambda x: x, alpha=0.1, epsilon=1.0, progress=False)
+    assert calibrate([(logits, y)], about={"model": "resnet"}).about == {"model": "resnet"}
+    released = calibrate([(logits, y)], classes=["ant", "bee", "cat", "dog"])
+    assert released.classes == ("ant", "bee", "cat", "dog")
+    for made in (released, calibrate([(logits, y)])):
+        with pytest.raises(confide.InputError, match="one column for each of the 4 classes that were calibrated"):
+            front.predict_set(logits[:, :3], made)
+    for loader, options in (([(logits, y), (logits[:, :3], y % 3)], {}), ([(logits, y)], {"classes": range(3)})):
+        with pytest.raises(confide.InputError, match=r"must return the same \d classes .*; found \d outputs"):
+            calibrate(loader, **options)
+    with pytest.raises(confide.InputError, match="classes must name every column; found 1 names for 4 columns"):
+        front.to_prediction_sets(front.predict_set(logits, released), ["ant"])
+
+
+@pytest.mark.parametrize("score", ["lac", "aps_randomised", "margin"])
+def test_tensors_without_rows(front, score):
+    """An empty batch, or one whose labels are all ignored, changes nothing; new records may be none."""
+    import torch
+
+    from confide.array_api import predict_mask
+
+    logits, y = torch.randn(500, 4), torch.randint(0, 4, (500,))
+    released = front.calibrate(
+        lambda x: x,
+        [(logits, y), (logits[:0], y[:0]), (logits, torch.full_like(y, -100))],
+        0.2,
+        2.0,
+        score=score,
+        neighbors="add_remove",
+        progress=False,
+    )
+    none = front.predict_set(logits[:0], released)
+    assert (none.shape, none.dtype) == ((0, 4), torch.bool)
+    assert predict_mask(np.zeros((0, 4)), released).shape == (0, 4)
+    with pytest.raises(confide.InputError, match="one column for each of the 4 classes"):
+        front.predict_set(logits[:0, :2], released)
+
+
+def test_array_api_looks_at_what_rows_sum_to():
+    pytest.importorskip("array_api_compat", reason="needs the extra torch")
+    from confide.array_api import predict_mask, true_scores
+
+    wrong = np.full((2000, 3), 1 / 3)
+    wrong[[7, 11]] = 0.9
+    y = np.zeros(2000, np.int64)
+    says = "must sum to one in every row; found 2 of the first 1000 rows that do not, the first at row 7; apply softmax"
+    for kind in (np.float32, np.float64):
+        with pytest.raises(confide.InputError, match=says):
+            predict_mask(wrong.astype(kind), calibration_at(0.5))
+        for score in ("lac", "aps"):
+            with pytest.raises(confide.InputError, match=says):
+                true_scores(wrong.astype(kind), y, score)
+    for k in (2, 10, 1000):
+        p = np.random.default_rng(0).dirichlet(np.full(k, 0.2), 50)
+        for fine in (p, p.astype(np.float32), p.round(2)):
+            assert len(true_scores(fine, y[:50], "lac")) == 50
 
 
 class Outputs(dict):
@@ -249,6 +340,29 @@ def test_torch_takes_what_hugging_face_hands_over(front):
             front.calibrate(model, [broken], 0.1, 2.0, progress=False)
     with pytest.raises(confide.InputTypeError, match="must be tensors; found list"):
         front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
+
+
+@pytest.mark.filterwarnings(FEW)
+def test_torch_releases_no_records_as_it_does_one(front):
+    """A loader without batches, an empty batch, one of ignored labels, one record: alike but for the threshold."""
+    import torch
+
+    rows, labels = torch.randn(2, 3), torch.tensor([1, -100])
+    loaders = ([], [(rows[:0], labels[:0])], [(rows[1:], labels[1:])], [(rows[:1], labels[:1])], [(rows, labels)])
+    options = {"progress": False, "candidates": confide.Candidates.unit(20)}
+    for classes in (["a", "b", "c"], 3):
+        found = [front.calibrate(torch.nn.Identity(), one, 0.1, 1.0, classes=classes, **options) for one in loaders]
+        fields = [{k: v for k, v in json.loads(one.to_json()).items() if k not in THRESHOLD} for one in found]
+        assert fields == [fields[0]] * len(fields)
+        assert fields[0]["classes"] == classes
+    for one in loaders[1:]:
+        assert front.calibrate(torch.nn.Identity(), one, 0.1, 1.0, **options).classes == 3
+    with pytest.raises(confide.InputError, match="classes must be given"):
+        front.calibrate(torch.nn.Identity(), [], 0.1, 1.0, **options)
+    nothing = [(torch.zeros(0, 1), torch.zeros(0))]
+    for loader in ([], nothing):
+        made = front.calibrate(torch.nn.Identity(), loader, 0.1, 1.0, score="absolute_residual", progress=False)
+        assert made.n is None
 
 
 @pytest.mark.filterwarnings(FEW)

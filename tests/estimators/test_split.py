@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 import confide
 from confide.estimators.base import _rows
 from confide.estimators.split import calibrating
+from confide.releases import about_of
 
 FEW = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 RNG = np.random.default_rng(0)
@@ -124,6 +125,12 @@ def test_labels_that_nobody_knows_are_counted_as_not_covered():
     assert model.classes_.tolist() == [0, 1]
 
 
+def test_a_text_among_numbers_does_not_turn_them_into_texts():
+    """One record's label would change the type of all others."""
+    with pytest.raises(confide.InputTypeError, match="y must hold texts, or none; found 1 among 400 labels"):
+        confide.PrivateConformalClassifier().fit(X, [*Y[:-1].tolist(), "rare-disease-X"])
+
+
 def test_labels_of_the_training_part_have_to_be_known():
     with pytest.raises(confide.InputError, match="classes must name every label of the training part; it holds 1 more"):
         confide.PrivateConformalClassifier(classes=[0, 5]).fit(X, Y)
@@ -138,6 +145,39 @@ def test_no_calibration_records_are_released():
     model = confide.PrivateConformalClassifier(base, prefit=True).fit(X[:0], Y[:0])
     assert model.calibration_.threshold >= 0
     assert model.calibration_.guarantee.n is None
+
+
+@FEW
+def test_no_new_records_have_no_sets_and_no_intervals():
+    model = confide.PrivateConformalClassifier(LogisticRegression().fit(X, Y), prefit=True, by_class=True).fit(X, Y)
+    sets = model.predict_set(X[:0])
+    assert (sets.mask.shape, sets.classes) == ((0, 2), (0, 1))
+    with pytest.raises(ValueError, match="features"):
+        model.predict_set(X[:0, :1])
+    number = X[:, 0] + 10
+    for score, options in (
+        ("absolute_residual", {"estimator": LinearRegression()}),
+        ("normalised_residual", {"difficulty_estimator": DummyRegressor()}),
+        ("cqr", {"estimator": (LinearRegression(), LinearRegression())}),
+    ):
+        regressor = confide.PrivateConformalRegressor(conformity_score=score, **options).fit(X, number)
+        lower, upper = regressor.predict_interval(X[:0])
+        assert lower.shape == upper.shape == (0,)
+
+
+@FEW
+def test_public_words_are_kept():
+    about = {"model": "logistic", "responsible": "ward 3"}
+    fronts = (
+        confide.PrivateConformalClassifier(about=about),
+        confide.PrivateConformalClassifier(about=about, alpha=[0.2, 0.1]),
+        confide.PrivateConformalClassifier(about=about, by_class=True),
+        confide.PrivateConformalRegressor(about=about),
+    )
+    for front in fronts:
+        assert about_of(front.fit(X, Y).calibration_) == about
+    with pytest.raises(confide.InputError, match="about must have the keys"):
+        confide.PrivateConformalClassifier(about={"author": "x"}).fit(X, Y)
 
 
 def test_levels_groups_and_classes():

@@ -134,8 +134,7 @@ def test_secret_line_holds_at_every_n(level, delta, n_min):
     offset = private_offset(rate, level, delta, n_min, 500, 0.8, 99, "permute_and_flip", 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]
     worst = max(
-        conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 99, "permute_and_flip")
-        for n in sizes
+        conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 99, "permute_and_flip") for n in sizes
     )
     assert 0.3 * delta < worst <= delta
     assert not line_holds(rate, offset - 3, level, delta, n_min, 0.8, 99, "permute_and_flip")

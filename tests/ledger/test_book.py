@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import confide
+from confide.calibration import price_groups
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError
-from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest
+from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest, store
 from confide.mechanisms import slopes
 from tests.private import assert_error_is_private, planted_scores
 
@@ -223,6 +224,22 @@ def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
     assert [confide.Calibration.from_json(entry.release).threshold for entry in entries] == [np.inf] * levels
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
+def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypatch):
+    def readings(groups):
+        read, ledger, unit = [], Ledger(tmp_path / f"{groups}.db"), confide.Candidates.unit(20)
+        whole = store._records
+        monkeypatch.setattr(store, "_records", lambda connection: (read.append(1), whole(connection))[1])
+        asked = {"ledger": ledger, "dataset": "patients", "partition": "ward"}
+        counts = dict.fromkeys(range(groups), confide.ScoreHistogram.from_scores(SCORES, unit))
+        price_groups(list(counts), 0.1, 1.0, unit, "lac", **asked).release(lambda: counts)
+        monkeypatch.undo()
+        assert len(ledger.account("patients").entries) == groups
+        return len(read)
+
+    assert readings(2) == readings(12) <= 5
+
+
 def test_infinite_threshold_without_data_costs_nothing(ledger):
     ledger.set_limit("few", 0.1, neighbors="replace_one")
     with pytest.warns(confide.CoverageWarning):
@@ -286,6 +303,17 @@ def test_export_is_plain_json_without_fingerprints(ledger):
     assert mark not in text
     kept = json.loads(text)["datasets"][0]["entries"][0]["release"]
     assert confide.Calibration.from_json(json.dumps(kept)) == released
+
+
+def test_an_export_with_an_infinite_loss_says_so_by_its_schema(ledger):
+    """A reader of schema 1 takes losses for numbers."""
+    ledger.charge("patients", cost(1.0), digest(1))
+    document = ledger.export()
+    assert (document["schema"], document["datasets"][0]["spent"]) == (1, 1.0)
+    ledger.charge("others", Cost(np.inf, "add_remove", "none"), digest(2))
+    document = json.loads(json.dumps(ledger.export(), allow_nan=False))
+    assert [(one["spent"], one["entries"][0]["epsilon"]) for one in document["datasets"]] == [(1.0, 1.0), ("+inf",) * 2]
+    assert document["schema"] == 2
 
 
 def test_threads_share_a_handle(ledger):

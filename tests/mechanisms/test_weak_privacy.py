@@ -5,6 +5,10 @@ import math
 import pytest
 
 import confide
+from confide.cli.federated import SiloBudget
+from confide.evaluation import CoverageEstimate
+from confide.federated.silo_report import SiloReport
+from confide.ledger import Cost, compose
 from confide.mechanisms import PrivacyStatement, practically_none
 from confide.reports import grid
 from confide.support import decimal_text
@@ -46,6 +50,17 @@ def test_a_large_loss_on_every_screen(monkeypatch):
         assert "practically no protection" in shown
         assert "1e+06" not in shown.split('<script type="application/json"')[0].split('id="certificate"')[0]
     assert "practically" not in confide.report(released("lac")).html
+
+
+def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):
+    for epsilon, weak in ((10.0, False), (11.0, True)):
+        path = tmp_path / f"{weak}.db"
+        costs = [Cost(epsilon / 2, "replace_one", "slopes")] * 2
+        for i, cost in enumerate(costs):
+            confide.Ledger(path).charge("records", cost, f"{i:064}")
+        report = SiloReport("a", CoverageEstimate(0.9, 0.8, 0.95, 0.95, 100), epsilon)
+        for shown in (compose(costs), report, SiloBudget(path, 20.0, "records").spent()):
+            assert ("practically no protection" in str(shown)) == weak
 
 
 @pytest.mark.parametrize(

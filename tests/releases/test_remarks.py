@@ -25,7 +25,9 @@ GEOMETRIC = confide.Candidates.geometric()
 
 
 def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing():
-    made, (note,) = calibrated(RESIDUALS * 1e9, 0.1, 1.0, score="absolute_residual", neighbors="replace_one", candidates=GEOMETRIC)
+    made, (note,) = calibrated(
+        RESIDUALS * 1e9, 0.1, 1.0, score="absolute_residual", neighbors="replace_one", candidates=GEOMETRIC
+    )
     assert made.threshold == math.inf
     assert note.startswith(
         "the threshold is +inf: every interval is the whole line; there are 2000 calibration records,"
@@ -39,9 +41,7 @@ def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing()
 def test_a_secret_number_of_records_leaves_both_reasons_open(n):
     """One text, whatever the records are, so that it tells nothing about how many there are."""
     _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, score="absolute_residual", candidates=GEOMETRIC)
-    assert (
-        "calibration records are needed for a finite one at alpha=0.1 and epsilon=1, and there may be" in note
-    )
+    assert "calibration records are needed for a finite one at alpha=0.1 and epsilon=1, and there may be" in note
     assert "or more than a share alpha of the scores lie beyond the largest candidate" in note
     assert str(n) not in note
 
@@ -98,13 +98,22 @@ def test_calibrate_warns_of_the_outer_decades():
 
 @pytest.mark.parametrize(
     ("unit", "threshold", "coarse"),
-    [(None, 1.0, False), (None, 1e3, False), (None, -1, True), (25.0, 25.0, False), (25.0, 900.0, False), (25.0, -1, True)],
+    [
+        (None, 1.0, False),
+        (None, 1e3, False),
+        (None, -1, True),
+        (25.0, 25.0, False),
+        (25.0, 900.0, False),
+        (25.0, -1, True),
+    ],
 )
 def test_thresholds_where_spread_candidates_are_coarse(unit, threshold, coarse):
     """The last candidates of a list lie nearly a decade apart."""
     candidates = confide.Candidates.spread("residual", 480, unit)
     value = candidates.edges[-2] if threshold < 0 else candidates.edges[candidates.edges <= threshold][-1]
-    made = replace(calibrated(RESIDUALS[1:], 0.1, 1.0, score="absolute_residual", candidates=candidates)[0], threshold=value)
+    made = replace(
+        calibrated(RESIDUALS[1:], 0.1, 1.0, score="absolute_residual", candidates=candidates)[0], threshold=value
+    )
     notes = remarks(made)
     assert coarse == bool(notes)
     assert all("coarse" in note and "--unit" in note for note in notes)

@@ -140,6 +140,7 @@ def test_numbers_on_the_page_are_those_of_the_library(browser, tmp_path, options
             assert shown["excess"].startswith(f"{asked.expected_excess:.1f} records more")
             assert shown["most"].startswith(f"{100 * asked.coverage_at_most:.2f} %")
             assert shown["needed"].startswith(f"{asked.records_needed:,};")
+            assert shown["needed"].endswith(f" For comfort {asked.records_for_comfort:,}")
             assert shown["plain"] == (f"{asked.nonprivate_rank:,}" if asked.nonprivate_rank <= n else "+∞")
             if asked.mechanism is None:
                 assert shown["target"] == "none serves: the answer is +∞"

@@ -135,6 +135,16 @@ def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
     assert len(data_of(text)["laws"]) == {"levels": 3, "groups": 1, "sides": 1, "risk": 1}[kind]
 
 
+def test_each_side_promises_its_side_and_names_its_score():
+    words = words_of(page_of(several()["sides"])).replace("\xa0", " ")
+    for side in ("below", "above"):
+        assert f"the truth is not {side} the interval for at least 95 % of new records" in words
+    assert "score “cqr_low” and “cqr_high”" in words
+    assert "larger intervals" in words
+    assert "in the set" not in words
+    assert "larger sets" not in words
+
+
 def test_a_bound_on_a_loss_is_not_called_coverage():
     text = page_of(several()["risk"])
     words = words_of(text)

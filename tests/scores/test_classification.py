@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 import confide
 from confide.scores.classification import set_mask, smallest_probability
 from confide.scores.kinds import score_kind
-from tests.any_rows import any_rows  # noqa: F401
-from tests.both_ways import both_ways  # noqa: F401
+from tests.any_rows import any_rows  # noqa: F401 - a fixture
+from tests.both_ways import both_ways  # noqa: F401 - a fixture
 
 LAC, ABSOLUTE_RESIDUAL = score_kind("lac"), score_kind("absolute_residual")
 

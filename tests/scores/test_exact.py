@@ -8,7 +8,7 @@ import pytest
 import confide
 from confide.scores.classification import set_mask
 from confide.scores.ranked import magic
-from tests.any_rows import any_rows  # noqa: F401
+from tests.any_rows import any_rows  # noqa: F401 - a fixture
 
 SCORES = [
     "lac",

@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide.scores.regression import interval_ends
-from tests.both_ways import both_ways  # noqa: F401
+from tests.both_ways import both_ways  # noqa: F401 - a fixture
 from tests.private import assert_error_is_private
 
 

@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 import confide
 from confide.scores.classification import set_mask
-from tests.any_rows import any_rows  # noqa: F401
-from tests.both_ways import both_ways  # noqa: F401
+from tests.any_rows import any_rows  # noqa: F401 - a fixture
+from tests.both_ways import both_ways  # noqa: F401 - a fixture
 from tests.calibrations import calibration_at
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

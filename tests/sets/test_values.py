@@ -1,5 +1,7 @@
 """Sets and intervals as values: lists of records, pairs of arrays, and empty batches."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,14 @@ def test_sets_are_a_sequence():
         SETS[4]
     with pytest.raises(confide.InputError, match="one position, a slice"):
         SETS[[[0, 1], [1, 2]]]
+
+
+def test_sets_that_exclude_nothing_say_so():
+    """As those of a threshold of +inf, which keep their promise and tell nothing."""
+    p = [[0.75, 0.25], [0.5, 0.5]]
+    assert repr(confide.predict_set(p, calibration_at(np.inf))).endswith("empty 0, every class in every set)")
+    for sets in (confide.predict_set(p, calibration_at(0.5)), PredictionSets(np.ones((0, 2), bool))):
+        assert "every class" not in repr(sets)
 
 
 def test_sets_carry_what_is_promised():
@@ -64,6 +74,18 @@ def test_no_records_have_no_sets(score):
     assert "mean size undefined" in repr(sets)
     with pytest.raises(confide.InputError, match="must have shape"):
         confide.predict_set(np.zeros((0, 0)), calibration_at(0.5, score))
+
+
+def test_an_empty_list_is_no_record_of_the_known_classes():
+    """As a service is asked: a list of nothing has no columns to count."""
+    released = replace(calibration_at(0.5), classes=("cat", "dog"))
+    for none in ([], ()):
+        sets = confide.predict_set(none, released)
+        assert (sets.mask.shape, sets.classes) == ((0, 2), ("cat", "dog"))
+    assert confide.predict_set([], replace(released, classes=3)).mask.shape == (0, 3)
+    assert confide.predict_set([], calibration_at(0.5), classes=["a", "b"]).mask.shape == (0, 2)
+    with pytest.raises(confide.InputError, match=r"must have shape \(n, classes\)"):
+        confide.predict_set([], calibration_at(0.5))
 
 
 def test_no_records_have_no_intervals():

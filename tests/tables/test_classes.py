@@ -137,8 +137,12 @@ def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
 def test_lists_of_which_one_entry_is_read():
     data = pa.table({"p": [[0.9, 0.9, 0.9]] * 20, "y": [0] * 20})
     what = Classified("p", "y", classes=NAMES, label_positions=True)
-    with pytest.raises(InputError, match="sum to one, as far as the first rows show"):
-        score_histogram(data, what)
+    for source in (data, iter(data.to_batches()), pa.RecordBatchReader.from_batches(data.schema, data.to_batches())):
+        with pytest.raises(InputError, match="sum to one, as far as the first rows show"):
+            score_histogram(source, what)
+    fine = pa.table({"p": [[0.5, 0.25, 0.25]] * 20, "y": [0] * 20})
+    for source in (fine, iter(fine.to_batches())):
+        assert score_histogram(source, what).total == 20
 
 
 def test_several_true_labels_need_not_sum_to_one(tmp_path):

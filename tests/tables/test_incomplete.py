@@ -121,6 +121,9 @@ def test_standard_input(tmp_path, monkeypatch, form):
     with open_table("-") as table:
         assert score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True).counts.tolist() == counts_of(HAVING)
         assert table.left_out() == N - HAVING.sum()
+        with pytest.raises(confide.InputError, match="can be read once only"):
+            score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True)
+        assert table.left_out() == N - HAVING.sum()
 
 
 def test_evaluation_and_sets(engine, tmp_path, calibration):

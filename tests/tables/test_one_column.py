@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from confide import InputError
-from confide.tables import Classified, Losses, calibrate_table, evaluate_table, score_histogram
+from confide.tables import Classified, Losses, calibrate_table, evaluate_table, predict_table, score_histogram
 from tests.files import write
 
 PAIR = ("no", "yes")
@@ -39,13 +39,23 @@ def test_scores_are_those_of_two_columns(engine):
         assert (score_histogram(source, what, candidates).counts == expected).all()
 
 
-def test_releases_and_evaluations_know_both_classes():
+def test_releases_and_evaluations_know_both_classes(tmp_path):
     what = Classified("p", "label", PAIR, "aps")
     released = calibrate_table(table(), what, 0.2, 4.0)
     assert released.classes == PAIR
     found = evaluate_table(table(), what, released)
     expected = confide.evaluate_sets(released, both(YES), np.array(PAIR)[TRUTH.astype(int)], PAIR)
     assert found == expected
+    turned = Classified("p", "label", PAIR[::-1])
+    for act in (
+        lambda: evaluate_table(table(), turned, released),
+        lambda: predict_table(table(), turned, released, tmp_path / "s.csv"),
+    ):
+        with pytest.raises(InputError, match="classes must be no,yes, in the order of the calibration, for column 'p'"):
+            act()
+    both_columns = pa.table({"p_yes": YES, "p_no": 1 - YES, "label": table()["label"]})
+    either = evaluate_table(both_columns, Classified("p_*", "label"), released).classes
+    assert set(either) == set(found.classes), "two columns may stand in either order"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

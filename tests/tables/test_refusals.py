@@ -124,6 +124,8 @@ def test_files_that_are_not_there(tmp_path):
     message = refusal(lambda: count_scores(tmp_path / "a*.parquet"))
     assert f"pattern {str(tmp_path / 'a*.parquet')!r} must name files that end in one of .parquet, " in message
     assert ".parquet, .pq, .csv, .tsv" in refusal(lambda: count_scores(tmp_path / "a.xlsx"))
+    assert refusal(lambda: count_scores(tmp_path / "scores")).endswith("scores' does not exist")
+    (tmp_path / "scores").write_text("s\n0.5\n")
     assert "no extension" in refusal(lambda: count_scores(tmp_path / "scores"))
 
 
@@ -321,6 +323,12 @@ def test_the_column_that_the_pattern_should_not_match_is_named(tmp_path):
         message = refusal(lambda suffix=suffix: count_classes(write(tmp_path / f"a.{suffix}", columns)))
         assert message.startswith("column 'p_id' must hold probabilities between 0 and 1")
         assert "'p_0'" not in message
+        assert "divide percentages by 100; if it is no class, leave it out by a narrower pattern)" in message
+    named = {f"p_{k}": p[:, k] for k in range(3)} | {"p_id": ["x"] * 50, "label": y.astype(str)}
+    message = refusal(lambda: count_classes(write(tmp_path / "c.parquet", named)))
+    assert "column 'p_id' must hold numbers, for the pattern 'p_*' matches it; it holds text; rename it, or" in message
+    few = {f"p_{k}": np.where(np.arange(50) == k, np.nan, p[:, k]) for k in range(3)} | {"label": y.astype(str)}
+    assert "narrower" not in refusal(lambda: count_classes(write(tmp_path / "d.parquet", few)))
     columns = {f"p_{k}": 100 * p[:, k % 3] for k in range(9)} | {"label": y.astype(str)}
     message = refusal(lambda: count_classes(write(tmp_path / "b.parquet", columns)))
     assert "columns 'p_0' and following must hold probabilities" in message
@@ -362,8 +370,12 @@ def test_thousands_of_columns_are_not_all_listed(tmp_path):
     assert len(message) < 2000
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "https"])
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "https", "hdfs", "dbfs"])
 def test_addresses_of_elsewhere_have_a_remedy(scheme):
     message = refusal(lambda: count_scores(f"{scheme}://bucket/records.parquet"))
     for way in ("copy the files here", "mount the bucket", "Spark", "pyarrow.dataset"):
         assert way in message
+
+
+def test_addresses_of_no_engine_are_not_asked_for_a_table():
+    assert "or another engine of Ibis; found nowhere://" in refusal(lambda: count_scores("nowhere://x/y"))

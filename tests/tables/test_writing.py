@@ -11,7 +11,7 @@ import pytest
 
 import confide
 from confide.tables import Classified, Regressed, predict_table
-from tests.any_rows import any_rows  # noqa: F401
+from tests.any_rows import any_rows  # noqa: F401 - a fixture
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 

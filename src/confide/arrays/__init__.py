@@ -28,13 +28,22 @@ from confide.arrays.checked import (
 )
 from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
 from confide.arrays.frames import column_names, names_of_classes
-from confide.arrays.row_sums import SUM_REMEDY, SUM_TO_ONE, far_from_one, refuse_other_sums
+from confide.arrays.row_sums import (
+    ROUNDED,
+    SUM_REMEDY,
+    SUM_TO_ONE,
+    far_from_one,
+    other_sums,
+    refuse_other_sums,
+    rows_looked_at,
+    sums_of_rounded,
+)
 from confide.arrays.uniforms import ExperimentalUniforms, Uniforms, as_uniforms, fresh_uniforms, refuse_generator
 
 __all__ = [
-    "FLOATS", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms", "as_array", "as_float_rows",
-    "as_labels", "as_numeric", "as_positions", "as_probabilities", "as_truth", "as_uniforms", "as_vector",
-    "class_names", "column_names", "far_from_one", "finite", "fresh_uniforms", "in_blocks", "loops", "machine_code",
-    "names_of_classes", "refuse_generator", "refuse_other_sums", "refuse_outside_unit", "unit_check",
-    "worth_compiling",
+    "FLOATS", "ROUNDED", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms", "as_array",
+    "as_float_rows", "as_labels", "as_numeric", "as_positions", "as_probabilities", "as_truth", "as_uniforms",
+    "as_vector", "class_names", "column_names", "far_from_one", "finite", "fresh_uniforms", "in_blocks", "loops",
+    "machine_code", "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums", "refuse_outside_unit",
+    "rows_looked_at", "sums_of_rounded", "unit_check", "worth_compiling",
 ]  # fmt: skip

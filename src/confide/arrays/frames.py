@@ -5,7 +5,7 @@ from typing import Any
 
 from confide.arrays.checked import class_names
 from confide.errors import InputError
-from confide.support import Name, canonical
+from confide.support import Name, canonical, only_count
 
 
 def column_names(data: Any) -> tuple[Name, ...] | None:
@@ -33,8 +33,8 @@ def column_names(data: Any) -> tuple[Name, ...] | None:
     texts = list(map(canonical, names))
     if repeated := len(texts) - len(set(texts)):
         raise InputError(f"probabilities must have columns of different names; found {repeated} repeated")
-    counted = list(map(str, range(len(texts))))
-    return None if texts in (counted, [f"column_{i}" for i in counted]) else names
+    counted = only_count(texts) or texts == [f"column_{i}" for i in range(len(texts))]
+    return None if counted else names
 
 
 def names_of_classes(probabilities: Any, classes: Sequence[object] | None, k: int) -> tuple[object, ...] | None:

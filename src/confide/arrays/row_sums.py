@@ -11,7 +11,7 @@ LOOKED_AT = 1000
 """Rows that are looked at, so that it costs nothing; whoever has another sum has it in every row."""
 
 _ENTRIES = 2**20
-_ROUNDED, _FLOATS = 0.005, 0.01
+ROUNDED, _FLOATS = 0.005, 0.01
 
 SUM_TO_ONE = "sum to one"
 SUM_REMEDY = (
@@ -43,13 +43,34 @@ def far_from_one(p: NDArray[Any], rows: int = LOOKED_AT) -> NDArray[np.bool_]:
     >>> far_from_one(np.array([[0.9, 0.9, 0.9], [0.33, 0.33, 0.33], [0.5, 0.25, 0.25]]))
     array([ True, False, False])
     """
-    some = p[: min(rows, max(1, _ENTRIES // max(p.shape[1], 1)))]
+    some = p[: rows_looked_at(p.shape[1], rows)]
     with np.errstate(invalid="ignore", over="ignore"):
         total = some.sum(axis=1, dtype=np.float64)
-        lost = _FLOATS + _ROUNDED * p.shape[1]
-        gained = _FLOATS + _ROUNDED * np.count_nonzero(some >= _ROUNDED, axis=1)
-        far: NDArray[np.bool_] = (total < 1 - lost) | (total > 1 + gained)
+        least, most = sums_of_rounded(p.shape[1], np.count_nonzero(some >= ROUNDED, axis=1))
+        far: NDArray[np.bool_] = (total < least) | (total > most)
     return far
+
+
+def rows_looked_at(k: int, rows: int = LOOKED_AT) -> int:
+    """How many rows of k entries are looked at: fewer of very many entries.
+
+    Examples
+    --------
+    >>> rows_looked_at(10), rows_looked_at(2**20)
+    (1000, 1)
+    """
+    return min(rows, max(1, _ENTRIES // max(k, 1)))
+
+
+def sums_of_rounded(k: int, large: Any) -> tuple[float, Any]:
+    """Between what k probabilities sum to after rounding, where `large` of them are not below `ROUNDED`.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in sums_of_rounded(3, 2)]
+    [0.975, 1.02]
+    """
+    return 1 - (_FLOATS + ROUNDED * k), 1 + (_FLOATS + ROUNDED * large)
 
 
 def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
@@ -61,7 +82,12 @@ def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
     """
     wrong = np.flatnonzero(far := far_from_one(p))
     if wrong.size:
-        raise InputError(
-            f"{name} must {SUM_TO_ONE} in every row; found {wrong.size} of the first {len(far)} rows that do not, the "
-            f"first at row {wrong[0]}; {SUM_REMEDY}"
-        )
+        raise other_sums(name, wrong.size, int(wrong[0]), len(far))
+
+
+def other_sums(name: str, count: int, first: int, rows: int) -> InputError:
+    """What is said of probabilities of which `count` of so many rows do not sum to one."""
+    return InputError(
+        f"{name} must {SUM_TO_ONE} in every row; found {count} of the first {rows} rows that do not, the first at row "
+        f"{first}; {SUM_REMEDY}"
+    )

@@ -14,6 +14,9 @@ SECONDS = 120.0
 
 _TRIAL = 0.2
 
+_LEAST_SEARCH = {"replace_one": 6_500, "add_remove": 20_000}
+"""About how many runs a search takes at least: every data set is run a few times."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -24,7 +27,7 @@ class Effort:
     sampler
         Runs per data set, for the chi-square test.
     attack
-        Runs per neighbour. The search for neighbours takes one and a half times as many again.
+        Runs per neighbour. The search for neighbours takes three to four times as many, and some thousands at least.
     coverage
         Calibrations per distribution and number of records.
     fresh
@@ -39,10 +42,10 @@ class Effort:
     def runs(self, subject: Subject) -> int:
         """About how often the subject will be run in all."""
         claims, law = subject.claims, subject.law is not None
-        attacks = (2 if law else 0) + (5 if subject.searched else 0)
-        private = (attacks * self.attack + self.fresh) * (claims.epsilon is not None)
+        search = max(3 * self.attack, _LEAST_SEARCH[claims.neighbors]) + 2 * self.attack
+        private = 2 * self.attack * law + search * subject.searched + self.fresh
         covering = len(NASTY) * len(subject.coverage_sizes) * self.coverage * (claims.coverage is not None)
-        return 3 * self.sampler * law + private + covering
+        return 3 * self.sampler * law + private * (claims.epsilon is not None) + covering
 
 
 BRIEF = Effort(sampler=2000, attack=8000, coverage=500, fresh=2000)

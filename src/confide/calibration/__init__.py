@@ -17,7 +17,7 @@ from confide.calibration.threshold import library_versions, price_threshold
 
 __all__ = [
     "PricedRelease", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
-    "calibrate_levels", "calibrate_losses", "calibrate_sides", 
+    "calibrate_levels", "calibrate_losses", "calibrate_sides",
     "critical_thresholds", "false_negative_thresholds", "library_versions", "price_groups", "price_levels",
     "price_risk", "price_sides", "price_threshold", "suited_candidates", "suited_for_sides",
 ]  # fmt: skip

@@ -155,7 +155,7 @@ def _group_terms(
     paid = {**budget, **options}
     if ledger is None and dataset is None:
         return dict.fromkeys(known, paid)
-    from confide.ledger import Dataset, Group
+    from confide.ledger import Dataset, Group, Ledger
 
     if partition is None or dataset is None or ledger is None:
         raise InputError("ledger, dataset and partition must be given together: whose budget, where, divided by what")
@@ -163,7 +163,8 @@ def _group_terms(
     if whole.group is not None:
         raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
     cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in known}
-    return {name: {**paid, "ledger": ledger, "dataset": cell} for name, cell in cells.items()}
+    paid |= {"ledger": ledger, "accounts": ledger.accounts() if isinstance(ledger, Ledger) else None}
+    return {name: {**paid, "dataset": cell} for name, cell in cells.items()}
 
 
 def _warned(released: GroupCalibration) -> GroupCalibration:

@@ -75,8 +75,8 @@ def calibrate_false_negatives(
     if names is not None and others is not None and names != others and set(names) == set(others):
         raise InputError("truth must have its columns in the order of those of probabilities; found another order")
     chosen = Spread("probability") if candidates is None else candidates
-    known: Any = {"score": critical_score(FALSE_NEGATIVES), "classes": k if names is None else names}
-    released = calibrate(scores, risk, epsilon, candidates=chosen, **known, **options)
+    known, score = k if names is None else names, critical_score(FALSE_NEGATIVES)
+    released = calibrate(scores, risk, epsilon, score=score, classes=known, candidates=chosen, **options)
     return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
 
 

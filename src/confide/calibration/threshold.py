@@ -19,7 +19,7 @@ from confide.releases import Calibration, Words, remark
 from confide.support import Level, outside
 
 if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger, Payment
+    from confide.ledger import Account, Dataset, Ledger, Payment
 
 
 Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
@@ -84,13 +84,15 @@ def price_threshold(
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
     again: bool = False,
+    accounts: "Mapping[str, Account] | None" = None,
     classes: Iterable[Any] | int | None = None,
     about: Mapping[str, str] | None = None,
     **options: Any,
 ) -> PricedThreshold:
     """Check what is asked of a release; nothing is charged.
 
-    `n` is the public number of records under `replace_one`, and not used else; the rest as in `calibrate`.
+    `n` is the public number of records under `replace_one`, and not used else; `accounts` are those of the ledger where
+    it was read already, for many thresholds at once; the rest as in `calibrate`.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def price_threshold(
     if ledger is not None or dataset is not None:
         from confide.ledger import make_payment
 
-        payment = make_payment(request, score, ledger, dataset, again=again)
+        payment = make_payment(request, score, ledger, dataset, again=again, accounts=accounts)
     elif again:
         raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")
     if n == 0 and request.n is not None:  # an account that keeps n secret has refused by now, whatever n is

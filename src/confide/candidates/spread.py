@@ -66,7 +66,9 @@ class Spread:
             one_of("kind", self.kind, SPREADS)
         if self.unit is not None:
             if self.kind not in (None, "residual", "signed"):
-                raise InputError(f"unit must be left out for scores of kind {self.kind!r}, which have a scale of their own")
+                raise InputError(
+                    f"unit must be left out for scores of kind {self.kind!r}, which have a scale of their own"
+                )
             object.__setattr__(self, "unit", positive_number("unit", self.unit))
         if self.around is not None:
             if self.kind == "any":
@@ -193,4 +195,3 @@ _EDGES: Mapping[SpreadKind, Callable[[int, Spread], _Edges]] = MappingProxyType(
         "any": _any,
     }
 )
-

@@ -10,13 +10,14 @@ from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
 from confide.cli.exit_codes import IN_WORDS
 from confide.cli.federated import app as federated
+from confide.cli.help import Command, Group
 from confide.cli.ledger import ledger
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
 from confide.cli.show import show
 
-_EXIT_CODES = "Exit codes\n\n" + "\n\n".join(f"{code:>4}  {meaning}" for code, meaning in IN_WORDS.items())
+_EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
 app = typer.Typer(
     name="confide",
@@ -24,11 +25,10 @@ app = typer.Typer(
     "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, show and report look "
     "back.",
     epilog=_EXIT_CODES,
-    no_args_is_help=True,
-    add_completion=False,
+    cls=Group,
     suggest_commands=False,  # click suggests, too
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -51,6 +51,6 @@ def _confide(
 
 
 for command in (plan, calibrate, predict, evaluate, show, report, audit, demo):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(ledger, name="ledger")
 app.add_typer(federated)

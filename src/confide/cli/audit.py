@@ -14,7 +14,7 @@ from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.output import check_output, say
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS
+from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import Kind, write_text
 
 
@@ -25,13 +25,13 @@ def audit(
             None,
             "MODULE:CALLABLE",
             "Audit this mechanism instead of the library's own: a function of an array of scores in [0, 1] that "
-            "returns a threshold (docs/audit.md). [bold]Its code is run.[/bold]",
+            "returns a threshold (docs/audit.md). Its code is run.",
         ),
     ] = None,
     epsilon: Annotated[float | None, o.option(None, "NUMBER", "The privacy loss that it claims per record.")] = None,
     alpha: Annotated[str | None, o.option(None, "LEVEL", "The share of truths that it claims to miss at most.")] = None,
     neighbors: Annotated[
-        str | None,
+        Neighbors | None,
         typer.Option(
             click_type=click.Choice(NEIGHBORS), help="The relation of its privacy claim (default: replace_one)."
         ),
@@ -81,7 +81,7 @@ def audit(
                 mechanism,
                 epsilon=epsilon,
                 alpha=alpha,
-                neighbors=neighbors,  # type: ignore[arg-type]
+                neighbors=neighbors,
                 records=records,
                 least_records=least_records,
             )

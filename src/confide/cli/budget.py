@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from confide.cli.options import privacy
+from confide.cli.options import accounting
 from confide.errors import InputError
 from confide.ledger import Dataset, Group, Ledger, fingerprint
 
@@ -17,37 +17,20 @@ class LedgerOptions:
 
     ledger: Annotated[
         Path | None,
-        privacy(
-            "FILE",
-            "Charge this privacy-budget ledger before anything is released. An identical request about the same data "
-            "returns its earlier release and costs nothing; about other data it is refused. Needs --dataset.",
-        ),
+        accounting("FILE", "Charge this ledger first, for --dataset; the same request about the same data is free."),
     ] = None
-    dataset: Annotated[str | None, privacy("NAME", "The name under which the ledger keeps its budget.")] = None
+    dataset: Annotated[str | None, accounting("NAME", "The name of these people's data in the ledger.")] = None
     again: Annotated[
         bool,
-        privacy(
-            None,
-            "With --ledger: these are the same people with new records or a new model; make a new release, and charge "
-            "it, although the ledger has answered an identical request.",
-            "--again",
-        ),
+        accounting(None, "The same people with new records or a new model: charge a new release.", "--again"),
     ] = False
     group: Annotated[
         str | None,
-        privacy(
-            "PARTITION=CELL",
-            "The records are one cell of a public partition, such as region=north; cells of one partition do not add "
-            "up in the ledger.",
-        ),
+        accounting("PARTITION=CELL", "The records are one cell of a public partition, as region=north."),
     ] = None
     ledger_key: Annotated[
         Path | None,
-        privacy(
-            "FILE",
-            "A file of at least 16 secret random bytes: binds the data set's name to this very input file, by a keyed "
-            "fingerprint, so that every request about another file is refused without --again.",
-        ),
+        accounting("FILE", "At least 16 secret random bytes: binds the name to this very input file."),
     ] = None
 
     @property

@@ -1,9 +1,7 @@
 """`confide calibrate`: a table of calibration records in, a private calibration out."""
 
 import json
-import math
 import warnings
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,6 +9,7 @@ import click
 
 from confide.calibration import PricedRelease, price_threshold, suited_candidates
 from confide.cli import options as o
+from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.output import emit, say, say_left_out, warn
@@ -18,7 +17,7 @@ from confide.cli.parameters import command
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan
-from confide.releases import ABOUT, Calibration, candidates_of, check_about
+from confide.releases import Calibration, candidates_of, remarks
 from confide.support import Kind, new_file
 from confide.tables import calibrate_table
 
@@ -28,56 +27,43 @@ def calibrate(
     source: o.Source,
     *,
     columns: Columns,
-    alpha: o.Alpha,
+    alpha: o.Alphas,
     privacy: o.PrivacyOptions,
     n: Annotated[
         int | None,
         o.privacy(
             "N",
-            "The public number of records under --neighbors replace_one; another number is refused. For databases and "
-            "Spark it is needed with --ledger, which is charged before they are asked.",
+            "Their public number under replace_one; databases need it with --ledger.",
         ),
     ] = None,
     mechanism: Annotated[
         str,
-        o.privacy(
-            None,
-            "`slopes`, or a published method to compare with. `none` is NOT PRIVATE and takes no epsilon; `pps` and "
-            "`pps-laplace` need --neighbors replace_one; `opendp-quantile` promises no coverage.",
+        o.making(
+            "NAME",
+            "slopes, or to compare pps, pps-laplace, noisy-histogram, opendp-quantile, or none, which is NOT PRIVATE.",
             click_type=click.Choice(MECHANISMS),
         ),
     ] = "slopes",
     candidates: o.CandidatesSpec = None,
     unit: Annotated[
         float | None,
-        o.privacy("NUMBER", "With --prediction: a public typical size of the target; candidates are made around it."),
+        o.making("NUMBER", "With --prediction: a public typical size of the target."),
     ] = None,
     people: o.PeopleOptions,
     groups: o.GroupOptions,
     budget: LedgerOptions,
-    about: Annotated[
-        list[str] | None,
-        o.output(
-            "KEY=TEXT",
-            f"Public words to keep in the calibration; may be repeated. Keys: {', '.join(ABOUT)}.",
-        ),
-    ] = None,
+    about: About = None,
     output: o.Output,
     as_json: o.AsJson = False,
 ) -> None:
     r"""Calibrate on records with known truth, privately.
 
-    TABLE holds one record per row. Databases and Spark count where the data
-    is: only the counts per bin come back.
-    One number is computed for each record: from class probabilities and
-    labels, from predictions and targets, or it is a column already. From these
-    one threshold is drawn with noise. The calibration that is written holds
-    the threshold, what it promises, and the privacy it cost; nothing else
-    about the records leaves. Every run costs its epsilon anew,
-    unless --ledger finds the same request about the same data.
-
-    With --by or --by-class there is one threshold per group or class, with
-    several levels, as --alpha 0.2,0.1, one per level; all from the same pass.
+    TABLE holds one record per row. One threshold is drawn, with noise, from
+    their scores: of class probabilities and labels, of predictions and
+    targets, or ready-made. The file that is written holds it, what it
+    promises, and the privacy it cost; nothing else about the records leaves.
+    Every run costs its epsilon anew, unless --ledger knows it.
+    docs/command-line.md explains every option at length.
 
     Example:
 
@@ -85,7 +71,7 @@ def calibrate(
         --alpha 0.1 --epsilon 1 --out cal.json
     """
     what = columns.what()
-    words = _words(about or [])
+    words = stated_words(about)
     chosen = chosen_candidates(candidates, unit, what)
     levels = o.split(alpha)
     bounded = people.people
@@ -132,7 +118,7 @@ def calibrate(
             left_out = source.left_out(opened) if privacy.neighbors == "replace_one" else {}  # else it is secret
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
-    if isinstance(released, Calibration) and mechanism == "slopes" and math.isfinite(released.threshold):
+    if isinstance(released, Calibration) and mechanism == "slopes" and not remarks(released):
         request = price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, _KINDS)]
@@ -141,16 +127,6 @@ def calibrate(
 
 _KINDS = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 """The warnings that are shown in the program's own words."""
-
-
-def _words(stated: list[str]) -> Mapping[str, str] | None:
-    """What --about says."""
-    pairs = [text.partition("=")[::2] for text in stated]
-    if wrong := [text for text in stated if "=" not in text]:
-        raise click.UsageError(f"--about must be KEY=TEXT, as model=NAME; found {wrong[0]!r}")
-    if len(dict(pairs)) != len(pairs):
-        raise click.UsageError("--about must name every key once")
-    return check_about({key.strip(): text.strip() for key, text in pairs}) if pairs else None
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
@@ -174,6 +150,7 @@ def _report(
         expected = None
         if plan is not None:
             expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
+            expected["records_needed"] = plan.records_needed
         made = [time for one in earlier for time in one.made]
         document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
         emit({**document, "earlier": made, "warnings": notes, **left_out})
@@ -189,4 +166,6 @@ def _report(
             f"{plan.expected_excess:.1f} records more were covered\n"
             f"      (on evenly spread scores, with {plan.n} records{known})"
         )
+        if released.n is None or released.n < plan.records_needed:
+            say(f"records needed: {plan.records_needed}; with fewer the threshold may lie beyond all scores")
     say(f"saved: {out}")

@@ -41,9 +41,8 @@ Score: TypeAlias = Annotated[
     str | None,
     o.columns(
         "NAME",
-        "With --probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin or "
-        "top_k; aps_randomised etc. With --prediction LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides for a "
-        "threshold of each side. With --score-column: the name of that score. It is recorded in the calibration.",
+        "Of probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin, top_k. Of "
+        "LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides. Of --score-column: its name.",
     ),
 ]
 
@@ -56,17 +55,17 @@ class ModelColumns:
         str | None,
         o.columns(
             "PATTERN|COLUMN",
-            "Class probabilities: a pattern such as 'p_*' (quote it) with one column per class, named by what the * "
-            "stands for; or one list column; or, with --classes NO,YES, the column of the second one's probability.",
+            "A pattern such as 'p_*' (quote it), one column per class; or one list column; or, with --classes "
+            "NO,YES, the probability of YES.",
         ),
     ] = None
     classes: Annotated[
         str | None,
-        o.columns("A,B,C", "Class names in the probabilities' order, if the columns do not tell (default: 0, 1, ...)."),
+        o.columns("A,B,C", "Class names, if the columns do not tell (default: 0, 1, ...)."),
     ] = None
     prediction: Annotated[
         str | None,
-        o.columns("COLUMN[,COLUMN]", "Predicted numbers; or LOWER,UPPER, two columns of predicted quantiles, for CQR."),
+        o.columns("COLUMN[,COLUMN]", "Predicted numbers; or two quantiles, LOWER,UPPER."),
     ] = None
 
     @property
@@ -115,18 +114,18 @@ class Columns(ModelColumns):
 
     score_column: Annotated[
         str | None,
-        o.columns("COLUMN", "Scores that you computed yourself: one number per record, larger means stranger."),
+        o.columns("COLUMN", "Your own scores: larger means stranger."),
     ] = None
     score: Score = None
     label: Annotated[
         str | None,
-        o.columns("COLUMN", "True classes, by their names; integers if the names are, or with --label-positions."),
+        o.columns("COLUMN", "True classes, by their names."),
     ] = None
     label_positions: Annotated[
         bool,
         o.columns(
             None,
-            "The label column holds integers that count the classes from 0, in the order of the probabilities.",
+            "The labels are integers that count the classes from 0.",
             "--label-positions",
         ),
     ] = False
@@ -135,16 +134,14 @@ class Columns(ModelColumns):
         str | None,
         o.columns(
             "PATTERN|COLUMN",
-            "Instead of --label, where several labels can be true: for each class 1 or 0. Then alpha bounds the "
-            "expected share of true labels that a set misses.",
+            "Instead of --label, where several can be true: 1 or 0 for each. Alpha bounds the share missed.",
         ),
     ] = None
     losses: Annotated[
         str | None,
         o.columns(
             "PATTERN|COLUMN",
-            "Risk control: the loss of each record at every finite candidate, in their order; alpha bounds its "
-            "expectation. Needs --candidates and --loss.",
+            "Risk control: losses at every finite candidate, bounded by alpha; needs --candidates and --loss.",
         ),
     ] = None
     loss: Annotated[str | None, o.columns("NAME", "With --losses: the loss's name.")] = None

@@ -31,8 +31,7 @@ def evaluate(
         int,
         o.output(
             "K",
-            "Keep the sets and true labels of the first K records in that file. [bold]They are shown as they are."
-            "[/bold]",
+            "Keep the sets and true labels of the first K records in it, as they are.",
             min=0,
             max=MOST_EXAMPLES,
         ),
@@ -42,13 +41,11 @@ def evaluate(
 ) -> None:
     r"""Measure coverage and set size on records with known truth.
 
-    TABLE holds records that were not used for calibration. The calibration
-    may also be a release of several thresholds: of each level, group or side
-    coverage is measured. The promise is an average: the class, the group
-    (--by, any column) and the set size that are covered least are named, and
-    all that are surely covered less than promised. The numbers are computed
-    from the records without noise: they are not private. Share them only if
-    you may speak of these records.
+    TABLE holds records that were not used for calibration. The promise is an
+    average: the class, the group (--by, any column) and the set size that are
+    covered least are named, and all that are surely covered less than
+    promised. The numbers are computed from the records without noise: they
+    are not private. Share them only if you may speak of these records.
 
     Example:
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confide.cli.output import number, table
+from confide.cli.output import number
 from confide.evaluation import (
     CoverageEstimate,
     Evaluation,
@@ -15,6 +15,7 @@ from confide.evaluation import (
 )
 from confide.guarantee import coverage_text
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, RiskCalibration, parts_of
+from confide.support import aligned
 
 _SHOWN = {
     "mean_size": "classes per set, on average",
@@ -70,12 +71,12 @@ def _one(found: Evaluation, promise: str, release: Release) -> str:
     own: Sequence[Subgroup] = found.classes if found.by == "class" else found.groups
     rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part)) for part in own]
     if isinstance(release, RiskCalibration):
-        return table([*rows, *_subgroup_losses(found, release)])
+        return aligned([*rows, *_subgroup_losses(found, release)])
     rows += [(f"group {part.name}", _own(part)) for part in _least_covered(found.subgroups)]
     worst = worst_parts(found)
     for one in worst:
         rows += _worst(one) if one.kind != "end" else []
-    return "\n".join([table(rows), *(one.sentence for one in worst if one.below)])
+    return "\n".join([aligned(rows), *(one.sentence for one in worst if one.below)])
 
 
 def _least_covered(parts: Sequence[Subgroup]) -> Sequence[Subgroup]:
@@ -102,7 +103,7 @@ def _against(part: Subgroup, one: WorstPart) -> str:
 
 def _subgroup_losses(found: Evaluation, release: RiskCalibration) -> list[tuple[str, str]]:
     """What each group loses, for a bound on a loss."""
-    above = surely_below(found.subgroups, found.promised) if found.subgroups else ()
+    above = surely_below(found.subgroups, found.promised)
     return [
         (f"group {part.name}", _loss(part.coverage, release) + (", surely above it" if part in above else ""))
         for part in _least_covered(found.subgroups)

@@ -5,14 +5,16 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 import typer
 
 from confide.candidates import Candidates
 from confide.cli import options as o
+from confide.cli.about import About, stated_words
 from confide.cli.columns import Columns, Score, parsed
+from confide.cli.help import Command, Group
 from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
 from confide.counting import ScoreHistogram
@@ -34,17 +36,18 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import answer as answer_plan
 from confide.federated import plan as make_plan
-from confide.releases import everything, load_release
-from confide.support import Kind, privacy_loss, read_text, write_text
-from confide.tables import Losses, Regressed, What, score_histogram
+from confide.mechanisms import practically_none
+from confide.releases import everything, load_release, names_among
+from confide.support import Classes, Kind, privacy_loss, read_text, write_text
+from confide.tables import Classified, Losses, Regressed, What, score_histogram
 
 app = typer.Typer(
     name="federated",
     help="Calibrate across silos that never pool their data, by small signed files.\n\n"
     "Everybody: keygen. The coordinator: plan, then aggregate. Every silo: answer, and if it likes report. Only the "
     "private keys and the ledger stay secret.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+    cls=Group,
+    rich_markup_mode=None,
 )
 
 Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
@@ -70,24 +73,26 @@ class SiloBudget:
         spent = self.open().spent
         if math.isinf(spent):
             return f"spent so far: +inf, for an answer was not private; the budget was {self.budget:g}"
-        return f"spent so far: {spent:.6g} of {self.budget:g}"
+        weak = practically_none(spent)
+        return f"spent so far: {spent:.6g} of {self.budget:g}{f', {weak}' if weak else ''}"
 
 
-@app.command()
+@app.command(cls=Command)
 def keygen(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the silo or of the coordinator.")],
     keys: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the private keys.")],
     public: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the public file.")],
     size: Annotated[int | None, typer.Option(help="Number of calibration records, if it may be public.", min=1)] = None,
 ) -> None:
-    """Make the keys of a silo, and the public file to send around.
+    r"""Make the keys of a silo, and the public file to send around.
 
     Compare the fingerprints by another channel, for example by phone: all
     trust in the files rests on the public files being the right ones.
 
     Example:
 
-      confide federated keygen north --keys north.key --public north.json --size 300
+      confide federated keygen north --keys north.key \
+        --public north.json --size 300
     """
     check_output(public, Kind.SILO, keys, force=False)
     made = SiloKeys.generate(name)
@@ -96,7 +101,7 @@ def keygen(
     say(f"keys: {keys} (private)\npublic: {public}\nfingerprint: {made.public().signing[:16]}")
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def plan(
     *,
@@ -122,6 +127,11 @@ def plan(
     closes: Annotated[
         str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
     ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Class names that every silo's probabilities have; others are refused."),
+    ] = None,
+    about: About = None,
 ) -> None:
     r"""Plan a federated calibration before any data is seen.
 
@@ -135,7 +145,7 @@ def plan(
     output.check(Kind.PLAN, *silo, keys)
     made = make_plan(
         [_silo(path) for path in silo],
-        alpha,
+        o.one_level(alpha),
         epsilon,
         method=method,
         score=score,
@@ -148,6 +158,8 @@ def plan(
         n_min=n_min,
         n_typical=n_typical,
         closes=None if closes is None else read_time(closes),
+        classes=None if classes is None else o.split(classes),
+        about=stated_words(about),
     )
     output.write(made.sign(SiloKeys.load(keys)), "plan")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
@@ -169,7 +181,7 @@ def _promised(promise: Promise) -> str:
     return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def answer(
     source: o.Source,
@@ -197,8 +209,9 @@ def answer(
 
     Example:
 
-      confide federated answer records.csv --score-column s --plan plan.json --keys north.key \
-        --coordinator coordinator.json --ledger north.db --budget 4 --out north-answer.json
+      confide federated answer records.csv --score-column s --plan plan.json \
+        --keys north.key --coordinator coordinator.json \
+        --ledger north.db --budget 4 --out north-answer.json
     """
     what = _of_one_record(columns, people)
     output.check(Kind.ANSWER, *source.files, plan, keys, coordinator, budget.ledger, *(peer or ()))
@@ -213,7 +226,7 @@ def answer(
         methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
         peers={other.name: other.agreement for other in map(_silo, peer or [])},
     )
-    counts = _counted(source, what, columns, people, read.candidates)
+    counts = _counted(source, what, columns, people, read.candidates, read.classes)
     earlier = budget.open().answered(read)
     message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
     if earlier is not None:
@@ -222,7 +235,7 @@ def answer(
     say(budget.spent())
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def aggregate(
     answers: Annotated[list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers.")],
@@ -233,11 +246,12 @@ def aggregate(
         bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
     ] = False,
 ) -> None:
-    """Make the calibration from the answers; it works with `confide predict`.
+    r"""Make the calibration from the answers; it works with `confide predict`.
 
     Example:
 
-      confide federated aggregate north-answer.json south-answer.json --plan plan.json --out released.json
+      confide federated aggregate north-answer.json south-answer.json \
+        --plan plan.json --out released.json
     """
     output.check(Kind.RELEASE, *answers, plan)
     released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
@@ -246,7 +260,7 @@ def aggregate(
     output.write(released.to_json(), f"{released}\nsaved")
 
 
-@app.command()
+@app.command(cls=Command)
 @command
 def report(
     source: o.Source,
@@ -289,11 +303,12 @@ def report(
         raise InputError(f"the threshold is for the score {released.score!r}; these columns give {what.kind.name!r}")
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
-    counts = _counted(source, what, columns, people, Candidates.of([released.threshold]))
-    paid: dict[str, Any] = {"ledger": budget.open(), "budget": budget.budget, "again": again}
+    counts = _counted(source, what, columns, people, Candidates.of([released.threshold]), released.classes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EarlierReleaseWarning)
-        made = coverage_in_silo(silo, counts, released.threshold, epsilon, **paid)
+        made = coverage_in_silo(
+            silo, counts, released.threshold, epsilon, ledger=budget.open(), budget=budget.budget, again=again
+        )
     for one in caught:
         say(str(one.message))
     output.write(made.to_json(), f"{made}\nreport")
@@ -315,9 +330,20 @@ def _of_one_record(columns: Columns, people: o.PeopleOptions) -> What | None:
 
 
 def _counted(
-    source: o.Source, what: What | None, columns: Columns, people: o.PeopleOptions, candidates: Candidates
+    source: o.Source,
+    what: What | None,
+    columns: Columns,
+    people: o.PeopleOptions,
+    candidates: Candidates,
+    classes: Classes | None,
 ) -> ScoreHistogram:
     with source.open("reading", what, columns.ways) as (opened, what, progress):
+        if isinstance(what, Classified) and classes is not None:
+            names = what.columns(opened)[1]
+            try:
+                names_among(classes, names, len(names))
+            except InputError as error:
+                raise InputError(f"the plan is for other classes: {error}") from None
         return score_histogram(
             opened,
             what,

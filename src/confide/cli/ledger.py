@@ -10,14 +10,15 @@ import click
 import typer
 
 from confide.cli import options as o
-from confide.cli.output import check_output, emit, number, say, table, warn
+from confide.cli.help import Command, Group
+from confide.cli.output import check_output, emit, number, say, warn
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, decimal_form, plain
-from confide.mechanisms import NEIGHBORS, practically_none
-from confide.support import Kind, write_text
+from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
+from confide.support import Kind, aligned, write_text
 
 ledger = typer.Typer(
-    help="What has been spent on which data: list, show, limit, export.", no_args_is_help=True, rich_markup_mode="rich"
+    help="What has been spent on which data: list, show, limit, export.", cls=Group, rich_markup_mode=None
 )
 
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, as `confide calibrate --ledger` made.")]
@@ -27,7 +28,7 @@ DpDelta = Annotated[
 ]
 
 
-@ledger.command("list")
+@ledger.command("list", cls=Command)
 def list_(file: LedgerFile, as_json: o.AsJson = False) -> None:
     """List the data sets with what was spent and what remains.
 
@@ -44,7 +45,7 @@ def list_(file: LedgerFile, as_json: o.AsJson = False) -> None:
         say("no data sets")
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_json: o.AsJson = False) -> None:
     """Show every charge on a data set, what all of them cost together, and how that figure comes about.
 
@@ -70,10 +71,10 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
         for bound in loss.bounds
     ]
     if len(rows) > 1:
-        say(table(rows))
+        say(aligned(rows))
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 def limit(
     file: LedgerFile,
     dataset: DatasetName,
@@ -82,7 +83,7 @@ def limit(
     ] = None,
     dp_delta: DpDelta = 0.0,
     neighbors: Annotated[
-        str,
+        Neighbors,
         typer.Option(click_type=click.Choice(NEIGHBORS), help="The relation that the data set is accounted under."),
     ] = "add_remove",
     as_json: o.AsJson = False,
@@ -94,7 +95,7 @@ def limit(
     wanted = None if epsilon is None else (epsilon, dp_delta)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SimilarNameWarning)
-        account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)  # type: ignore[arg-type]
+        account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)
     for one in caught:
         warn(str(one.message))
     if as_json:
@@ -103,7 +104,7 @@ def limit(
     say(f"{account.dataset}: {_summary(account)}")
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 def export(
     file: LedgerFile,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write (default: standard output).")] = None,
@@ -129,7 +130,8 @@ def _loss(epsilon: float) -> str:
 def _summary(account: Account) -> str:
     total = account.spent().epsilon
     weak = f", {practically_none(total)}" if practically_none(total) else ""
-    spent = f"spent {_loss(total)} in {len(account.entries)} releases ({account.neighbors}){weak}"
+    made = "1 release" if len(account.entries) == 1 else f"{len(account.entries)} releases"
+    spent = f"spent {_loss(total)} in {made} ({account.neighbors}){weak}"
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""

@@ -58,7 +58,9 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         if found["quoted"]:
             return found["quoted"]
         if found["set"]:
-            value = found["value"].strip("[]").strip("'\"")
+            value = found["value"].strip("[]")
+            if re.fullmatch(r"[\w.+:-]+", bare := value.strip("'\"")):  # else a shell needs the quotes, too
+                value = bare
             return options[found["set"]] if value == "True" else f"{options[found['set']]} {value}"
         return re.sub(rf"\b(?:{name})\b", lambda word: options[word[0]], found[0])
 

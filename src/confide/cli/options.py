@@ -25,53 +25,54 @@ def option(panel: str | None, metavar: str | None, text: str, *names: str, **mor
     return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **more)
 
 
-columns, promise, privacy, output, content = (
-    partial(option, panel) for panel in ("Columns", "Coverage promise", "Privacy", "Output", "Content")
-)
+columns, grouping, promise, privacy, owners, making, accounting, output, content = (
+    partial(option, panel)
+    for panel in (
+        "Columns", "Groups", "Coverage promise", "Privacy", "People with several records", "Threshold",
+        "Budget ledger", "Output", "Content",
+    )
+)  # fmt: skip
 
 Alpha: TypeAlias = Annotated[
     str,
     promise(
         "LEVEL",
-        "Share of truths that may be missed: 0.1 asks for 90 % coverage. A decimal number or a fraction; several, "
-        "as 0.2,0.1, for nested thresholds under one budget.",
+        "Share of truths that may be missed: 0.1 asks for 90 % coverage; also a fraction.",
+    ),
+]
+Alphas: TypeAlias = Annotated[
+    str,
+    promise(
+        "LEVEL[,LEVEL]",
+        "Share of truths that may be missed: 0.1 asks for 90 % coverage; several, as 0.2,0.1, for nested thresholds.",
     ),
 ]
 Delta: TypeAlias = Annotated[
     str | None,
-    promise("PROBABILITY", "Promise the coverage for this calibration, with probability 1 - delta, not on average."),
+    promise("PROBABILITY", "Promise coverage of this calibration with probability 1 - delta, not on average."),
 ]
 Epsilon: TypeAlias = Annotated[
     float | None,
-    privacy("NUMBER", "Privacy loss that one person may suffer; smaller is more private. 1 is a common choice."),
+    privacy("NUMBER", "Privacy loss; smaller is more private, 1 is a common choice."),
 ]
-NMin: TypeAlias = Annotated[
-    int, privacy("N", "A public lower bound on the secret number of records; the promise holds from there on.")
-]
-NTypical: TypeAlias = Annotated[
-    int | None, privacy("N", "A public guess of the secret number of records; it touches efficiency only.")
-]
+NMin: TypeAlias = Annotated[int, privacy("N", "Public lower bound on the secret number of records.")]
+NTypical: TypeAlias = Annotated[int | None, privacy("N", "Public guess of it; touches efficiency only.")]
 CandidatesSpec: TypeAlias = Annotated[
     str | None,
-    privacy(
+    making(
         "SPEC",
-        "Public candidate thresholds, such as unit:1000, unit:1000:logit, geometric:UNIT, sinh:UNIT or anything "
-        "(default: those that suit the score).",
+        "Public candidates, as unit:1000, geometric:UNIT, sinh:UNIT (default: those that suit the score).",
     ),
 ]
 ByColumn: TypeAlias = Annotated[
     str | None,
-    columns(
-        "COLUMN",
-        "Thresholds per group: the column that names each record's group; with --score-column and thresholds per "
-        "class the true class. `evaluate` takes any column, to measure coverage group by group.",
-    ),
+    grouping("COLUMN", "The column of each record's group; `evaluate` takes any."),
 ]
 Out: TypeAlias = Annotated[Path, output("FILE", "Where to write.")]
 Force: TypeAlias = Annotated[
-    bool, output(None, "Replace an earlier output of the same kind; never an input or another kind of file.", "--force")
+    bool, output(None, "Replace an earlier output of the same kind, and nothing else.", "--force")
 ]
-AsJson: TypeAlias = Annotated[bool, output(None, "Print one JSON document instead of text.", "--json")]
+AsJson: TypeAlias = Annotated[bool, output(None, "Print one JSON document.", "--json")]
 
 
 @dataclass(frozen=True)
@@ -82,26 +83,24 @@ class Source:
         str,
         typer.Argument(
             metavar="TABLE",
-            help="A .parquet, .csv, .tsv (also .gz), .arrow, .feather or .ipc file; a folder of them or a quoted "
-            "pattern; - for standard input; or with --table a database (postgresql://USER@HOST/DB, duckdb://FILE, "
-            "sqlite://FILE, ...) or a Spark master (spark://HOST:PORT, local[2]).",
+            help="A Parquet, CSV or Arrow file, a folder or a quoted pattern of them, or - for standard input; with "
+            "--table a database, as duckdb://FILE or postgresql://USER@HOST/DB, or Spark, as local[2].",
         ),
     ]
     table: Annotated[
         str | None,
-        columns("NAME", "The table of the database, perhaps as SCHEMA.NAME; for Spark also a path of Parquet files."),
+        columns("NAME", "The table of the database; for Spark also a path."),
     ] = None
 
     skip_incomplete: Annotated[
         bool,
         columns(
             None,
-            "Leave out records in which a value that is read is missing, instead of refusing them; privacy and "
-            "coverage are then stated for the others.",
+            "Leave out records with missing values, instead of refusing them.",
             "--skip-incomplete",
         ),
     ] = False
-    decimal: Annotated[str, columns("MARK", "Of CSV: a decimal comma, as --decimal ','.")] = "."
+    decimal: Annotated[str, columns("MARK", "Of CSV: --decimal ',' for a decimal comma.")] = "."
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -130,10 +129,8 @@ class Source:
 class Released:
     """The release that a command works with, or its calibration of one level, and the column of its groups."""
 
-    calibration: Annotated[Path, columns("FILE", "The calibration, as `confide calibrate` wrote it.")]
-    alpha: Annotated[
-        str | None, columns("LEVEL", "Of a calibration of several levels, this one only (default: all of them).")
-    ] = None
+    calibration: Annotated[Path, columns("FILE", "What `confide calibrate` wrote.")]
+    alpha: Annotated[str | None, columns("LEVEL", "Of several levels this one only (default: all).")] = None
     by: ByColumn = None
 
     def load(self) -> Release:
@@ -171,19 +168,19 @@ class PrivacyOptions:
         str,
         privacy(
             "RELATION",
-            "add_remove: whether a record is there at all stays secret, and so does their number. "
-            "replace_one: what a record says stays secret, their number is public.",
+            "add_remove: whether a record is there stays secret, and so does their number. replace_one: what it "
+            "says stays secret, their number is public.",
             click_type=click.Choice(NEIGHBORS),
         ),
     ] = "add_remove"
-    records_per_person: Annotated[int, privacy("K", "The most records that belong to one person (public).")] = 1
+    records_per_person: Annotated[int, privacy("K", "The most records of one person (public).")] = 1
     n_min: NMin = 1
     n_typical: NTypical = None
     selector: Annotated[
         str | None,
-        privacy(
+        making(
             "RULE",
-            "How the threshold is drawn: permute_and_flip (default) or exponential (default with --rho).",
+            "permute_and_flip (default) or exponential (with --rho).",
             click_type=click.Choice(SELECTORS),
         ),
     ] = None
@@ -196,20 +193,16 @@ class PeopleOptions:
 
     person: Annotated[
         str | None,
-        privacy(
-            "COLUMN",
-            "Who owns each record. With --max-records-per-person and --order, no more of one person's records count, "
-            "and the loss is stated per person.",
-        ),
+        owners("COLUMN", "Who owns each record; the loss is stated per person."),
     ] = None
-    max_records_per_person: Annotated[int | None, privacy("K", "How many records of one person count.")] = None
+    max_records_per_person: Annotated[int | None, owners("K", "How many of one person's records count.")] = None
     order: Annotated[
         str | None,
-        privacy("COLUMN,...", "What tells one person's records apart, but no scores or labels; the first K count."),
+        owners("COLUMN,...", "What tells them apart, no scores or labels; the first K count."),
     ] = None
     sample: Annotated[
         str | None,
-        privacy("TEXT", "Take K records by a hash of this text and the order's columns, instead of the first K."),
+        owners("TEXT", "Take K by a hash of this text instead of the first K."),
     ] = None
 
     @property
@@ -229,22 +222,14 @@ class GroupOptions:
     by: ByColumn = None
     groups: Annotated[
         str | None,
-        columns(
-            "A,B,C",
-            "With --by, one threshold for each of these groups, so that each is covered on its own: a public list, "
-            "from a code book and not from the records. Rows of another group are refused.",
-        ),
+        grouping("A,B,C", "With --by: a threshold for each of these; a public list, not taken from the records."),
     ] = None
     by_class: Annotated[
-        bool, columns(None, "One threshold for each class, so that each is covered on its own.", "--by-class")
+        bool, grouping(None, "A threshold for each class, so that each is covered on its own.", "--by-class")
     ] = False
     partition: Annotated[
         str | None,
-        privacy(
-            "NAME",
-            "With --ledger and groups: the public name of this way to divide the records, such as ward; one name must "
-            "always stand for one way.",
-        ),
+        grouping("NAME", "With --ledger: the public name of this division into groups, as ward."),
     ] = None
 
     def arguments(self, *, label: str | None, with_ledger: bool) -> dict[str, Any]:
@@ -281,6 +266,16 @@ class Output:
         """Write the file, whole or not at all, and say so."""
         write_text(self.out, text, overwrite=self.force)
         say(f"{what}: {self.out}")
+
+
+def one_level(alpha: str) -> str:
+    """The level; several are another command's."""
+    if "," in alpha:
+        raise click.UsageError(
+            f"--alpha is one level here; found {alpha!r}. `confide calibrate` divides --epsilon evenly among several: "
+            "plan each of them with its share"
+        )
+    return alpha
 
 
 def split(text: str) -> list[str]:

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.support import Kind, aligned, refuse_existing, refuse_input
+from confide.support import Kind, refuse_existing, refuse_input
 from confide.tables import refuse_existing_predictions
-
-table = aligned
-"""Two aligned columns of text."""
 
 
 def say(text: str) -> None:

@@ -51,9 +51,10 @@ def plan(
 
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
+    level = o.one_level(alpha)
     check_output(out, Kind.PAGE, force=force)
     chosen = None if candidates is None else int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
-    made = make_plan(alpha, n=n, score=score, candidates=chosen, unit=unit, **vars(privacy))
+    made = make_plan(level, n=n, score=score, candidates=chosen, unit=unit, **vars(privacy))
     if out is not None:
         from confide.reports import report
 

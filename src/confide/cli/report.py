@@ -23,7 +23,7 @@ def report(
         Path | None,
         o.content(
             "FILE",
-            "What `confide evaluate --out FILE` wrote for this calibration. [bold]Its numbers are not private.[/bold]",
+            "What `confide evaluate --out FILE` wrote for this calibration. Its numbers are not private.",
         ),
     ] = None,
     title: Annotated[str | None, o.content("TEXT", "Heading of the page.")] = None,

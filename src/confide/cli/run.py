@@ -45,8 +45,6 @@ def _command() -> click.Command:
 
 def _answer(error: BaseException, options: Mapping[str, str]) -> int:
     match error:
-        case click.exceptions.NoArgsIsHelpError():  # the help is printed by then
-            return USAGE
         case click.ClickException():
             return _say(_usage(error), USAGE)
         case KeyboardInterrupt() | click.Abort():
@@ -55,6 +53,8 @@ def _answer(error: BaseException, options: Mapping[str, str]) -> int:
             return _say(in_options(str(error), options), EXISTS)
         case ConfideError():
             return _say(in_options(str(error), options), REFUSED)
+        case SystemExit(code=0):  # the shell was told how to complete
+            return DONE
         case BrokenPipeError() | SystemExit():  # click itself exits when a pipe is closed
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
             return PIPE_CLOSED

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from confide.cli import options as o
-from confide.cli.output import emit, say, table
+from confide.cli.output import emit, say, warn
 from confide.federated import FederatedCalibration
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
-from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release
-from confide.support import decimal_text, positive_integer
+from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release, remarks
+from confide.support import aligned, decimal_text, positive_integer
 
 
 def show(
@@ -34,11 +34,14 @@ def show(
     released = load_release(calibration)
     losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
     if as_json:
-        emit({"calibration": json.loads(released.to_json()), "records": k, "losses": losses})
+        told = {"records": k, "losses": losses, "warnings": list(remarks(released))}
+        emit({"calibration": json.loads(released.to_json()), **told})
         return
+    for note in remarks(released):
+        warn(note)
     say(str(released))
     making = _making(released) if isinstance(released, Calibration) else ()
-    say(table([*_words(released), *_losses(released.privacy, k), *making]))
+    say(aligned([*_words(released), *_losses(released.privacy, k), *making]))
 
 
 def _words(released: Release) -> list[tuple[str, str]]:

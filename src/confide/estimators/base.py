@@ -14,7 +14,7 @@ from confide.arrays import as_positions
 from confide.calibration import PricedRelease, price_groups, price_levels, price_threshold, suited_candidates
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.estimators.split import calibrating
 from confide.releases import LevelCalibration
 from confide.support import Level, outside
@@ -146,7 +146,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _priced(
         self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int, candidates: Candidates
     ) -> PricedRelease:
-        options = {name: getattr(self, name) for name in ("neighbors", "delta", "ledger", "dataset", "again")}
+        options = {name: getattr(self, name) for name in ("neighbors", "delta", "ledger", "dataset", "again", "about")}
         options["classes"] = self._public_classes()
         if by is not None:
             if _several(self.alpha):
@@ -192,6 +192,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, reset=reset, skip_check_array=True)
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
+        if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
+            texts = sum(isinstance(label, str) for label in y)
+            raise InputTypeError(
+                f"y must hold texts, or none; found {texts} among {len(y)} labels, which would make texts of the others"
+            )
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
@@ -209,6 +214,11 @@ def _per_record(value: Any, n: int) -> bool:
         return False
     shape = getattr(value, "shape", None)
     return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
+
+
+def rows_of(X: Any) -> int:
+    """How many rows there are."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _rows(X: Any, index: NDArray[np.int64]) -> Any:

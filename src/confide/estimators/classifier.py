@@ -1,6 +1,6 @@
 """The classifier: prediction sets of class names."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.arrays import Uniforms
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
-from confide.estimators.base import PrivateConformal
+from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
 from confide.scores import class_score
 from confide.sets import PredictionSets, predict_set
@@ -30,7 +30,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     ----------
     estimator
         A classifier with `predict_proba`; by default a logistic regression. It is cloned, unless `prefit`.
-    alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again
+    alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again, about
         As in `confide.calibrate`; several levels give nested thresholds, as in `confide.calibrate_levels`.
     conformity_score
         A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, for that
@@ -94,6 +94,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         ledger: "Ledger | None" = None,
         dataset: "str | Dataset | None" = None,
         again: bool = False,
+        about: Mapping[str, str] | None = None,
         random_state: Any = None,
     ) -> None:
         self._store(locals())
@@ -106,8 +107,12 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     def predict_set(
         self, X: Any, *, u: Uniforms = None, groups: ArrayLike | None = None, alpha: Level | None = None
     ) -> PredictionSets:
-        """Prediction sets of class names; `u` and `groups` as in `confide.predict_set`, `alpha` is one of several."""
-        p = self.predict_proba(X)
+        """Prediction sets of class names; `u` and `groups` as in `confide.predict_set`, `alpha` is one of several.
+
+        X may have no rows.
+        """
+        self._check_new(X)
+        p = self._probabilities(X) if rows_of(X) else np.zeros((0, len(self.classes_)))
         return predict_set(p, self._level(alpha), classes=self.classes_.tolist(), u=u, groups=groups)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """The regressor: prediction intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.estimators.base import PrivateConformal
+from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
 from confide.scores import interval_score
 from confide.sets import predict_interval
@@ -37,7 +37,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         training records (fitted already with `prefit`).
     alpha, epsilon, calibration_size, prefit, group_names, partition, neighbors, delta, candidates, random_state
         As for `PrivateConformalClassifier`.
-    ledger, dataset, again
+    ledger, dataset, again, about
         As for `PrivateConformalClassifier`.
 
     Attributes
@@ -77,6 +77,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         ledger: "Ledger | None" = None,
         dataset: "str | Dataset | None" = None,
         again: bool = False,
+        about: Mapping[str, str] | None = None,
         random_state: Any = None,
     ) -> None:
         self._store(locals())
@@ -86,7 +87,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     ) -> tuple[Any, Any]:
         """Lower and upper ends, shape (n,) each: numpy arrays, or pandas Series with the index of a data frame X.
 
-        `groups` as in `confide.predict_interval`, `alpha` is one of several levels.
+        `groups` as in `confide.predict_interval`, `alpha` is one of several levels. X may have no rows.
         """
         self._check_new(X)
         ends = predict_interval(self._centers(X), self._level(alpha), difficulty=self._difficulty(X), groups=groups)
@@ -122,6 +123,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             self.difficulty_estimator_ = self.difficulty_estimator
 
     def _centers(self, X: Any) -> NDArray[np.float64]:
+        if not rows_of(X):
+            return np.zeros(0)
         if self.conformity_score != "cqr":
             return np.asarray(self._point(X), dtype=np.float64)
         if not isinstance(self.estimator_, tuple) or len(self.estimator_) != 2:
@@ -138,7 +141,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             return None
         if self.difficulty_estimator is None:
             raise InputError("difficulty_estimator must be given for the score 'normalised_residual'")
-        return np.asarray(self.difficulty_estimator_.predict(X), dtype=np.float64)
+        return np.asarray(self.difficulty_estimator_.predict(X) if rows_of(X) else [], dtype=np.float64)
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         return interval_score(self._centers(X), y, self.conformity_score, difficulty=self._difficulty(X))

@@ -57,12 +57,13 @@ def plot_coverage(
         shown = np.sort(shown)
     shown = shown[:_MOST_BARS]
     _, tops = exact_interval(table.hits[chosen], table.n[chosen], 1 - (1 - table.confidence) / max(len(chosen), 1))
-    short = dict(zip(chosen.tolist(), (tops < level if level is not None else tops < 0).tolist(), strict=True))
+    short = np.zeros(len(table.n), dtype=np.bool_)
+    short[chosen] = False if level is None else tops < level
     axes = _axes(ax, height=1.6 + 0.28 * len(shown))
     for below, color, marker in ((False, _INK, "o"), (True, _BAD, "v")):
-        place = [row for row, i in enumerate(shown) if short[int(i)] == below]
+        place = np.flatnonzero(short[shown] == below)
         own = shown[place]
-        label = "surely below it" if below and place else None
+        label = "surely below it" if below and place.size else None
         axes.hlines(place, table.low[own], table.high[own], color=color, linewidth=1.6)
         axes.plot(table.coverage[own], place, marker, markersize=6 if below else 4.5, color=color, label=label)
     if level is not None:

@@ -104,6 +104,8 @@ def surely_below(parts: Sequence[Subgroup], promised: float) -> tuple[Subgroup, 
 
     Decided by Clopper-Pearson intervals that hold for all parts at once with probability 95 %.
     """
+    if not parts:
+        return ()
     n, hits = np.array([part.n for part in parts]), np.array([part.covered for part in parts])
     _, high = exact_interval(hits, n, 1 - (1 - CONFIDENCE) / len(parts))
     short = [part for part, top in zip(parts, high.tolist(), strict=True) if top < _promised(part, promised)]

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from numpy.typing import ArrayLike
 
 from confide.counting import ScoreHistogram
-from confide.errors import InputTypeError
+from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import seal, write_time
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
 from confide.federated.silo_ledger import SiloLedger
+from confide.scores import named_by
 
 
 def answer(
@@ -89,6 +90,10 @@ def _invited(plan: FederatedPlan, keys: SiloKeys) -> int:
 
 
 def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> ScoreHistogram:
+    try:
+        named_by(scores, plan.score, plan.classes)
+    except InputError as error:
+        raise InputError(f"scores must be those that the plan is for: {error}") from None
     if not isinstance(scores, ScoreHistogram):
         return ScoreHistogram.from_scores(scores, plan.candidates, plan.score)
     if scores.candidates != plan.candidates:

@@ -66,6 +66,8 @@ class FederatedCalibration(Calibration):
             recipe=plan.candidates.recipe,
             score=plan.score,
             versions=versions,
+            classes=plan.classes,
+            about=plan.about,
             plan_text=plan_text,
             plan=plan,
             k=k,

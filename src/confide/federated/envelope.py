@@ -16,6 +16,9 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, parse_object
 
 SCHEMA = 1
+_SINCE_2 = frozenset({"classes", "about"})
+"""Fields of a plan that version 0.1 does not know: with one of them a message has schema 2."""
+
 MOST_CHARACTERS = 4_000_000
 PREFIX = "confide.federated."
 
@@ -32,7 +35,7 @@ def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.from_private_bytes(signing_key)
-    head = {"kind": PREFIX + kind, "schema": SCHEMA, "content": content}
+    head = {"kind": PREFIX + kind, "schema": _schema(content), "content": content}
     signed = {"signer": key.public_key().public_bytes_raw().hex(), "signature": key.sign(canonical(head)).hex()}
     return json.dumps({**head, **signed}, indent=1, allow_nan=False) + "\n"
 
@@ -53,8 +56,9 @@ def unseal(kind: str, text: str) -> Envelope:
         raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
     if message["kind"] != PREFIX + kind:
         raise Refusal("malformed", f"the message must be of the kind {PREFIX + kind!r}; choose another file")
-    if message["schema"] != SCHEMA or isinstance(message["schema"], bool):
-        raise Refusal("malformed", f"the {kind} must have schema {SCHEMA}; use the version of confide that wrote it")
+    schema = _schema(message["content"])
+    if message["schema"] != schema or isinstance(message["schema"], bool):
+        raise Refusal("malformed", f"the {kind} must have schema {schema}; use the version of confide that wrote it")
     head = {name: message[name] for name in ("kind", "schema", "content")}
     try:
         signer, signature = bytes.fromhex(message["signer"]), bytes.fromhex(message["signature"])
@@ -62,6 +66,10 @@ def unseal(kind: str, text: str) -> Envelope:
     except (InvalidSignature, ValueError, TypeError):
         raise Refusal("altered", f"the signature of the {kind} does not match; ask for the original") from None
     return Envelope(message["content"], signer.hex())
+
+
+def _schema(content: Mapping[str, Any]) -> int:
+    return SCHEMA if _SINCE_2.isdisjoint(content) else 2
 
 
 def canonical(value: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""The plan of a federated calibration: public, signed, computed before any data is seen; JSON of schema 1.
+"""The plan of a federated calibration: public, signed, computed before any data is seen; JSON.
 
 It fixes what every silo will run, down to the last integer, so that a silo can state its privacy loss and anybody the
 coverage for whichever silos answer. `planning.py` makes plans. What a plan says when it is read is not trusted: every
@@ -19,6 +19,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
+from confide.releases import read_words, write_words
 from confide.scores import score_kind
 from confide.support import Fields, exact_level, one_of, privacy_loss
 
@@ -96,6 +97,7 @@ class FederatedPlan(Terms):
             "alpha": str(self.alpha),
             "candidates": _candidate_fields(self.candidates),
             "silos": [silo.fields() for silo in self.silos],
+            **write_words(self.classes, self.about),
         }
 
     def sign(self, coordinator: SiloKeys) -> str:
@@ -155,6 +157,7 @@ def _read_terms(fields: Fields) -> Terms:
         population=one_of("population", fields.take("population", str), POPULATIONS),
         session=fields.take("session", str),
         closes=fields.optional("closes", (str,), lambda text: write_time(read_time(text))),
+        **read_words(fields),
     )
 
 

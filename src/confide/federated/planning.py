@@ -1,8 +1,9 @@
 """Planning a federated calibration: targets, slopes and noise from what is public."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from confide.candidates import Candidates
 from confide.errors import InputError
@@ -11,9 +12,10 @@ from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, Options
 from confide.federated.terms import Missing, Population, Terms
+from confide.releases import check_about
 from confide.scores import score_kind
 from confide.selection import SELECTORS, Selector
-from confide.support import MOST_RECORDS, Level, exact_level, one_of, positive_integer, privacy_loss
+from confide.support import MOST_RECORDS, Level, exact_level, one_of, positive_integer, privacy_loss, public_classes
 
 
 def plan(
@@ -34,6 +36,8 @@ def plan(
     n_typical: int | None = None,
     selector: Selector = "permute_and_flip",
     closes: datetime | None = None,
+    classes: Iterable[Any] | int | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> FederatedPlan:
     """Plan a federated calibration: one message from each silo, then a threshold with a stated guarantee.
 
@@ -68,6 +72,9 @@ def plan(
         As in `confide.plan`.
     closes
         Answers made after this time are refused.
+    classes, about
+        As in `confide.calibrate`: public, part of what silos agree to, and kept in the calibration, which then refuses
+        other classes. A silo whose scores are of other classes does not answer.
 
     Raises
     ------
@@ -102,6 +109,8 @@ def plan(
         population=protocol.populations[0] if population is None else population,
         session=secrets.token_hex(16),
         closes=None if closes is None else write_time(closes),
+        classes=None if classes is None else public_classes("classes", classes),
+        about=check_about(about),
     )
     protocol.check(terms)
     if colluding is not None and not protocol.relies_on_silos:

@@ -23,6 +23,7 @@ from confide.federated.noise_shares import noise_law, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_ledger import SiloLedger
 from confide.ledger import Cost, Ledger
+from confide.mechanisms import practically_none
 from confide.releases import Calibration
 from confide.selection import scale_for
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, read_as, write_text
@@ -87,7 +88,8 @@ class SiloReport:
         return read_as(Path(path), cls.from_json)
 
     def __str__(self) -> str:
-        return f"{self.silo}: coverage {self.estimate}, privacy loss {self.epsilon:g}"
+        weak = practically_none(self.epsilon)
+        return f"{self.silo}: coverage {self.estimate}, privacy loss {self.epsilon:g}{f': {weak}' if weak else ''}"
 
 
 def coverage_in_silo(

@@ -1,7 +1,7 @@
 """What is agreed on, whatever the protocol of a federated calibration: who takes part, until when, what is promised."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -12,7 +12,8 @@ from confide.federated.envelope import read_time
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 from confide.mechanisms import Neighbors
-from confide.support import one_of
+from confide.releases import check_about
+from confide.support import Classes, one_of, public_classes
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]
 """`independent`: whether a silo answers does not depend on its scores. `arbitrary`: it may, in any way."""
@@ -56,6 +57,10 @@ class Terms:
         Random, used once.
     closes
         UTC time in ISO format after which answers are late, or None.
+    classes
+        For a score of classes: their names, or their number, the same in every silo; None where nobody says.
+    about
+        Public words, as in `confide.Calibration`.
     """
 
     alpha: Fraction
@@ -70,8 +75,13 @@ class Terms:
     population: Population
     session: str
     closes: str | None
+    classes: Classes | None = field(default=None, kw_only=True)
+    about: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
 
     def __post_init__(self) -> None:
+        if self.classes is not None:
+            object.__setattr__(self, "classes", public_classes("classes", self.classes))
+        object.__setattr__(self, "about", dict(check_about(self.about)))
         check_silos(self.silos)
         if not isinstance(self.candidates, Candidates):
             raise InputTypeError(f"candidates must be a confide.Candidates; found {type(self.candidates).__name__}")

@@ -73,10 +73,9 @@ def private_head_start(
     >>> private_head_start(Fraction(9, 10), Fraction(4), 0.0, 1, 0.5, 0.5, 30.0, "permute_and_flip") < 5
     True
     """
+
     def short(head_start: float, n_min: int) -> float:
-        return private_shortfall(
-            level, offset, head_start, fade, n_min, slope_left, slope_right, rivals, selector
-        )
+        return private_shortfall(level, offset, head_start, fade, n_min, slope_left, slope_right, rivals, selector)
 
     settled = max(0.0, short(0.0, NEVER_SMALL))
     limit = float(offset) + 2 + settled

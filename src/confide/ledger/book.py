@@ -107,7 +107,8 @@ class Ledger:
         """
         accounts = self.accounts()
         if (account := known(accounts, dataset)) is None:
-            raise InputError(f"dataset {dataset!r} is not in the ledger; it holds {len(accounts)} others")
+            others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
+            raise InputError(f"dataset {dataset!r} is not in the ledger; it holds {others}")
         return account
 
     def set_limit(
@@ -312,6 +313,8 @@ class Ledger:
     def export(self) -> dict[str, Any]:
         """Everything in the ledger as plain data, for JSON.
 
+        Infinite losses, which 0.1 did not know, are the text `"+inf"`; with one of them the schema is 2.
+
         Examples
         --------
         >>> import tempfile
@@ -319,7 +322,9 @@ class Ledger:
         ...     Ledger(Path(folder) / "budget.db").export()
         {'kind': 'confide.ledger', 'schema': 1, 'datasets': []}
         """
-        return {"kind": "confide.ledger", "schema": 1, "datasets": [plain(a) for a in self.accounts().values()]}
+        accounts = self.accounts().values()
+        finite = all(cost.private for account in accounts for cost in account.costs)
+        return {"kind": "confide.ledger", "schema": 1 if finite else 2, "datasets": list(map(plain, accounts))}
 
     def records(self) -> list[tuple[str, Event]]:
         """All records with their times. They hold the ledger's key: not for publication."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, practically_none
 from confide.support import one_of
 
 MOST_NAME = 200
@@ -180,7 +180,8 @@ class Loss:
         if best.epsilon == math.inf:
             return f"NOT PRIVATE: {best.derivation}"
         loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
-        return f"{loss}-differential privacy: {best.derivation}"
+        weak = practically_none(best.epsilon)
+        return f"{loss}-differential privacy: {best.derivation}{f'; {weak}' if weak else ''}"
 
 
 def decimal(value: float) -> Fraction:

@@ -121,8 +121,9 @@ def make_payment(
     dataset: str | Dataset | None,
     *,
     again: bool = False,
+    accounts: Mapping[str, Account] | None = None,
 ) -> Payment:
-    """The payment for a checked request.
+    """The payment for a checked request; `accounts` are those of the ledger, where it was read already.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def make_payment(
     if not isinstance(again, bool):
         raise InputTypeError(f"again must be True or False; found {type(again).__name__}")
     data = as_dataset(dataset)
-    account = known(ledger.accounts(), data.name)
+    account = known(ledger.accounts() if accounts is None else accounts, data.name)
     if account is not None:
         data = replace(data, name=account.dataset)
     mechanism = mechanism_for(request)

@@ -128,7 +128,9 @@ class PrivatePredictionSets(Mechanism):
         """
         if self._b == 0:
             return 1.0
-        return min(1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0, "exponential") + 1) / (n + 1))
+        return min(
+            1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0, "exponential") + 1) / (n + 1)
+        )
 
 
 def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None) -> PrivatePredictionSets:

@@ -14,7 +14,7 @@ that the sampler's 64 bits cannot hold are saturated, so that no number of recor
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -172,7 +172,9 @@ class Slopes(Mechanism):
         below = at_or_below - unit * whole
         short = self.left * np.maximum(target - at_or_below, 0)
         short[-1] = 0
-        utility: NDArray[Any] = self.heights(len(counts)) - np.maximum(self.right * np.maximum(below - target, 0), short)
+        utility: NDArray[Any] = self.heights(len(counts)) - np.maximum(
+            self.right * np.maximum(below - target, 0), short
+        )
         utility[-1] += ahead
         if not fits:
             utility = np.maximum(utility - utility.max(), -_INT64_ROOM)
@@ -200,9 +202,7 @@ class Slopes(Mechanism):
         """Upper bound on the expected ranks by which the selected bin begins beyond the target, with n records."""
         heights = self.heights(m) / self.scale
         heights[-1] += max(0, self.head_start - self.fade * n) / self.scale
-        return mean_overshoot(
-            self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any()
-        )
+        return mean_overshoot(self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any())
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem 5)."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ def choose(
     rises = RISES if rise is None else (rise,)
     grids = len(sizes), len(rises), len(lefts)
 
-    @lru_cache(maxsize=None)
+    @cache
     def price(i: int, j: int, k: int) -> float:
         laws = _laws(of, sizes[i], float(1 - terms.level))
         return mean_price(laws, terms, lefts[k], rises[j])
@@ -127,7 +127,9 @@ def mean_price(laws: ReferenceLaws, terms: Circumstances, left: float, rise: flo
     """The mean price of the answer over the reference laws, in units of alpha n ranks."""
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
     rivals = rivals_for(m, rise)
-    heights = rise / max(m - float(flat_for(m, rise)), 1) * np.maximum(np.arange(1, m + 1) - float(flat_for(m, rise)), 0)
+    heights = (
+        rise / max(m - float(flat_for(m, rise)), 1) * np.maximum(np.arange(1, m + 1) - float(flat_for(m, rise)), 0)
+    )
     total = 0.0
     sizes = ((float(terms.n), 1.0), (terms.n / _FEWER, _FEWER_WEIGHT))
     for n, weight in sizes[:1] if terms.neighbors == "replace_one" else sizes:

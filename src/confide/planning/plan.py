@@ -16,12 +16,11 @@ from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, pri
 from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
 from confide.planning.reference_laws import law_of
-from confide.planning.typical import typical_answer, typical_law
 from confide.planning.request import Request, check_request
+from confide.planning.typical import typical_answer, typical_law
 from confide.scores import score_kind
 from confide.selection import Selector
 from confide.support import MOST_RECORDS, Level, aligned, decimal_text, positive_integer
-
 
 UNLIKELY = 0.01
 """The chance of an answer beyond all scores that a plan calls unlikely."""
@@ -77,7 +76,11 @@ class Plan:
     def expected_coverage(self) -> float:
         """Mean coverage on typical scores: evenly spread ones, or residuals of a bell whose unit is right."""
         below = typical_law(self.request.candidates)
-        return 1.0 if self.mechanism is None else float(typical_answer(self.mechanism, self.request.candidates, self.n) @ below)
+        return (
+            1.0
+            if self.mechanism is None
+            else float(typical_answer(self.mechanism, self.request.candidates, self.n) @ below)
+        )
 
     @property
     def expected_excess(self) -> float:
@@ -87,7 +90,11 @@ class Plan:
     @property
     def chance_of_all(self) -> float:
         """Chance that the answer is +inf, on typical scores."""
-        return 1.0 if self.mechanism is None else float(typical_answer(self.mechanism, self.request.candidates, self.n)[-1])
+        return (
+            1.0
+            if self.mechanism is None
+            else float(typical_answer(self.mechanism, self.request.candidates, self.n)[-1])
+        )
 
     @property
     def chance_beyond(self) -> float:

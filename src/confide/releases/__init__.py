@@ -22,11 +22,45 @@ from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
-from confide.releases.words import UNNAMED, Words, about_of, class_list, classes_of, names_for
+from confide.releases.words import (
+    UNNAMED,
+    Words,
+    about_of,
+    class_list,
+    classes_of,
+    names_among,
+    names_for,
+    read_words,
+    write_words,
+)
 
 __all__ = [
-    "ABOUT", "FALSE_NEGATIVES", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration", "Release",
-    "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json", "check_about", "class_list",
-    "candidates_of", "classes_of", "critical_score", "everything", "load_release", "names_for", "parts_of", "register_kind", "remark",
-    "remarks", "several_json",
+    "ABOUT",
+    "FALSE_NEGATIVES",
+    "UNNAMED",
+    "Calibration",
+    "GroupCalibration",
+    "LevelCalibration",
+    "Release",
+    "RiskCalibration",
+    "SidesCalibration",
+    "Words",
+    "about_of",
+    "calibration_json",
+    "candidates_of",
+    "check_about",
+    "class_list",
+    "classes_of",
+    "critical_score",
+    "everything",
+    "load_release",
+    "names_among",
+    "names_for",
+    "parts_of",
+    "read_words",
+    "register_kind",
+    "remark",
+    "remarks",
+    "several_json",
+    "write_words",
 ]  # fmt: skip

@@ -17,9 +17,9 @@ from confide.mechanisms import (
     privacy_statement,
     read_mechanism,
 )
-from confide.releases.about import check_about
 from confide.releases.calibration import Calibration
 from confide.releases.kinds import Kind, register
+from confide.releases.words import read_words, write_words
 from confide.scores import score_kind
 from confide.selection import Selector
 from confide.support import (
@@ -32,7 +32,6 @@ from confide.support import (
     exact_level,
     one_of,
     positive_integer,
-    public_classes,
 )
 
 MOST_CHARACTERS = 20_000_000
@@ -49,14 +48,8 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
         "mechanism": None if c.mechanism is None else mechanism_fields(c.mechanism),
         "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
         "versions": dict(c.versions),
-        **_words(c),
+        **write_words(c.classes, c.about),
     }
-
-
-def _words(c: Calibration) -> dict[str, Any]:
-    """What version 0.1 did not write: only if there is any."""
-    classes: dict[str, Any] = {} if c.classes is None else {"classes": c.classes}
-    return {**classes, **({"about": dict(c.about)} if c.about else {})}
 
 
 def read_calibration(fields: Fields) -> Calibration:
@@ -131,29 +124,13 @@ def _read(fields: Fields) -> Calibration:
         recipe=recipe,
         score=fields.optional("score", (str,), lambda v: score_kind(v).name),
         versions=fields.take("versions", dict),
-        **_read_words(fields),
+        **read_words(fields),
     )
     if mechanism is not None:
         mechanism.finish()
     if not all(isinstance(k, str) and isinstance(v, str) for k, v in calibration.versions.items()):
         raise FormatError("the calibration's versions must be texts")
     return calibration
-
-
-def _read_words(fields: Fields) -> dict[str, Any]:
-    """Classes and public words, exactly as they were written."""
-    words: dict[str, Any] = {}
-    if "classes" in fields:
-        stated = fields.take("classes", (list, int))
-        kept = public_classes("classes", stated)
-        words["classes"] = kept
-        if isinstance(stated, list) and (kept != tuple(stated) or any(isinstance(name, bool) for name in stated)):
-            raise FormatError("the calibration's classes must be names as a release keeps them, or their number")
-    if "about" in fields:
-        words["about"] = check_about(fields.take("about", dict))
-        if not words["about"]:
-            raise FormatError("the calibration's field 'about' must hold words, or be left out")
-    return words
 
 
 def _guarantee(fields: Fields) -> Guarantee:

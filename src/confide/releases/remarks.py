@@ -73,8 +73,8 @@ def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = N
     if size > high:
         return (
             f"lies in the outer decades of the candidates ({made})",
-            "with few records such a threshold is drawn by chance, far beyond all scores, and scores that are as large "
-            f"need other candidates; {_UNIT}",
+            f"with few records such a threshold is drawn by chance, far beyond all scores: {_MORE}; and scores that "
+            f"are as large need other candidates: {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
         return (

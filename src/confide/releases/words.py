@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confide.errors import InputError
+from confide.errors import FormatError, InputError
 from confide.releases.about import check_about
 from confide.releases.calibration import Calibration
 from confide.releases.release import Release
 from confide.releases.several import GroupCalibration, parts_of
-from confide.support import Classes, canonical, order_of, public_classes
+from confide.support import Classes, Fields, canonical, only_count, order_of, public_classes
 
 UNNAMED = (
     "calibration must name its score, so that it can be computed for new records; found none; calibrate on named "
@@ -47,6 +47,40 @@ class Words:
         said = {"classes": self.classes, "about": self.about}
         words: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
         return replace(release, **words) if words else release
+
+
+def write_words(classes: Classes | None, about: Mapping[str, str]) -> dict[str, Any]:
+    """Classes and public words as fields of a file: only those that there are, for version 0.1 knew none.
+
+    Examples
+    --------
+    >>> write_words(("cat", "dog"), {}), write_words(None, {"model": "resnet"})
+    ({'classes': ['cat', 'dog']}, {'about': {'model': 'resnet'}})
+    """
+    kept: dict[str, Any] = {} if classes is None else {"classes": classes if isinstance(classes, int) else [*classes]}
+    return {**kept, **({"about": dict(about)} if about else {})}
+
+
+def read_words(fields: Fields) -> dict[str, Any]:
+    """Classes and public words, exactly as they were written.
+
+    Raises
+    ------
+    FormatError, InputError, InputTypeError
+        If they are not what a release keeps.
+    """
+    words: dict[str, Any] = {}
+    if "classes" in fields:
+        stated = fields.take("classes", (list, int))
+        kept = public_classes("classes", stated)
+        words["classes"] = kept
+        if isinstance(stated, list) and (kept != tuple(stated) or any(isinstance(name, bool) for name in stated)):
+            raise FormatError(f"the {fields.document}'s classes must be names as a release keeps them, or their number")
+    if "about" in fields:
+        words["about"] = check_about(fields.take("about", dict))
+        if not words["about"]:
+            raise FormatError(f"the {fields.document}'s field 'about' must hold words, or be left out")
+    return words
 
 
 def classes_of(release: Release) -> Classes | None:
@@ -106,7 +140,20 @@ def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tup
     known = classes_of(release)
     if known is None:
         return names
-    unnamed = names is None or list(map(_text, names)) == list(map(str, range(len(names))))
+    matched = names_among(known, names, k)
+    by_class = isinstance(release, GroupCalibration) and release.by == "class"
+    return names if by_class and matched is known else matched
+
+
+def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
+    """The same where the classes are known from elsewhere: the names of k columns, or what they stand for.
+
+    Raises
+    ------
+    InputError
+        As `names_for`.
+    """
+    unnamed = names is None or only_count(list(map(_text, names)))
     if isinstance(known, int) or unnamed:
         count = known if isinstance(known, int) else len(known)
         if k != count:
@@ -114,8 +161,7 @@ def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tup
                 f"probabilities must have one column for each of the {count} classes that were calibrated; found {k}; "
                 "give all of them, or calibrate for these"
             )
-        by_class = isinstance(release, GroupCalibration) and release.by == "class"
-        return names if isinstance(known, int) or by_class else known
+        return names if isinstance(known, int) else known
     assert names is not None
     if order_of(names, known) is None:
         raise InputError(

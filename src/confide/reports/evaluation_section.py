@@ -131,7 +131,7 @@ def _level_row(name: str, found: Evaluation) -> tuple[str, ...]:
 
 def _table(what: str, parts: tuple[Subgroup, ...], promised: float) -> dict[str, Any]:
     """Heads and rows; a column that no part has is left out."""
-    below = set(surely_below(parts, promised)) if parts else set()
+    below = set(surely_below(parts, promised))
     rows = [_cells(what, part, below) for part in parts[:MOST_ROWS]]
     return {
         "heads": list(rows[0]) if rows else [],
@@ -179,7 +179,7 @@ def _drawn(found: Evaluation) -> dict[str, Any]:
     )
 
     def points(shown: Sequence[Subgroup], parts: Sequence[Subgroup]) -> list[dict[str, Any]]:
-        below = surely_below(parts, found.promised) if parts else ()
+        below = surely_below(parts, found.promised)
         return [_point(part) | ({"below": True} if part in below else {}) for part in shown]
 
     return {

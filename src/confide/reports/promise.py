@@ -17,7 +17,7 @@ from confide.reports.numbers import percent
 from confide.scores import score_kind
 
 
-def promise(guarantee: Guarantee, noun: str = "set") -> str:
+def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     r"""What is promised to somebody who uses the sets.
 
     Examples
@@ -29,9 +29,16 @@ def promise(guarantee: Guarantee, noun: str = "set") -> str:
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "No coverage is promised."
     if guarantee.delta is None:
-        return f"On average, the truth is in the {noun} for at least {share} of new records."
+        return f"On average, the truth is {where} for at least {share} of new records."
     sure = percent(1 - guarantee.delta)
-    return f"With a probability of {sure}, the truth is in the {noun} for at least {share} of all new records to come."
+    return f"With a probability of {sure}, the truth is {where} for at least {share} of all new records to come."
+
+
+def promise_of_part(release: Release, name: str, part: Calibration) -> str:
+    """The same of one threshold of a release; a side of an interval promises that side."""
+    sides = {"lower side": "not below the interval", "upper side": "not above the interval"}
+    where = sides[name] if isinstance(release, SidesCalibration) else f"in the {noun(release)}"
+    return promise(part.guarantee, where)
 
 
 def explanation(guarantee: Guarantee) -> str:
@@ -61,7 +68,7 @@ def headline(release: Release) -> str:
             return f"On average, the truth is in the interval for at least {_shares(release)} of new records."
         case RiskCalibration():
             return f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
-    one = promise(next(iter(parts_of(release).values())).guarantee, noun(release))
+    one = promise(next(iter(parts_of(release).values())).guarantee, f"in the {noun(release)}")
     return f"For each {release.by}: {one[0].lower()}{one[1:]}" if isinstance(release, GroupCalibration) else one
 
 

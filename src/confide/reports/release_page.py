@@ -14,7 +14,7 @@ from confide.reports.evaluation_section import check_evaluation, evaluation_char
 from confide.reports.grid import grid
 from confide.reports.numbers import dots, number
 from confide.reports.page import Page, page_of
-from confide.reports.promise import explanation, headline, noun, promise, short, threshold_text
+from confide.reports.promise import explanation, headline, noun, promise_of_part, short, threshold_text
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
 from confide.reports.silos import report_row, silo_charts, silos
@@ -43,7 +43,7 @@ def release_page(
     exact = first.mechanism is not None and first.mechanism.name == "none"
     average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
     context = {
-        "score": first.score,
+        "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),
         "headline": headline(release),
         "coverage": short(release),
         "explanation": explanation(first.guarantee),
@@ -51,7 +51,7 @@ def release_page(
             {
                 "name": name,
                 "threshold": threshold_text(part),
-                "promise": promise(part.guarantee),
+                "promise": promise_of_part(release, name, part),
                 "epsilon": number(part.epsilon),
             }
             for name, part in parts.items()

@@ -92,11 +92,11 @@ def class_score(
     >>> class_score([[0.75, 0.25], [0.5, 0.5]], [0, 1], "aps")
     array([0.75, 1.  ])
     """
-    kind = _classification(score)
+    _classification(score)
     p = as_probabilities("probabilities", probabilities, check=False)
     names = names_of_classes(probabilities, classes, p.shape[1])
     y = as_labels("labels", labels, p.shape[0], p.shape[1], names)
-    scores = own_class_scores(p, y, score, u=as_uniforms("u", u, len(p), kind.randomised))
+    scores = own_class_scores(p, y, score, u=u)
     refuse_other_sums("probabilities", p)
     return NamedScores.of(scores, score, p.shape[1] if names is None else names)
 
@@ -110,9 +110,9 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     array([0.75])
     """
     kind = _classification(score)
+    shares = as_uniforms("u", u, len(p), kind.randomised)
     if kind.family == "lac":
         return _lac_scores(p, y)
-    shares = as_uniforms("u", u, len(p), kind.randomised) if kind.randomised else np.ones(len(p))
     out = np.empty(len(p))
     rule = _rule(kind, p.shape[1])
     unit, sound = unit_check(p), Sound()

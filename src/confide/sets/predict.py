@@ -42,9 +42,9 @@ def predict_set(
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1], any float dtype; n may be 0. NaN, values outside and rows that do not sum to one
-        are refused. The columns of a data frame are matched with the calibration's classes by name, and put in their
-        order.
+        Shape (n, K), values in [0, 1], any float dtype; n may be 0, and then [] will do. NaN, values outside and rows
+        that do not sum to one are refused. The columns of a data frame are matched with the calibration's classes by
+        name, and put in their order.
     calibration
         Made from a classification score; a `GroupCalibration` has one threshold per class or per group.
     classes
@@ -166,9 +166,13 @@ def _matched(
     probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
     """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
+    known = classes_of(calibration)
+    width = known if classes is None else len(classes)
+    if width is not None and isinstance(probabilities, list | tuple) and not probabilities:
+        probabilities = np.zeros((0, width if isinstance(width, int) else len(width)))
     p = as_probabilities("probabilities", probabilities, check=False)
     own = names_of_classes(probabilities, classes, p.shape[1])
-    names, known = names_for(calibration, own, p.shape[1]), classes_of(calibration)
+    names = names_for(calibration, own, p.shape[1])
     if classes is None and own is not None and isinstance(known, tuple):
         order = order_of(known, own)
         return (p if order == list(range(len(known))) else p[:, order]), known

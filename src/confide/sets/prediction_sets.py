@@ -128,4 +128,5 @@ class PredictionSets:
         n, k = self.mask.shape
         sizes = self.sizes
         mean = f"{sizes.mean():.2f}" if n else "undefined"
-        return f"PredictionSets(n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())})"
+        full = ", every class in every set" if n and k > 1 and sizes.min() == k else ""
+        return f"PredictionSets(n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full})"

@@ -35,6 +35,7 @@ from confide.support.names import (
     canonical,
     check_names,
     known_positions,
+    only_count,
     order_of,
     places,
     public_classes,
@@ -47,7 +48,7 @@ __all__ = [
     "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "Classes", "Fields",
     "Kind", "Level", "Name", "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names",
     "decimal_text", "exact_level", "float_above", "float_below", "html_lines", "html_table", "kind_of",
-    "known_positions", "needs_extra", "new_file", "one_of", "order_of", "outside", "parse_object", "places",
-    "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as", "read_fraction", "read_text",
-    "refuse_existing", "refuse_input", "refuse_marked", "several", "write_text",
+    "known_positions", "needs_extra", "new_file", "one_of", "only_count", "order_of", "outside", "parse_object",
+    "places", "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as", "read_fraction",
+    "read_text", "refuse_existing", "refuse_input", "refuse_marked", "several", "write_text",
 ]  # fmt: skip

@@ -152,6 +152,17 @@ def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
     return found if sorted(found) == list(range(len(known))) else None
 
 
+def only_count(texts: Sequence[str]) -> bool:
+    """Whether names are the positions 0 to K-1, in this order: they say no more than a list without names.
+
+    Examples
+    --------
+    >>> only_count(["0", "1", "2"]), only_count(["1", "0"])
+    (True, False)
+    """
+    return list(texts) == list(map(str, range(len(texts))))
+
+
 def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
     """What a release keeps of classes: their names, or their number.
 
@@ -175,7 +186,7 @@ def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
         return positive_integer(argument, len(listed))
     names = check_names(argument, listed)
     texts = list(map(canonical, names))
-    kept = texts != list(map(str, range(len(texts)))) and all(map(str.isprintable, texts))
+    kept = not only_count(texts) and all(map(str.isprintable, texts))
     return names if kept and sum(map(len, texts)) <= _MOST_CHARACTERS else len(names)
 
 

@@ -194,7 +194,7 @@ def _counted(
 
 
 class _Columns(Table):
-    """The columns of batches that pass by, to look names and types up."""
+    """The columns of batches that pass by, to look names and types up; nobody asks it for rows."""
 
     def __init__(self, first: Any) -> None:
         super().__init__("the batches", first.schema)
@@ -204,6 +204,9 @@ class _Columns(Table):
         raise NotImplementedError
 
     def limited(self, people: People) -> Table:
+        raise NotImplementedError
+
+    def complete(self, reads: Sequence[Read]) -> Table:
         raise NotImplementedError
 
     def first_length(self, column: str) -> int | None:

@@ -15,7 +15,7 @@ whether the last one is.
 *Checked by* `test_leaving_out_keeps_neighbours`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from confide.tables.sql import identifier
 from confide.tables.table import Read
 
 _NUMBERS = ("number", "numbers", "entry", "length")
+_NAN = "'nan'"
 
 
 def incomplete_sql(reads: Sequence[Read], schema: Any, *, texts: bool) -> str:
@@ -48,9 +49,6 @@ def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
     if pa.types.is_floating(kind):
         return f"({name} IS NULL OR isnan({name}))"
     return f"(COALESCE(CAST({name} AS VARCHAR), '') = '')" if is_text(kind) else f"({name} IS NULL)"
-
-
-_NAN = "'nan'"
 
 
 def incomplete_rows(batch: Any, reads: Sequence[Read], *, texts: bool) -> NDArray[np.bool_]:
@@ -78,16 +76,6 @@ def _missing_rows(held: Any, nan_as_text: bool) -> NDArray[np.bool_]:
     rows = np.asarray(pc.list_parent_indices(held))
     wrong[rows[np.asarray(pc.is_null(pc.list_flatten(held), nan_is_null=True))]] = True
     return wrong
-
-
-def complete_pieces(pieces: Iterable[Any], reads: Sequence[Read], count: list[int], *, texts: bool) -> Iterator[Any]:
-    """The complete records of batches that pass by; how many were left out is added to `count`, of one entry."""
-    import pyarrow as pa
-
-    for piece in pieces:
-        wrong = incomplete_rows(piece, reads, texts=texts)
-        count[0] += int(wrong.sum())
-        yield piece if not wrong.any() else piece.filter(pa.array(~wrong))
 
 
 def incomplete_expression(table: Any, reads: Sequence[Read]) -> Any:

@@ -81,10 +81,8 @@ class Counting:
         table = self.table.complete(self._reads()) if self.skip_incomplete else self.table
         table = table if self.people is None else table.limited(self.people)
         for reading in self.readings:
-            if isinstance(reading, ClassReading) and reading.in_sql:
-                elsewhere = not table.local or (reading.by_entry and not table.reads_once)
-                if elsewhere:
-                    refuse_first_rows(self.table, reading.probabilities)
+            if isinstance(reading, ClassReading) and reading.in_sql and (reading.by_entry or not table.local):
+                refuse_first_rows(self.table, reading.probabilities)
         jobs = [
             Job(reading, self.group, chosen.edges, FLAG in table.columns)
             for reading, chosen in zip(self.readings, self.candidates, strict=True)

@@ -70,8 +70,7 @@ def sniff(connection: Any, path: Path, pattern: str, packing: str) -> Dialect:
             "(names that all look like numbers cannot be)"
         )
     quote, escape = (mark if mark and mark != "(empty)" else '"' for mark in (quote, escape))
-    if has_header:
-        refuse_repeated(f"file {str(path)!r}", _header(path, packing, int(skip), delimiter, quote))
+    refuse_repeated(f"file {str(path)!r}", _header(path, packing, int(skip), delimiter, quote))
     types = {column["name"]: column["type"] for column in columns}
     as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in types)
     return Dialect(

@@ -17,7 +17,7 @@ from confide.tables.table import Table
 
 _POSTGRES = ("postgresql", "postgres")
 _IN_MEMORY = ("polars", "datafusion")
-_BUCKETS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https", "hf")
+_BUCKETS = ("s3", "s3a", "s3n", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "dbfs", "http", "https", "ftp", "hf")
 
 
 def without_password(source: str) -> str:
@@ -46,7 +46,7 @@ def files_behind(url: str) -> tuple[Path, ...]:
     scheme, _, path = url.partition("://")
     if scheme.lower() not in ("duckdb", "sqlite", *_IN_MEMORY):
         return ()
-    return tuple(map(Path, dict.fromkeys([path, *glob.glob(path)])))  # noqa: PTH207
+    return tuple(map(Path, dict.fromkeys([path, *glob.glob(path)])))  # noqa: PTH207 - Path.glob takes no absolute one
 
 
 @contextmanager
@@ -59,6 +59,8 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
             "bucket as a folder; or give the address to Spark, as --table of spark://HOST:PORT or local[2]; or hand "
             "over pyarrow.dataset.dataset(...) in Python"
         )
+    if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
+        _check_engine(shown, scheme)
     if scheme not in _IN_MEMORY and not table:
         raise InputError(f"table must be given: which table of {shown!r} to read")
     doing = f"opening {shown!r}"
@@ -86,6 +88,19 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
         connection.disconnect()
 
 
+def _check_engine(shown: str, scheme: str) -> None:
+    """Refuse what is no engine of Ibis."""
+    with of_engine(f"opening {shown!r}", "install ibis-framework"):
+        import ibis
+
+        known = {entry.name for entry in ibis.util.backend_entry_points()}
+    if scheme not in known:
+        raise InputError(
+            f"source {shown!r} must be a file, postgresql://, duckdb://, sqlite://, spark:// or another engine of "
+            f"Ibis; found {scheme}://"
+        )
+
+
 def _connect(url: str, scheme: str, path: str, write: bool) -> Any:
     import ibis
 
@@ -95,11 +110,6 @@ def _connect(url: str, scheme: str, path: str, write: bool) -> Any:
         if not Path(path).is_file():
             raise InputError(f"file {path!r} does not exist")
         return ibis.sqlite.connect(path)
-    if scheme not in _POSTGRES and scheme not in {entry.name for entry in ibis.util.backend_entry_points()}:
-        raise InputError(
-            f"source {without_password(url)!r} must be a file, postgresql://, duckdb://, sqlite://, spark:// or "
-            f"another engine of Ibis; found {scheme}://"
-        )
     connection = ibis.connect(url)
     if scheme in _POSTGRES and not write:
         connection.raw_sql("SET default_transaction_read_only = on").close()

@@ -11,6 +11,7 @@ from confide.releases import GroupCalibration, Release, RiskCalibration, names_f
 from confide.tables.findings import Findings
 from confide.tables.named_column import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
+from confide.tables.predictors import refuse_turned_pair
 from confide.tables.progress import Progress, silent
 from confide.tables.readings import Reading, ScoreReading, noted
 from confide.tables.stream_counts import rows_per_batch
@@ -80,7 +81,7 @@ def evaluate_table(
                     wrong = noted(wrong, ~reading.in_range(arrays[0]), 1)
                 if wrong is not None:
                     faults = reading.faults(batch)
-                    if groups is not None and without.any():
+                    if groups is not None:
                         faults.append(groups.fault(batch, len(reading.requirements) + 1))
                     findings.note(wrong, start if table.ordered else None, faults)
                 start += batch.num_rows
@@ -101,7 +102,9 @@ def _tally(
     """What is read of each record, what counts it, and how it is told."""
     if isinstance(what, Classified):
         (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
-        sets = SetTally(release, what.columns(table)[1], examples)
+        p, names = what.columns(table)
+        refuse_turned_pair(p, names, release)
+        sets = SetTally(release, names, examples)
         return reading, sets, sets.add
     reading = what.readings(table)[0]
     if isinstance(what, Losses) and what.probabilities is not None:

@@ -36,6 +36,7 @@ def files_named(source: str) -> list[Path]:
     elif path.exists() or not glob.has_magic(source):
         return [path]
     else:
+        # `Path.glob` takes no absolute pattern.
         found = sorted(Path(file) for file in glob.glob(source, recursive=True) if format_of(file))  # noqa: PTH207
     if not found:
         what = "folder" if path.is_dir() else "pattern"
@@ -66,6 +67,8 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
         If a file is empty, truncated or of another format than its ending says.
     """
     paths = files_named(source)
+    if format_of(paths[0]) is None and not paths[0].suffix:
+        _check_readable(paths[0])  # a name without an ending is mostly a folder that is not there
     form = file_format(paths[0])
     for path in paths:
         _check_readable(path)

@@ -77,7 +77,8 @@ class Findings:
     def note(self, findings: NDArray[np.integer], start: int | None, faults: Sequence[Fault] = ()) -> None:
         """Record what is wrong in a batch, 0 for nothing, that begins at row `start` if rows have an order.
 
-        `findings` has the first finding of each record; `faults` name all columns of which more can be said.
+        `findings` has the first finding of each record; `faults` name all columns of which more can be said, if there
+        is anything wrong with them.
         """
         for finding in np.unique(findings[findings != 0]).tolist():
             self.add(finding, *_counted(findings == finding, start))

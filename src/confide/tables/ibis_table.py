@@ -8,6 +8,7 @@ engine's dialect.
 import hashlib
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -99,9 +100,8 @@ class IbisTable(Table):
     def complete(self, reads: Sequence[Read]) -> "IbisTable":
         """The rows that lack no value."""
         with of_engine():
-            wrong = self._incomplete = incomplete_expression(self.expression, reads)
-            made = type(self)(self.name, self.expression.filter(~wrong))
-            made.files = self.files
+            made, wrong = copy(self), incomplete_expression(self.expression, reads)
+            made.expression, self._incomplete = self.expression.filter(~wrong), wrong
             return made
 
     def left_out(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.tables.arrow_file import in_pieces, readable_schema
 from confide.tables.batch_columns import as_host_array, first_length
-from confide.tables.complete import complete_pieces
+from confide.tables.complete import incomplete_rows
 from confide.tables.csv_dialect import DELIMITERS, csv_rows, refuse_repeated
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.failures import of_files
@@ -80,7 +80,8 @@ def open_batches(
 class StreamedTable(DuckTable):
     """Rows that pass by once; `first` are the first of them, and `pieces` are all."""
 
-    reads_once = True
+    takes_entries = False
+    """What rows sum to is looked at as they pass by, so whole lists are read."""
 
     def __init__(
         self,
@@ -96,7 +97,8 @@ class StreamedTable(DuckTable):
         super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
         self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
         self._arrives = first.schema if texts else schema
-        self._left_out = [0]
+        self._needed: Sequence[Read] = ()
+        self._left_out = 0
 
     @contextmanager
     def _or_own_failure(self) -> Iterator[None]:
@@ -110,9 +112,15 @@ class StreamedTable(DuckTable):
                     raise failure from None
             raise
 
-    def _watched(self, pieces: Iterable[Any]) -> Iterator[Any]:
+    def _passing(self, pieces: Iterable[Any]) -> Iterator[Any]:
+        """The batches, without the records that lack a value they need; a failure is kept for `_or_own_failure`."""
+        import pyarrow as pa
+
         try:
-            yield from pieces
+            for piece in pieces:
+                wrong = incomplete_rows(piece, self._needed, texts=self._texts)
+                self._left_out += int(wrong.sum())
+                yield piece.filter(pa.array(~wrong)) if wrong.any() else piece
         except Exception as failure:
             self._failure.append(failure)
             raise
@@ -123,28 +131,22 @@ class StreamedTable(DuckTable):
         if self._pieces is None:
             raise InputError(f"{self.name} can be read once only; give it again, or write it into a file first")
         pieces, self._pieces = self._pieces, None  # type: ignore[assignment]
-        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, self._watched(pieces)))
+        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, self._passing(pieces)))
 
     def complete(self, reads: Sequence[Read]) -> "StreamedTable":
         """The rows that lack no value, as they pass by."""
-        self._pieces = complete_pieces(self._pieces, reads, self._left_out, texts=self._texts)
-        self.ordered = False
+        self._needed, self.ordered = reads, False
         return self
 
     def left_out(self) -> int:
         """How many of the rows that passed by lacked a value."""
-        return self._left_out[0]
+        return self._left_out
 
     def _describe(self) -> None:
         self.connection.register(ROWS, self._arrives.empty_table())
 
     def _first_cells(self, asked: str) -> Any:
-        import pyarrow as pa
-
-        self.connection.register("confide_first", pa.Table.from_batches([self._first]))
-        (found,) = self.connection.sql(select(asked, "confide_first")).fetchall()
-        self.connection.unregister("confide_first")
-        return found
+        return _asked_of(self.connection, self._first, asked)
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list among the rows that came first."""
@@ -233,11 +235,20 @@ def _csv_batches(stream: Any, head: bytes, name: str) -> Any:
     return pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts)
 
 
+def _asked_of(connection: Any, batch: Any, asked: str) -> Any:
+    """What is asked of the rows of a batch: one row of answers."""
+    import pyarrow as pa
+
+    connection.register("confide_first", pa.Table.from_batches([batch]))
+    (found,) = connection.sql(select(asked, "confide_first")).fetchall()
+    connection.unregister("confide_first")
+    return found
+
+
 def _sniffed(connection: Any, first: Any) -> Any:
     """The schema that the first rows of a CSV suggest: integers, numbers or texts; integers if there are none."""
     import pyarrow as pa
 
-    connection.register("confide_first", pa.Table.from_batches([first]))
     kinds = (("BIGINT", pa.int64()), ("DOUBLE", pa.float64()))
     written = {"BIGINT": "[-+ 0-9]*", "DOUBLE": ".*"}  # a cast to integers would round
     asked = [
@@ -246,8 +257,7 @@ def _sniffed(connection: Any, first: Any) -> Any:
         for cell in map(identifier, first.schema.names)
         for kind, _ in kinds
     ]
-    fits = iter(connection.sql(select(", ".join(asked), "confide_first")).fetchall()[0])
-    connection.unregister("confide_first")
+    fits = iter(_asked_of(connection, first, ", ".join(asked)))
     fields = []
     for name in first.schema.names:
         found = [kind for (_, kind), fit in zip(kinds, (next(fits), next(fits)), strict=True) if fit is not False]

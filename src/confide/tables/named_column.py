@@ -125,7 +125,8 @@ class AnyGroups:
 
     def fault(self, batch: Any, finding: int) -> Fault:
         """The records of a batch that name no group."""
-        return Fault(finding, self.requirement, self.keys(batch)[1], missing=True)
+        without = self.keys(batch)[1]
+        return Fault(finding, self.requirement, without, missing=bool(without.any()))
 
 
 def _without_zeros(texts: Any) -> Any:

@@ -19,6 +19,7 @@ from confide.releases import (
     Release,
     RiskCalibration,
     SidesCalibration,
+    classes_of,
     names_for,
 )
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
@@ -79,10 +80,8 @@ class Predictor(ABC):
 
     def faults(self, batch: Any) -> list[Fault]:
         """What is wrong column by column, for a batch in which something is."""
-        found = self.own_faults(batch)
-        if self.group is not None and (group := self.group.fault(batch, len(self.requirements))).wrong.any():
-            found.append(group)
-        return found
+        group = [] if self.group is None else [self.group.fault(batch, len(self.requirements))]
+        return [*self.own_faults(batch), *group]
 
     @abstractmethod
     def own_faults(self, batch: Any) -> list[Fault]:
@@ -133,7 +132,7 @@ class SetPredictor(Predictor):
 
     def own_faults(self, batch: Any) -> list[Fault]:
         """Columns of probabilities."""
-        return self.probabilities.faults(batch, 1, self.requirements[0])
+        return self.probabilities.faults(batch)
 
     def added(self, table: Any) -> Any:
         """The same for LAC: p >= the smallest probability inside, in double precision."""
@@ -228,6 +227,19 @@ def predictors_of(table: Table, what: What, release: Release, by: str | None = N
     return (_predictor(table, what, release, by, ""),)
 
 
+def refuse_turned_pair(p: NumberColumns, names: Names, release: Release) -> None:
+    """Refuse one column of two classes that are named in another order than they were calibrated in.
+
+    It would be the probability of the other class, which is a slip more often than meant.
+    """
+    known = classes_of(release)
+    if p.of_pair and isinstance(known, tuple) and list(map(str, names)) == list(map(str, reversed(known))):
+        raise InputError(
+            f"classes must be {known[0]},{known[1]}, in the order of the calibration, for {p.title} to be the "
+            f"probability of {known[1]!r}; if it is that of {known[0]!r}, write one minus it"
+        )
+
+
 def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: str) -> Predictor:
     per_group = isinstance(release, GroupCalibration) and release.by == "group"
     if per_group != (by is not None):
@@ -245,6 +257,7 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
     else:
         raise InputError("probabilities or predictions must be given: sets and intervals are made from them")
     p, found = what.columns(table)
+    refuse_turned_pair(p, found, release)
     names: Any = names_for(release, found, p.width)
     sums = (p.sum_requirement,) if isinstance(what, Classified) else ()
     by_class = isinstance(release, GroupCalibration) and not per_group

@@ -8,7 +8,7 @@ breaks.
 
 from abc import ABC, abstractmethod
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,6 +27,8 @@ from confide.tables.table import Read, Table
 
 LOOKED_AT = 100
 """Rows of each batch whose sum is looked at."""
+
+_MOSTLY = 0.9
 
 Findings: TypeAlias = NDArray[np.int8] | None
 """One number per record, 0 where nothing is wrong; None if nothing is wrong with any."""
@@ -109,8 +111,7 @@ class ScoreReading(Reading):
     def faults(self, batch: Any) -> list[Fault]:
         """Scores that are missing or out of range."""
         scores = number_column(batch, self.reads[0].column)
-        wrong = ~self.in_range(scores)
-        return [Fault(1, self.requirements[0], wrong, bool(np.isnan(scores).any()))] if wrong.any() else []
+        return [number_fault(1, self.requirements[0], scores, ~self.in_range(scores))]
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The column in double precision."""
@@ -162,16 +163,16 @@ class NumberColumns:
             f"{self.title} must hold a list of {self.width} probabilities, one per class",
         )
 
-    def faults(self, batch: Any, finding: int, requirement: str, most: float = 1.0) -> list[Fault]:
-        """The columns with numbers outside [0, most], each with the requirement in words about it."""
-        found = []
-        for name in () if self.from_list else self.columns:
-            column = number_column(batch, name)
-            wrong = ~((column >= 0) & (column <= most))
-            if wrong.any():
-                words = requirement.replace(self.title, f"column {name!r}", 1)
-                found.append(Fault(finding, words, wrong, bool(np.isnan(column).any())))
-        return found
+    def faults(self, batch: Any) -> list[Fault]:
+        """Numbers that are no probabilities, column by column, with the requirement in words about each: finding 1."""
+        columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
+        requirement = self.probability_requirements[0]
+        found = [
+            number_fault(1, requirement.replace(self.title, f"column {name!r}", 1), p, ~((p >= 0) & (p <= 1)))
+            for name, p in columns.items()
+        ]
+        some_are_right = not all(one.wrong.any() for one in found)
+        return [replace(one, requirement=_or_no_class(one)) for one in found] if some_are_right else found
 
     @property
     def sum_requirement(self) -> str:
@@ -233,11 +234,7 @@ class ClassReading(Reading):
 
     def faults(self, batch: Any) -> list[Fault]:
         """Columns of probabilities, and the label."""
-        label = self.label.fault(batch, 3)
-        return [
-            *self.probabilities.faults(batch, 1, self.requirements[0]),
-            *([label] if label.wrong.any() else []),
-        ]
+        return [*self.probabilities.faults(batch), self.label.fault(batch, 3)]
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """Any classification score. Randomised ones draw fresh numbers."""
@@ -363,11 +360,18 @@ class FalseNegativeReading(Reading):
 
     def faults(self, batch: Any) -> list[Fault]:
         """Columns of probabilities."""
-        return self.probabilities.faults(batch, 1, self.requirements[0])
+        return self.probabilities.faults(batch)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, picked at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
+
+
+def _or_no_class(fault: Fault) -> str:
+    """The requirement of one column among others that are right, which may be none of them if nearly no row is."""
+    mostly = np.count_nonzero(fault.wrong) >= _MOSTLY * len(fault.wrong)
+    remedy = "percentages by 100; if it is no class, leave it out by a narrower pattern)"
+    return fault.requirement.replace("percentages by 100)", remedy) if mostly else fault.requirement
 
 
 def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
@@ -414,8 +418,7 @@ def finite_columns(
     """
     columns, findings = [number_column(batch, name) for name in names], None
     for i, column in enumerate(columns):
-        fine = np.isfinite(column) if i or not positive else np.isfinite(column) & (column > 0)
-        findings = noted(findings, ~fine, first + i)
+        findings = noted(findings, _unusable(column, positive and i == 0), first + i)
     return columns, findings
 
 
@@ -424,10 +427,19 @@ def finite_faults(batch: Any, names: tuple[str, ...], first: int, *, positive: b
     found = []
     for i, name in enumerate(names):
         column, must = number_column(batch, name), positive and i == 0
-        wrong = ~(np.isfinite(column) & (column > 0) if must else np.isfinite(column))
-        if wrong.any():
-            found.append(Fault(first + i, finite_requirement(name, must), wrong, bool(np.isnan(column).any())))
+        found.append(number_fault(first + i, finite_requirement(name, must), column, _unusable(column, must)))
     return found
+
+
+def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:
+    """Which numbers are not finite, or not positive where they have to be."""
+    wrong: NDArray[np.bool_] = ~np.isfinite(column)
+    return wrong | ~(column > 0) if positive else wrong
+
+
+def number_fault(finding: int, requirement: str, column: NDArray[Any], wrong: NDArray[np.bool_]) -> Fault:
+    """What is wrong with a column of numbers, of which the missing ones are NaN."""
+    return Fault(finding, requirement, wrong, bool(np.isnan(column).any()))
 
 
 def finite_expression(column: Any) -> Any:

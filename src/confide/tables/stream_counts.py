@@ -91,7 +91,7 @@ class Counters:
                 findings = noted(findings, flag == one, after + one)
         if findings is not None:
             faults = job.reading.faults(batch)
-            if group is not None and job.group is not None and (group < 0).any():
+            if job.group is not None:
                 faults.append(job.group.fault(batch, len(job.reading.requirements) + 1))
             self.found.note(findings, start, faults)
             return

@@ -67,9 +67,6 @@ class Table(ABC):
     any_thread = True
     """Whether batches may be asked for by another thread than the one that opened the table."""
 
-    reads_once = False
-    """Whether the rows can be asked for once only."""
-
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 
@@ -104,9 +101,9 @@ class Table(ABC):
     def limited(self, people: "People") -> "Table":
         """At most so many rows of each person; `people.flag` says what is wrong with one."""
 
+    @abstractmethod
     def complete(self, reads: Sequence[Read]) -> "Table":
         """The rows that lack none of the values that are read; the rule is that of `complete.py`."""
-        raise NotImplementedError
 
     def left_out(self) -> int:
         """How many rows `complete` left out, once they were read. As private as the number of rows."""

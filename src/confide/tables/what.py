@@ -297,6 +297,11 @@ def number_columns(
     if found is not None or isinstance(named, tuple):
         columns = tuple(named if found is None else found)
         for name in columns:
+            if found is not None and not (table.holds_numbers(name) or (booleans and is_boolean(table.type_of(name)))):
+                raise InputError(
+                    f"column {name!r} must hold numbers, for the pattern {named!r} matches it; it holds "
+                    f"{in_words(table.type_of(name))}; rename it, or choose a narrower pattern; {table.existing()}"
+                )
             if not (booleans and is_boolean(table.type_of(name))):
                 table.check_number(name)
         names = tuple(range(len(columns))) if found is None else tuple(found.values())

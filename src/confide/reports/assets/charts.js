@@ -46,8 +46,8 @@ const Charts = {
     const label = `Distribution of coverage. With a probability of 95\u00a0% it is at least ${Format.percent(law.reached[1])}.`;
     Charts.show(figure, label, (width) => ({
       height: Math.min(260, 0.55 * width),
-      marginLeft: 8, marginRight: 8, marginTop: 26, marginBottom: 40,
-      x: { domain: [Math.min(low, level), Math.max(high, level)], tickFormat: Format.tick, ticks: width < 420 ? 4 : 7, label: "coverage" },
+      marginLeft: 8, marginRight: 26, marginTop: 26, marginBottom: 44,
+      x: { domain: [Math.min(low, level), Math.max(high, level)], tickFormat: Format.tick, ticks: width < 420 ? 4 : 7, label: "coverage", labelOffset: 36 },
       y: { axis: null },
       marks: [
         Plot.areaY(expected || bound, { x: "x", y: "y", fill: "var(--accent-soft)" }),

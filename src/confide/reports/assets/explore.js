@@ -31,9 +31,11 @@ function explore(root, grid) {
     write("most", `${grid.most[at(place)].toFixed(2)}\u00a0%, for continuous scores`);
     write("target", rank(place));
     write("plain", plain(a, n) === null ? "+∞" : Format.count(plain(a, n)));
-    write("needed", `${Format.count(needed)}; with fewer, +∞ is the likely answer`);
+    write("needed", `${Format.count(needed)}; with fewer, +∞ is the likely answer. For comfort ${Format.count(5 * needed)}`);
     const short = records[n] < needed
       ? `That is fewer than the ${Format.count(needed)} records needed: the answer is likely to be +∞, which excludes nothing.`
+      : records[n] < 5 * needed
+      ? `That is fewer than the ${Format.count(5 * needed)} records for comfort: the threshold may be +∞ or lie far beyond the scores.`
       : `Privacy costs as much as covering ${extra} records more than asked for.`;
     write("sentence", `With ${Format.count(records[n])} records and ε = ${epsilons[e]}, expect a coverage of ${expected} where ${Format.tick(level(a))} is asked for. ${short}`);
   }
