@@ -21,13 +21,11 @@ def calibrated(scores, *arguments, **options):
 
 
 RESIDUALS = np.linspace(0.0, 1.0, 2000)
-GEOMETRIC = confide.Candidates.geometric()
+OLD = {"score": "absolute_residual", "candidates": confide.Candidates.geometric()}
 
 
 def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing():
-    made, (note,) = calibrated(
-        RESIDUALS * 1e9, 0.1, 1.0, score="absolute_residual", neighbors="replace_one", candidates=GEOMETRIC
-    )
+    made, (note,) = calibrated(RESIDUALS * 1e9, 0.1, 1.0, neighbors="replace_one", **OLD)
     assert made.threshold == math.inf
     assert note.startswith(
         "the threshold is +inf: every interval is the whole line; there are 2000 calibration records,"
@@ -40,16 +38,16 @@ def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing()
 @pytest.mark.parametrize("n", [20, 2000])
 def test_a_secret_number_of_records_leaves_both_reasons_open(n):
     """One text, whatever the records are, so that it tells nothing about how many there are."""
-    _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, score="absolute_residual", candidates=GEOMETRIC)
+    _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, **OLD)
     assert "calibration records are needed for a finite one at alpha=0.1 and epsilon=1, and there may be" in note
     assert "or more than a share alpha of the scores lie beyond the largest candidate" in note
     assert str(n) not in note
 
 
 def test_scores_that_candidates_reach_have_one_reason():
-    _, (note,) = calibrated([0.5] * 20, 0.1, 1.0, score="lac", neighbors="replace_one")
+    _, (note,) = calibrated([0.5] * 8, 0.1, 1.0, score="lac", neighbors="replace_one")
     assert note.startswith("the threshold is +inf: every label is in every set; about ")
-    assert note.endswith("and there are 20: take more, or a larger epsilon or alpha")
+    assert note.endswith("and there are 8: take more, or a larger epsilon or alpha")
     assert "unit" not in note
     untouched = released("too few records")
     assert untouched.mechanism is None
@@ -88,11 +86,20 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
     assert not any(f"{threshold:g}" in note for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("score", "threshold", "said"), [("lac", 1.0, True), ("margin", 1.0, True), ("lac", 0.99, False)]
+)
+def test_a_threshold_as_large_as_the_score_gets_excludes_nothing(score, threshold, said):
+    notes = remarks(replace(released("lac"), score=score, threshold=threshold))
+    assert bool(notes) == said
+    assert all("is as large as the score gets: every label is in every set" in note for note in notes)
+
+
 def test_calibrate_warns_of_the_outer_decades():
-    made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, score="absolute_residual", candidates=GEOMETRIC)
+    made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made))
     assert "outer decades" in notes[0]
-    made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, score="absolute_residual", candidates=GEOMETRIC)
+    made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made)) == []
 
 
@@ -133,13 +140,12 @@ def test_groups_and_levels_are_named():
     groups = np.repeat(["a", "b"], 1000)
     scores = np.where(groups == "a", RESIDUALS, RESIDUALS * 1e9)
     with pytest.warns(confide.CoverageWarning, match=r"\+inf for 1 of 2 groups: 'b'; every interval is the whole line"):
-        options = {"score": "absolute_residual", "candidates": GEOMETRIC}
-        made = confide.calibrate_groups(scores, groups, ["a", "b"], 0.1, 1.0, **options)
+        made = confide.calibrate_groups(scores, groups, ["a", "b"], 0.1, 1.0, **OLD)
     (note,) = remarks(made)
     assert "for 1 of 2 groups: 'b';" in note
     assert "group 'b': threshold +inf (every interval is the whole line)" in str(made)
     with pytest.warns(confide.CoverageWarning):
-        levels = confide.calibrate_levels(RESIDUALS * 1e9, [0.2, 0.1], 1.0, **options)
+        levels = confide.calibrate_levels(RESIDUALS * 1e9, [0.2, 0.1], 1.0, **OLD)
     assert all("for alpha 0." in note for note in remarks(levels))
 
 

@@ -55,8 +55,8 @@ def calibrate_groups(
     Parameters
     ----------
     scores, alpha, epsilon, rho, score, classes, candidates, unit, **options
-        As in `calibrate`; the promise holds for each group, and `n_typical` is a guess of the size of one: by default an
-        even part of a thousand records.
+        As in `calibrate`; the promise holds for each group, and `n_typical` is a guess of the size of one: by default
+        an even part of a thousand records.
     groups
         The group of each record, shape (n,); for `by="class"` its label.
     names

@@ -1,7 +1,8 @@
 """Public candidate thresholds e_1 < ... < e_(m-1) and e_m = +inf. They never depend on the private scores.
 
 The number of candidates costs next to nothing (docs/theory.md, section 2), so they are spent on relative resolution and
-nobody is asked for clipping bounds. Values are rounded to twelve significant digits, so that every machine has the same ones.
+nobody is asked for clipping bounds. Values are rounded to twelve significant digits, so that every machine has the same
+ones.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,8 @@ Spacing = Literal["uniform", "logit"]
 class Candidates:
     """Candidate thresholds, always ending in +inf.
 
-    By default they are `spread` as suits the score and the number of records; or build them with `unit`, `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
+    By default they are `spread` as suits the score and the number of records. Or build them with `unit`, `mass`,
+    `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
 
     Parameters
     ----------

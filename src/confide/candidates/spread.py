@@ -39,8 +39,9 @@ class Spread:
     kind
         What is scored, one of `SPREADS`; by default as suits the score that is calibrated.
     unit
-        For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target or
-        of an error; within a factor of 100 of the scores it helps. Without one the law is three times as wide, around 1.
+        For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target
+        or of an error; within a factor of 100 of the scores it helps. Without one the law is three times as wide,
+        around 1.
     around
         A public guess of the threshold, such as that of an earlier release: the law is centred there and narrow.
 

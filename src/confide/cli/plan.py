@@ -31,8 +31,8 @@ def plan(
         str | None,
         o.privacy(
             "NUMBER|SPEC",
-            "Number of evenly spread candidate thresholds, or a SPEC as in `confide calibrate` (default: as many as suit "
-            "the score and the other choices).",
+            "Number of evenly spread candidate thresholds, or a SPEC as in `confide calibrate` (default: as many as "
+            "suit the score and the other choices).",
         ),
     ] = None,
     unit: Annotated[

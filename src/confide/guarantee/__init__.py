@@ -27,8 +27,9 @@ from confide.guarantee.rivals import rivals_left, rivals_right
 from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind, coverage_text
 
 __all__ = [
-    "GUARANTEE_KINDS", "NEVER_SMALL", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least", "conditional_failure",
-    "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum", "mean_overshoot",
-    "private_head_start", "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift",
-    "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss", "tail", "tangent_rate", "total_above", "walk_maximum",
+    "GUARANTEE_KINDS", "NEVER_SMALL", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least",
+    "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum",
+    "mean_overshoot", "private_head_start", "private_offset", "private_shift", "private_shortfall",
+    "public_coverage", "public_shift", "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss",
+    "tail", "tangent_rate", "total_above", "walk_maximum",
 ]  # fmt: skip

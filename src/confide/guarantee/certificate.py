@@ -7,8 +7,9 @@ position e can only be missed by candidates that fall short of the target by ind
     coverage >= 1 - [ max(N - ceil(T) - 1, 0) + L ] / N,       L = max_K sum_e phi(candidates of index >= e),
 
 where K spreads the candidates left of the first that is sure to cover over the indices, by weight relative to that
-one's: their sum is at most G (`rivals`), m - 1 if all candidates weigh the same. phi is the probability that one of them
-beats a single competitor. The maximum is a concave program; its duality gap is added, so a stopped iteration is still a certificate.
+one's: their sum is at most G (`rivals`), m - 1 if all candidates weigh the same. phi is the probability that one of
+them beats a single competitor. The maximum is a concave program; its duality gap is added, so a stopped iteration is
+still a certificate.
 """
 
 import math

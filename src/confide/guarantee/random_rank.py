@@ -25,9 +25,9 @@ def tail(
     """An upper bound on the probability that the selected candidate misses the target by `deficit` ranks or more.
 
     With p = exp(-slope * deficit) and G = `rivals`: candidates that fall short weigh at most G p together, against one
-    of weight 1. Exponential mechanism: Gp / (1 + Gp). Permute-and-flip: 1 - (1 - (1-p)^(G+1)) / ((G+1)p) if each of them
-    weighs at most p (`lighter`, as left of the target), else Gp/2, or 1 - 1/(2Gp) where Gp > 1. Deficits may have any
-    shape; the slope is in log-odds per rank.
+    of weight 1. Exponential mechanism: Gp / (1 + Gp). Permute-and-flip: 1 - (1 - (1-p)^(G+1)) / ((G+1)p) if each of
+    them weighs at most p (`lighter`, as left of the target), else Gp/2, or 1 - 1/(2Gp) where Gp > 1. Deficits may have
+    any shape; the slope is in log-odds per rank.
 
     Examples
     --------
@@ -52,10 +52,11 @@ def tail(
 
 
 def mean_overshoot(slope: float, rivals: float, selector: Selector, *, lighter: bool = True) -> float:
-    """The integral of `tail` over all deficits: (H_(G+1) - 1)/slope for permute-and-flip, ln(G+1)/slope for exponential.
+    """The integral of `tail` over all deficits.
 
-    H is the harmonic number; without `lighter` permute-and-flip has (ln G + 1/(2G))/slope, or G/(2 slope) if G < 1. With the right slope, and the rivals on the right, it bounds the expected number of ranks
-    by which the selected bin begins beyond the target.
+    Permute-and-flip: (H_(G+1) - 1)/slope, H the harmonic number; without `lighter` (ln G + 1/(2G))/slope, or
+    G/(2 slope) if G < 1. Exponential mechanism: ln(G+1)/slope. With the right slope, and the rivals on the right, it
+    bounds the expected number of ranks by which the selected bin begins beyond the target.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """How much rivals weigh: the one number of the candidates' public weights that the certificates depend on.
 
 Candidates get public weights w_1 <= ... <= w_m. What can go wrong lies left of the first candidate that is sure to
-cover, so all that matters is G = max_g (w_1 + ... + w_(g-1)) / w_g (docs/theory.md, section 2): m - 1 if all weights are
-equal, about 1/c if they grow by the factor exp(c) from one to the next, however many there are.
+cover, so all that matters is G = max_g (w_1 + ... + w_(g-1)) / w_g (docs/theory.md, section 2): m - 1 if all weights
+are equal, about 1/c if they grow by the factor exp(c) from one to the next, however many there are.
 """
 
 import math

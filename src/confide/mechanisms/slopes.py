@@ -1,4 +1,4 @@
-"""Slopes on both sides of a target rank, and weights that rise: the mechanism of this project (docs/theory.md, Theorem 1).
+"""Slopes on both sides of a target rank, and weights that rise: this project's mechanism (docs/theory.md, Theorem 1).
 
 With B_j = #{scores <= e_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
 
@@ -72,7 +72,7 @@ class Slopes(Mechanism):
     >>> mechanism = Slopes(Fraction(0), Fraction(9), left=3, right=1, scale=4.0, selector="permute_and_flip")
     >>> mechanism.replace_one, mechanism.slope_left
     (1.0, 0.75)
-    >>> replace(mechanism, flat=Fraction(5, 2), rise=7).heights(6)
+    >>> Slopes(Fraction(0), Fraction(9), 3, 1, 4.0, "permute_and_flip", flat=Fraction(5, 2), rise=7).heights(6)
     array([0, 0, 1, 3, 5, 7])
     """
 
@@ -252,9 +252,8 @@ def fade_for(mechanism: Slopes) -> int:
     Examples
     --------
     >>> mechanism = slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0, "permute_and_flip")
-    >>> fading = replace(mechanism, head_start=100, fade=fade_for(mechanism))
-    >>> fading.fade, fading.add_remove == mechanism.add_remove
-    (26, True)
+    >>> fade_for(mechanism), mechanism.unit
+    (26, 10)
     """
     left, right, unit = mechanism.left, mechanism.right, mechanism.unit
     down = int((1 - mechanism.rate) * unit)

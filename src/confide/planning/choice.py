@@ -74,7 +74,7 @@ class Circumstances:
     selector: Selector
 
     def scaled(self) -> "Circumstances":
-        """The same decision at a loss of at least 1 and a round n: it depends on n epsilon only, nearly, and smoothly."""
+        """The same decision at a loss of at least 1 and a round n: it depends on n epsilon only, and smoothly."""
         epsilon = max(self.epsilon, 1.0)
         n = self.n * self.epsilon / epsilon
         decade = 10.0 ** math.floor(math.log10(n))
@@ -101,7 +101,8 @@ def choose(
 
     Examples
     --------
-    >>> made = choose(Spread("probability"), Circumstances(1000, Fraction(9, 10), 1.0, "replace_one", None, "exponential"))
+    >>> terms = Circumstances(1000, Fraction(9, 10), 1.0, "replace_one", None, "exponential")
+    >>> made = choose(Spread("probability"), terms)
     >>> made.left < 14 and made.rise > 5
     True
     """

@@ -43,7 +43,7 @@ class Plan:
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.905, 69)
+    (0.905, 202)
     """
 
     request: Request
@@ -154,7 +154,7 @@ class Plan:
             ("chance of +inf", f"{_chance(self.chance_of_all)}; of that or a threshold beyond all scores, "
              f"{_chance(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
-            ("stretches crossed", f"half of the candidates without a score, if fewer than {self.desert:.0f} lie beyond"),
+            ("deserts crossed", f"half of the candidates without a score, if fewer than {self.desert:.0f} lie beyond"),
         ]  # fmt: skip
         needed = f"{self.records_needed}; with fewer, +inf or beyond all scores in more than {UNLIKELY:.0%} of draws"
         always = [
@@ -227,7 +227,7 @@ def plan(
     score
         The score that thresholds are for, which default candidates suit.
     candidates
-        The candidate thresholds, or how they are spread; or their number, +inf included, for as many evenly spread ones.
+        The candidate thresholds, or how they are spread; or their number, +inf included, for evenly spread ones.
     unit
         For residuals: a public typical size, as in `calibrate`.
     n_min

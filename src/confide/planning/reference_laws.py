@@ -1,8 +1,8 @@
 """Public laws of scores that a plan is judged by, and what a threshold costs under each.
 
 The price of missing u instead of alpha is ln(alpha/u), in units of alpha n ranks: the logarithm of how much larger sets
-grow if scores have an exponential tail; it rises by one rank per rank at alpha. It ends at `PRICE_OF_ALL`, which is also
-what +inf costs, so that one number weighs thresholds that are a little large, beyond all data, or infinite.
+grow if scores have an exponential tail; it rises by one rank per rank at alpha. It ends at `PRICE_OF_ALL`, which is
+also what +inf costs, so that one number weighs thresholds that are a little large, beyond all data, or infinite.
 
 The laws: what the kind of score suggests (evenly spread scores; residuals of a bell whose unit is wrong by up to a
 factor of 100); scores crowded into a window of the list, narrow or wide; a desert without scores over half of the list;

@@ -1,9 +1,9 @@
 """Heights that rise as slowly as the weight that they leave to rivals allows: flat at first, then in equal steps.
 
-For a given G the slowest weights are w_j = max(1, (w_1 + ... + w_(j-1))/G): each is the least that the constraint admits,
-by induction. They stay at 1 for the first floor(G) + 1 candidates and then grow by the factor 1 + 1/G, after a first step
-that is smaller. So the heights ln w_j are equal steps from a point between two candidates on, `flat` of them from the
-beginning (docs/theory.md, section 5).
+For a given G the slowest weights are w_j = max(1, (w_1 + ... + w_(j-1))/G): each is the least that the constraint
+admits, by induction. They stay at 1 for the first floor(G) + 1 candidates and then grow by the factor 1 + 1/G, after a
+first step that is smaller. So the heights ln w_j are equal steps from a point between two candidates on, `flat` of them
+from the beginning (docs/theory.md, section 5).
 """
 
 import math
@@ -50,7 +50,7 @@ def flat_for(m: int, rise: float) -> Fraction:
     Examples
     --------
     >>> flat_for(1000, 0.0), flat_for(1000, 20.0), float(flat_for(13, 3.0))
-    (Fraction(0, 1), Fraction(95, 2), 3.625)
+    (Fraction(0, 1), Fraction(385, 8), 3.625)
     """
     rivals = rivals_for(m, rise)
     flat = math.floor(rivals) + 1

@@ -37,7 +37,7 @@ def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray
     >>> from fractions import Fraction
     >>> mechanism = Slopes(Fraction(0), Fraction(90), 1, 1, 1.0, "permute_and_flip")
     >>> int(typical_answer(mechanism, Candidates.unit(101), 100).argmax())
-    90
+    89
     """
     heights = mechanism.heights(candidates.size) / mechanism.scale
     heights[-1] += max(0, mechanism.head_start - mechanism.fade * n) / mechanism.scale

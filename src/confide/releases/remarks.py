@@ -35,9 +35,10 @@ def remarks(release: Release) -> tuple[str, ...]:
     >>> residuals = np.random.default_rng(0).random(4000) * 1e9
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     released = confide.calibrate(residuals, 0.1, 1.0, score="absolute_residual")
+    ...     candidates = confide.Candidates.geometric()
+    ...     released = confide.calibrate(residuals, 0.1, 1.0, score="absolute_residual", candidates=candidates)
     >>> remarks(released)
-    ('the threshold is +inf: every interval is the whole line; about 82 calibration records are needed for a ...',)
+    ('the threshold is +inf: every interval is the whole line; about 81 calibration records are needed for a ...',)
     >>> remarks(confide.calibrate(residuals / 1e9, 0.1, 1.0, score="absolute_residual"))
     ()
     """
@@ -68,6 +69,9 @@ def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = N
     """What is to be said of the threshold, and why."""
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon)}"
+    largest = score_kind(c.score).high
+    if c.threshold >= largest:
+        return "is as large as the score gets", f"{everything(c.score)}; {_reason(c, needed, epsilon)}"
     low, high = _sound(c.recipe)
     size, made = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
@@ -79,8 +83,8 @@ def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = N
     if (step := _step(c)) > _COARSE:
         return (
             f"lies where the candidates ({made}) are coarse",
-            f"the next one is {step:.1g} times as large: with few records such a threshold is drawn by chance, and scores "
-            f"of another size than the candidates expect need other ones; {_UNIT}",
+            f"the next one is {step:.1g} times as large: with few records such a threshold is drawn by chance, and "
+            f"scores of another size than the candidates expect need other ones; {_UNIT}",
         )
     if 0 < size < low:
         return (
@@ -166,7 +170,7 @@ def _sound(recipe: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _step(c: Calibration) -> float:
-    """How many times as large the next candidate is as the threshold, where candidates are spread by the decade; or 1."""
+    """How many times as large the next candidate is as the threshold, where they are spread by the decade; or 1."""
     if c.recipe.get("kind") != "spread" or c.recipe.get("of") not in ("residual", "signed", "any") or not c.threshold:
         return 1.0
     sizes = np.abs(Candidates.made_by(c.recipe).values)
