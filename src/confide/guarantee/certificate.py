@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from confide.selection import Selector, unit_nodes
 
 _BRACKETS = 64
-_BLOCKS = 128
+_BLOCKS = 48
 
 
 def public_coverage(

@@ -65,8 +65,7 @@ def private_head_start(
 ) -> float:
     """The head start of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
 
-    It fades by `fade` ranks with every record. With fade 0 the smallest one is searched; else every n says how much it
-    needs, to a sixteenth of a rank, and the largest demand wins.
+    It fades by `fade` ranks with every record. Every n says how much it needs, and the largest demand wins.
 
     Examples
     --------
@@ -80,21 +79,25 @@ def private_head_start(
     settled = max(0.0, short(0.0, NEVER_SMALL))
     limit = float(offset) + 2 + settled
 
+    def serves(x: float, high: float) -> bool:
+        return sharp_loss(x, slope_left, rivals, selector) + high <= limit
+
     def needed(low: float, high: float) -> float:
-        """The least h, to a sixteenth of a rank, with L(low + h) + high <= limit."""
-        if sharp_loss(low, slope_left, rivals, selector) + high <= limit:
-            return 0.0
-        below, enough = math.floor(16 * low), math.floor(16 * low) + 16
-        while sharp_loss(enough / 16, slope_left, rivals, selector) + high > limit:
+        """The least h, in steps of a twentieth of a unit of log-odds, with L(low + h) + high <= limit."""
+        below, enough, step = 0, 1, 0.05 / slope_left
+        while not serves(low + enough * step, high):
             below, enough = enough, 2 * enough
         while enough - below > 1:
             middle = (below + enough) // 2
-            serves = sharp_loss(middle / 16, slope_left, rivals, selector) + high <= limit
-            below, enough = (below, middle) if serves else (middle, enough)
-        return enough / 16 - low
+            below, enough = (below, middle) if serves(low + middle * step, high) else (middle, enough)
+        return enough * step
 
-    demands = ((needed(low, high), last) for low, high, last in below_target(level, offset, fade, n_min, slope_left))
-    head_start = max((ahead + fade * last for ahead, last in demands if ahead), default=0.0)
+    head_start = 0.0
+    few = list(below_target(level, offset, fade, n_min, slope_left))
+    # The largest demand is made somewhere in the middle: from there on, most n are content with what there is.
+    for low, high, last in sorted(few, key=lambda block: abs(block[2] - few[len(few) // 2][2])):
+        if not serves(low + max(0.0, head_start - fade * last), high):
+            head_start = needed(low, high) + fade * last
     while short(head_start, n_min) > settled:  # L is known up to a thousandth of a rank only
-        head_start += 1 / 16
+        head_start += 0.01 / slope_left
     return head_start
