@@ -71,8 +71,8 @@ def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = N
         return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon)}"
     largest = score_kind(c.score).high
     if c.threshold >= largest:
-        why = f"{everything(c.score)}; {_reason(c, needed, epsilon)}; or more than a share alpha of the scores are as large"
-        return "is as large as the score gets", why
+        why = f"{_reason(c, needed, epsilon)}; or more than a share alpha of the scores are as large"
+        return "is as large as the score gets", f"{everything(c.score)}; {why}"
     low, high = _sound(c.recipe)
     size, made = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
