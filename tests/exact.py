@@ -1,10 +1,13 @@
 """Small cases enumerated exactly: all histograms, all neighbours, and output laws independent of the library's."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+
+from confide.mechanisms.slopes import Slopes
 
 Histogram = tuple[int, ...]
 
@@ -30,6 +33,23 @@ def added(h: Histogram) -> Iterator[Histogram]:
     """Every histogram with one record more."""
     for b in range(len(h)):
         yield tuple(v + (i == b) for i, v in enumerate(h))
+
+
+@dataclass(frozen=True)
+class Stepped(Slopes):
+    """A slope mechanism whose heights are any integers that never fall, stated one by one."""
+
+    steps: tuple[int, ...] = ()
+
+    def heights(self, m: int) -> np.ndarray:
+        """The heights as they were stated."""
+        assert m == len(self.steps)
+        return np.array(self.steps, dtype=np.int64)
+
+
+def stepped(mechanism: Slopes, log_odds: Iterable[float]) -> Stepped:
+    """A mechanism whose candidates are ahead of the first by these log-odds, rounded down to integer heights."""
+    return Stepped(**vars(mechanism), steps=tuple(int(ahead * mechanism.scale) for ahead in log_odds))
 
 
 _X, _W = np.polynomial.legendre.leggauss(20)  # exact for polynomials in s of degree 39
@@ -82,3 +102,9 @@ def leave_one_out(output_law: Callable[[Histogram], np.ndarray], h: Histogram) -
 def leave_one_out_coverage(mechanism, h: Histogram) -> float:
     """The same for a slope mechanism."""
     return leave_one_out(lambda rest: mechanism_law(mechanism, rest), h)
+
+
+def worst_coverage(mechanism: Slopes, n: int, m: int) -> float:
+    """The smallest coverage from n records, over all multisets of n + 1 points in m bins."""
+    output_law = lru_cache(maxsize=None)(lambda rest: mechanism_law(mechanism, rest))
+    return min(leave_one_out(output_law, h) for h in histograms(n + 1, m))

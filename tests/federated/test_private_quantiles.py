@@ -14,8 +14,8 @@ from confide.federated.protocols.fedcp2_qq import best_published, published_quan
 from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.federated.reply_laws import any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
-from confide.mechanisms.slopes import slopes_for
-from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
+from confide.mechanisms.slopes import Slopes, slopes_for
+from tests.exact import histograms, law, mechanism_law, replaced, stepped, worst_log_ratio
 
 LEVEL = Fraction(9, 10)
 
@@ -93,10 +93,16 @@ def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
 
 
 @pytest.mark.parametrize("n", [5, 12])
-def test_reply_law_bounds_every_data_set(n):
-    """Exact: for every histogram of uniform-score ranks the chosen candidate dominates the random rank."""
-    mechanism = slopes_for(Fraction(0), Fraction(n - 1), 3, 1, "replace_one", 2.0, "permute_and_flip")
+@pytest.mark.parametrize("ahead", [(0, 0, 0, 0), (0, 0.5, 1, 1.5), (0, 2, 2, 2), (0, 0, 1.3, 4)])
+@pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
+def test_reply_law_bounds_every_data_set(n, ahead, selector):
+    """Exact: for every histogram of scores and any heights the chosen candidate dominates the random rank."""
+    plain = slopes_for(Fraction(0), Fraction(n - 1), 3, 1, "replace_one", 2.0, selector)
+    fine = Slopes(plain.rate, plain.offset, 192, 64, 64 * plain.scale, selector)
+    mechanism = stepped(fine, ahead)
+    assert mechanism.rivals(4) < 3 or not any(ahead)
     reply = random_rank(n, mechanism, 4)
+    assert reply.bottom <= random_rank(n, fine, 4).bottom
     at_least = [
         1 - reply.bottom - sum(p for r, p in zip(reply.ranks, reply.probabilities, strict=True) if r < k)
         for k in range(n + 1)
@@ -107,13 +113,17 @@ def test_reply_law_bounds_every_data_set(n):
             assert chosen[below >= k].sum() >= at_least[k] - 1e-9
 
 
-def test_secret_sizes_are_bounded_at_every_size():
-    mechanism = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0, "permute_and_flip")
+@pytest.mark.parametrize("rise", [0, 700])
+def test_secret_sizes_are_bounded_at_every_size(rise):
+    plain = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0, "permute_and_flip")
+    mechanism = Slopes(**{**vars(plain), "flat": Fraction(7), "rise": rise})
+    rivals = mechanism.rivals(50)
+    assert rivals == 49 if rise == 0 else rivals < 10
     reply = any_size_reply(mechanism, 50, 20)
     sizes = [20, 21, 25, 33, 60, 100, 250, 1000, 5000, 40000]
     for t, bound in reply.steps:
         exact = max(
-            conditional_failure(n, t, float(mechanism.target(n)), mechanism.slope_left, 49, "permute_and_flip")
+            conditional_failure(n, t, float(mechanism.target(n)), mechanism.slope_left, rivals, "permute_and_flip")
             for n in sizes
         )
         assert exact <= bound + 1e-12

@@ -13,13 +13,9 @@ from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, slopes_for
 from confide.planning.plan import make_plan
 from confide.planning.request import check_request
-from tests.exact import histograms, leave_one_out_coverage, mechanism_law
+from tests.exact import histograms, mechanism_law, worst_coverage
 
 SELECTORS = ["permute_and_flip", "exponential"]
-
-
-def worst_coverage(mechanism, n, m):
-    return min(leave_one_out_coverage(mechanism, h) for h in histograms(n + 1, m))
 
 
 def planned(n, m, **options):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.mechanisms.slopes import Slopes, add_remove_range, replace_one_range, slopes_for
-from tests.exact import added, histograms, mechanism_law, replaced, worst_log_ratio
+from confide.mechanisms.slopes import Slopes, add_remove_range, fade_for, replace_one_range, slopes_for
+from tests.exact import added, histograms, mechanism_law, replaced, stepped, worst_log_ratio
 
 SELECTORS = ["permute_and_flip", "exponential"]
 SLOPES = [(1, 1), (3, 1), (13, 7), (9, 1), (1, 4)]
@@ -53,6 +53,68 @@ def test_all_of_eight_scores_in_five_bins(selector):
     assert worst_log_ratio(lambda h: mechanism_law(secret, h), starts, added) <= 1.0 + 1e-9
 
 
+AHEAD = {
+    3: [(0, 0.7, 1.4), (0, 4, 4)],
+    4: [(0, 0.5, 1, 1.5), (0, 0, 0, 3), (0, 2, 2, 2.1)],
+    5: [(0, 0, 0.5, 1, 1.5), (0, 0.2, 1.5, 1.6, 5)],
+}
+"""Log-odds by which m candidates are ahead of the first: even steps, one step anywhere, and others."""
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("slopes", SLOPES)
+@pytest.mark.parametrize("m", [3, 4, 5])
+def test_rising_weights_cost_nothing(selector, slopes, m):
+    """The same loss for any heights that never fall, under both relations, whole or fractional targets."""
+    for target in (Fraction(3), Fraction(25, 4)):
+        base = slopes_for(Fraction(0), target, *slopes, "replace_one", 1.0, selector)
+        for ahead in AHEAD[m]:
+            mechanism = stepped(base, ahead)
+            assert mechanism.replace_one == base.replace_one <= 1.0
+            starts = histograms(8 if m < 5 else 5, m)
+            assert worst_log_ratio(lambda h, of=mechanism: mechanism_law(of, h), starts, replaced) <= 1.0 + 1e-9
+
+
+FADING = [
+    (Fraction(9, 10), Fraction(1), (0, 3)),
+    (Fraction(9, 10), Fraction(3, 10), (40, 3)),
+    (Fraction(1, 2), Fraction(5, 4), (13, 9)),
+    (Fraction(2, 3), Fraction(0), (60, 70)),
+    (Fraction(1, 10), Fraction(2), (55, 5)),
+]
+"""Rate, offset, head start and fading: not needed, fading while n grows, gone at once, never gone."""
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("slopes", SLOPES)
+@pytest.mark.parametrize(("rate", "offset", "head_start"), FADING)
+def test_a_fading_head_start_costs_what_is_stated(selector, slopes, rate, offset, head_start):
+    """Theorem 1b with a head start that fades with the secret n, and any heights: all n from 0, all neighbours."""
+    base = slopes_for(rate, offset, *slopes, "add_remove", 1.0, selector)
+    for m, n_max in [(3, 9), (4, 7), (5, 5)]:
+        for ahead in AHEAD[m][:2]:
+            fading = Slopes(**{**vars(base), "head_start": head_start[0], "fade": head_start[1]})
+            mechanism = stepped(fading, ahead)
+            starts = [h for n in range(n_max) for h in histograms(n, m)]
+            worst = worst_log_ratio(lambda h, of=mechanism: mechanism_law(of, h), starts, added)
+            assert worst <= mechanism.add_remove + 1e-9
+            worst = worst_log_ratio(lambda h, of=mechanism: mechanism_law(of, h), histograms(n_max - 1, m), replaced)
+            assert worst <= mechanism.replace_one + 1e-9
+    assert Slopes(**{**vars(base), "head_start": 40, "fade": fade_for(base)}).add_remove <= 1.0
+
+
+def test_a_head_start_that_fades_faster_costs_more():
+    """The room is all there is: one that fades faster than `fade_for` allows does lose more than epsilon somewhere."""
+    base = slopes_for(Fraction(1, 2), Fraction(0), 1, 3, "add_remove", 1.0, "permute_and_flip")
+    starts = [h for n in range(9) for h in histograms(n, 3)]
+    losses = []
+    for fade in (fade_for(base), fade_for(base) + 3):
+        mechanism = Slopes(**{**vars(base), "head_start": 10 * fade + 40, "fade": fade})
+        losses.append(worst_log_ratio(lambda h, of=mechanism: mechanism_law(of, h), starts, added))
+    assert losses[0] <= 1.0 + 1e-9
+    assert losses[1] > 1.2
+
+
 def test_no_budget_is_wasted():
     """Somewhere the loss is nearly epsilon: the stated loss is not a loose bound (the published method wastes half)."""
     public = slopes_for(Fraction(0), Fraction(6), 9, 1, "replace_one", 1.0, "permute_and_flip")
@@ -83,9 +145,10 @@ def test_permute_and_flip_is_not_bounded_range():
     assert max(spans) > 1.05
 
 
-def brute_force_range(left, right, rate, unit, neighbours, starts):
+def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3, 0), ahead=()):
     offset = Fraction(1, unit) if rate else Fraction(51, 10)
-    mechanism = Slopes(rate, offset, left, right, 1.0, "permute_and_flip", head_start=3 if rate else 0)
+    mechanism = Slopes(rate, offset, left, right, 1.0, "permute_and_flip", *(head_start if rate else (0, 0)))
+    mechanism = stepped(mechanism, ahead) if ahead else mechanism
     assert mechanism.unit == unit
     worst = 0
     for h in starts:
@@ -109,6 +172,19 @@ def test_add_remove_range_is_attained():
     starts = [h for n in range(25) for h in histograms(n, 3)]
     for slopes, rate in itertools.product([(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(4, 5)]):
         assert brute_force_range(*slopes, rate, 10, added, starts) == add_remove_range(*slopes, rate, 10)
+
+
+@pytest.mark.parametrize("slopes", [(1, 1), (9, 1), (1, 9)])
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10)])
+@pytest.mark.parametrize("fade", [0, 1, 4, 25])
+def test_range_distances_of_a_fading_head_start_are_exact(slopes, rate, fade):
+    """The closed form of Theorem 1b bounds every change in utility, and equals the largest one; heights drop out."""
+    starts = [h for n in range(13) for h in histograms(n, 4)]
+    bound = add_remove_range(*slopes, rate, 10, fade)
+    found = brute_force_range(*slopes, rate, 10, added, starts, (40 * fade, fade), (0, 5, 5, 20))
+    assert found <= bound
+    if rate < Fraction(9, 10):  # else the target lies too high among so few records
+        assert found == bound
 
 
 def test_whole_mechanism_matches_exact_law():

@@ -23,13 +23,13 @@ def rivals_left(log_weights: NDArray[np.float64]) -> float:
     >>> round(rivals_left(np.log(2) * np.arange(50)), 6)
     1.0
     """
-    if not log_weights.any():
+    if len(log_weights) == 1 or not log_weights.any():
         return float(len(log_weights) - 1)
     sums = np.logaddexp.accumulate(log_weights[:-1])
     # Every step of the sum is right to a few units in the last place of the largest logarithm.
     error = 4 * len(log_weights) * np.spacing(float(np.abs(sums).max(initial=1.0)) + math.log(len(log_weights)))
     with np.errstate(over="ignore"):
-        return float(np.exp((sums - log_weights[1:]).max(initial=-np.inf) + error))
+        return float(max(np.exp((sums - log_weights[1:]).max() + error), np.finfo(np.float64).tiny))
 
 
 def rivals_right(log_weights: NDArray[np.float64]) -> float:

@@ -1,0 +1,283 @@
+"""Theorems 2 to 5 with weights that rise, and with any that never fall, by exact enumeration of small cases."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.guarantee.certificate import public_coverage
+from confide.guarantee.conditional import line_holds
+from confide.guarantee.random_rank import conditional_failure, mean_overshoot, tail
+from confide.guarantee.rivals import rivals_right
+from confide.mechanisms.certify import certify
+from confide.mechanisms.slopes import Slopes, fade_for, slopes_for
+from confide.planning.plan import make_plan
+from confide.planning.request import check_request
+from tests.exact import histograms, mechanism_law, stepped, worst_coverage
+
+SELECTORS = ["permute_and_flip", "exponential"]
+
+AHEAD = {
+    3: [(0, 0.6, 1.2), (0, 0, 2), (0, 3, 3)],
+    4: [(0, 0.5, 1, 1.5), (0, 0, 0, 2), (0, 2, 2, 2), (0, 0, 0.3, 4), (0, 1.1, 1.1, 2.4)],
+    5: [(0, 0, 0.4, 0.8, 1.2), (0, 0, 0, 3, 3), (0, 0.2, 1.5, 1.6, 5)],
+}
+"""Log-odds by which m candidates are ahead of the first: even steps, one step anywhere, and others."""
+
+
+def finely(mechanism, by=64):
+    """The same mechanism in smaller units, so that heights can be told apart."""
+    return Slopes(**{**vars(mechanism), "left": by * mechanism.left, "right": by * mechanism.right,
+                     "scale": by * mechanism.scale})  # fmt: skip
+
+
+def public(n, target, left, right, epsilon, selector):
+    return finely(slopes_for(Fraction(0), target, left, right, "replace_one", epsilon, selector))
+
+
+def planned(n, m, **options):
+    choices = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift", "rise"))
+    choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
+    return make_plan(check_request(n=n, candidates=m, **(choices | options)), n)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("slopes", [(13, 7), (9, 1), (2, 3)])
+@pytest.mark.parametrize(("n", "m", "epsilon"), [(7, 4, 1.0), (9, 3, 2.0), (6, 5, 2.0)])
+def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, n, m, epsilon):
+    """Theorem 3a with G for m - 1, for whole and fractional target ranks."""
+    for target in (Fraction(1), Fraction(7, 2), n - Fraction(3, 4), n - Fraction(1, 16), Fraction(n)):
+        for ahead in AHEAD[m]:
+            mechanism = stepped(public(n, target, *slopes, epsilon, selector), ahead)
+            promised = mechanism.certified(Fraction(1, 2), m, n, None)
+            assert worst_coverage(mechanism, n, m) >= promised - 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_public_certificate_of_weights_drawn_at_random(selector):
+    """The same for heights, slopes, losses and targets drawn at random."""
+    rng = np.random.default_rng(23)
+    for _ in range(60):
+        n, m = ((7, 4), (9, 3), (5, 5))[rng.integers(3)]
+        target, slopes = Fraction(int(rng.integers(1, 16 * n + 1)), 16), rng.integers(1, 12, 2).tolist()
+        base = public(n, target, *slopes, float(rng.uniform(0.5, 4)), selector)
+        mechanism = stepped(base, np.sort(rng.gamma(0.7, 1.5, m)) * rng.integers(0, 2, m).cumsum().clip(0, 1))
+        assert worst_coverage(mechanism, n, m) >= mechanism.certified(Fraction(1, 2), m, n, None) - 1e-12
+
+
+def test_public_certificate_is_nearly_exact():
+    """At T = n it gives away less than .01, at one place nothing; without the heights it would give away much more."""
+    given_away = []
+    for selector, n, ahead in [
+        ("permute_and_flip", 8, (0, 0.5, 1, 1.5)),
+        ("permute_and_flip", 8, (0, 0.4, 0.4, 0.4)),
+        ("exponential", 8, (0, 0.5, 1, 1.5)),
+        ("exponential", 8, (0, 1, 2, 3)),
+    ]:
+        mechanism = stepped(public(n, Fraction(n), 18, 7, 2.0, selector), ahead)
+        exact = worst_coverage(mechanism, n, 4)
+        sharp = float(mechanism.certified(Fraction(1, 2), 4, n, None))
+        slopes = mechanism.slope_left, mechanism.slope_right
+        flat = float(public_coverage(n, Fraction(n), *slopes, 3, selector))
+        assert 0 <= exact - sharp < 0.01
+        assert mechanism.rivals(4) < 3
+        assert sharp > flat + (0.003 if ahead[1] == ahead[3] else 0.025)
+        given_away.append(exact - sharp)
+    assert min(given_away) < 1e-4
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("offset", [Fraction(3, 5), Fraction(7, 5), Fraction(3)])
+@pytest.mark.parametrize(("m", "most"), [(3, 10), (4, 8), (5, 6)])
+def test_secret_certificate_with_a_fading_head_start(selector, offset, m, most):
+    """Theorem 3b: what is certified holds at every secret n, for any heights, head start and fading."""
+    base = finely(slopes_for(Fraction(4, 5), offset, 3, 1, "add_remove", 3.0, selector))
+    per_rank = base.unit * base.left
+    for ahead, (start, fade) in zip(
+        AHEAD[m] * 2, [(2.0, 0.1), (6.0, 0.5), (1.0, 1.0), (12.0, 0.0), (8.0, 1.1), (0.5, 0.05)], strict=False
+    ):
+        started = Slopes(**{**vars(base), "head_start": int(start * per_rank), "fade": int(fade * per_rank)})
+        mechanism = stepped(started, ahead)
+        worst = {n: worst_coverage(mechanism, n, m) for n in range(1, most)}
+        for n_min in (1, 3):
+            claimed = certify(mechanism, Fraction(1, 5), m, None, n_min, None).coverage
+            assert min(worst[n] for n in worst if n >= n_min) >= claimed - 1e-12
+
+
+PLANS = [
+    ("0.5", 1.0, 4, 1, 1.5, None),
+    ("0.1", 1.0, 4, 1, 0.7, None),
+    ("0.1", 1.0, 4, 1, 0.7, (1, 1)),
+    ("0.2", 1.0, 3, 1, 1.0, (1, 1)),
+    ("0.1", 3.0, 4, 2, 3.0, (13, 7)),
+    ("0.2", 2.0, 5, 1, 0.5, (1, 1)),
+    ("0.3", 2.0, 4, 4, 0.7, None),
+    ("0.3", 0.5, 4, 1, 20.0, None),
+]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("alpha", "epsilon", "m", "n_min", "rise", "slopes"), PLANS)
+def test_planned_secret_mechanism_covers_for_every_n(selector, alpha, epsilon, m, n_min, rise, slopes):
+    """What `calibrate` runs by default, with rise and fading head start, for every multiset and every n in reach."""
+    asked = {"alpha": alpha, "epsilon": epsilon, "selector": selector, "rise": rise, "n_min": n_min, "slopes": slopes}
+    mechanism = planned(10, m, neighbors="add_remove", **asked).mechanism
+    assert mechanism.rivals(m) < m - 1
+    assert mechanism.add_remove <= epsilon
+    for n in range(n_min, 9 if m < 5 else 7):
+        assert worst_coverage(mechanism, n, m) >= 1 - float(alpha) - 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("alpha", "epsilon", "m", "_n_min", "rise", "slopes"), PLANS)
+def test_planned_public_mechanism_covers(selector, alpha, epsilon, m, _n_min, rise, slopes):
+    """What `calibrate(..., neighbors="replace_one")` runs with a rise, for every multiset of scores."""
+    n = 9 if m < 5 else 7
+    plan = planned(n, m, alpha=alpha, epsilon=max(epsilon, 3.0), selector=selector, rise=rise, slopes=slopes)
+    if plan.mechanism is None:
+        assert (alpha, n) == ("0.1", 9)  # (n + 1)(1 - alpha) is n itself: no rank is left for the noise
+        return
+    assert plan.mechanism.rivals(m) < m - 1
+    claimed = certify(plan.mechanism, plan.request.alpha, m, n, None, None).coverage
+    assert claimed >= float(1 - plan.request.alpha)
+    assert worst_coverage(plan.mechanism, n, m) >= claimed - 1e-12
+
+
+def test_rise_saves_ranks_and_the_head_start_is_needed():
+    """With a rise the target is lower; without it, or without the head start, the same target does undercover."""
+    asked = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
+    flat, rising = (planned(10, 4, rise=rise, **asked).mechanism for rise in (0.0, 0.7))
+    assert rising.offset < flat.offset
+    assert rising.head_start > rising.fade > 0
+    for weaker in ({"head_start": 0, "fade": 0}, {"fade": 4 * rising.head_start}):
+        weak = Slopes(**{**vars(rising), **weaker})
+        assert min(worst_coverage(weak, n, 4) for n in range(1, 9)) < 0.8
+        assert certify(weak, Fraction(1, 5), 4, None, 1, None).coverage < 0.8
+    level = Slopes(**{**vars(rising), "rise": 0})
+    assert certify(level, Fraction(1, 5), 4, None, 1, None).coverage < 0.8
+
+
+LINES = [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4, 5), Fraction(5, 2))]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5), (2, 4)])
+def test_rank_deficit_is_dominated_by_the_tail(selector, n, m):
+    """Theorem 2 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
+    for rate, offset in LINES:
+        base = finely(slopes_for(rate, offset, 3, 1, "add_remove", 1.5, selector))
+        for ahead in AHEAD[m]:
+            mechanism = stepped(base, ahead)
+            target, slope, rivals = float(mechanism.target(n)), mechanism.slope_left, mechanism.rivals(m)
+            short = np.arange(1, int(np.ceil(target)) + 1)
+            bounds = tail(target - short + 1, slope, rivals, selector)
+            ranks, probabilities, bottom = mechanism.rank_law(n, m)
+            law = bottom + np.array([probabilities[ranks < r].sum() for r in short])
+            np.testing.assert_allclose(law, bounds, atol=1e-12)
+            for h in histograms(n, m):
+                reached = np.cumsum(h).astype(float)
+                reached[-1] = np.inf
+                p = mechanism_law(mechanism, h)
+                assert ((reached < short[:, None]) @ p <= bounds + 1e-12).all()
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5)])
+def test_rank_excess_is_dominated_by_the_tail(selector, n, m):
+    """Theorem 5: P(A_J - T >= d) <= tail(d) where rivals may be heavier, +inf by its head start, and the mean of it."""
+    for rate, offset in [(Fraction(0), Fraction(5, 2)), (Fraction(1, 2), Fraction(-3, 4))]:
+        base = finely(slopes_for(rate, offset, 2, 3, "add_remove", 2.5, selector))
+        for ahead, start in zip(AHEAD[m] * 2, [0, 1.5, 4, 0.5, 0, 2, 3], strict=False):
+            started = Slopes(**{**vars(base), "head_start": int(start * base.scale), "fade": int(0.1 * base.scale)})
+            mechanism = stepped(started, ahead)
+            weights = mechanism.heights(m) / mechanism.scale
+            weights[-1] += max(0, mechanism.head_start - n * mechanism.fade) / mechanism.scale
+            target, right = float(mechanism.target(n)), rivals_right(weights)
+            assert right == pytest.approx(max(np.exp(weights[j + 1 :] - weights[j]).sum() for j in range(m - 1)))
+            beyond = np.arange(1, 4 * n) / 4
+            bounds = tail(beyond, mechanism.slope_right, right, selector, lighter=False)
+            mean = mechanism.overshoot(n, m)
+            assert mean == mean_overshoot(mechanism.slope_right, right, selector, lighter=False)
+            for h in histograms(n, m):
+                excess = np.cumsum((0, *h))[:-1] - target
+                p = mechanism_law(mechanism, h)
+                assert ((excess >= beyond[:, None]) @ p <= bounds + 1e-12).all()
+                assert p @ np.maximum(excess, 0) <= mean + 1e-12
+
+
+def test_heavier_rivals_need_their_own_tail():
+    """Neither the tail of lighter rivals nor one without the head start would do for Theorem 5."""
+    base = finely(slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip"))
+    mechanism = stepped(base, (0, 0, 0, 3))
+    headed = Slopes(**{**vars(base), "head_start": int(3 * base.scale)})
+    h = (2, 0, 4, 0)
+    for made in (mechanism, headed):
+        beyond = mechanism_law(made, h)[3]  # six ranks lie before +inf, four beyond the target
+        right = np.expm1(3) + 3
+        assert beyond > tail(np.array(4.0), made.slope_right, 3, "permute_and_flip")
+        assert beyond <= tail(np.array(4.0), made.slope_right, right, "permute_and_flip", lighter=False)
+        lighter = slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip").overshoot(6, 4)
+        assert made.overshoot(6, 4) > 2 * lighter
+
+
+MASSES = [(0.35, 0.24, 0.4, 0.01), (0.59, 0.01, 0.2, 0.2), (0.1, 0.49, 0.4, 0.01)]
+"""P(score in bin j) of discrete laws: what a threshold misses is known."""
+
+
+def worst_failure(mechanism, n, level):
+    """The largest P(coverage given the data < level), each an exact sum over all samples of n scores."""
+    samples = histograms(n, 4)
+    laws = np.array([mechanism_law(mechanism, h) for h in samples])
+    failing = (np.append(np.cumsum(masses)[:-1], 1.0) < level for masses in MASSES)
+    each = (stats.multinomial(n, masses).pmf(np.array(samples)) for masses in MASSES)
+    return max(p @ laws[:, bad].sum(axis=1) for p, bad in zip(each, failing, strict=True))
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_conditional_failure_bounds_the_exact_failure(selector):
+    """Theorem 2b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
+    closest = np.inf
+    for ahead in AHEAD[4]:
+        mechanism = stepped(public(12, Fraction(10), 3, 1, 3.0, selector), ahead)
+        bound = conditional_failure(12, 0.6, 10.0, mechanism.slope_left, mechanism.rivals(4), selector)
+        exact = worst_failure(mechanism, 12, 0.6)
+        assert exact <= bound < 1
+        closest = min(closest, bound / exact)
+    assert closest < 3
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_secret_line_bounds_the_exact_failure_at_every_n(selector):
+    """Theorem 4 with G: the smallest delta that the certificate admits is not exceeded at any n, for any heights."""
+    base = finely(slopes_for(Fraction(4, 5), Fraction(2), 3, 1, "add_remove", 4.0, selector))
+    for ahead in AHEAD[4][:3]:
+        mechanism = stepped(base, ahead)
+
+        def holds(delta, mechanism=mechanism):
+            line = mechanism.rate, mechanism.offset, Fraction(3, 5), delta, 1
+            return line_holds(*line, mechanism.slope_left, mechanism.rivals(4), selector)
+
+        deltas = np.geomspace(1e-3, 0.9, 40)
+        kept = min(delta for delta in deltas if holds(float(delta)))
+        worst = max(worst_failure(mechanism, n, 0.6) for n in range(1, 11))
+        assert worst <= kept < 0.9
+
+
+@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+def test_planned_training_conditional_mechanism_with_a_rise(neighbors):
+    """The plan's delta is kept, by the exact sum over all samples; with a rise its target is lower than without."""
+    asked = {"alpha": "0.4", "epsilon": 2.0, "delta": "0.2", "neighbors": neighbors, "n_typical": 12, "slopes": (3, 1)}
+    flat, rising = (planned(12, 4, rise=rise, **asked).mechanism for rise in (0.0, 2.0))
+    assert rising.target(12) < flat.target(12)
+    for n in [12] if neighbors == "replace_one" else range(1, 13):
+        assert worst_failure(rising, n, 0.6) <= 0.2
+
+
+def test_head_start_fades_as_fast_as_the_loss_has_room_for():
+    """By one step more in every record, the loss would be larger."""
+    for slopes, rate in [((3, 1), Fraction(9, 10)), ((9, 11), Fraction(9, 10)), ((1, 1), Fraction(1, 2))]:
+        mechanism = finely(slopes_for(rate, Fraction(2), *slopes, "add_remove", 1.0, "permute_and_flip"))
+        fade = fade_for(mechanism)
+        losses = [Slopes(**{**vars(mechanism), "head_start": 10**6, "fade": fade + more}).add_remove for more in (0, 1)]
+        assert losses[0] == mechanism.add_remove < losses[1]

@@ -1,0 +1,98 @@
+"""G, the one number of the public weights that certificates depend on, and what is made of a G that is not whole."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from confide.guarantee.random_rank import mean_overshoot, tail
+from confide.guarantee.rivals import rivals_left, rivals_right
+from confide.mechanisms.slopes import Slopes
+
+SELECTORS = ["permute_and_flip", "exponential"]
+
+
+def exact_rivals(heights, scale):
+    """G in 60 digits, from the integers that the mechanism adds."""
+    with localcontext(prec=60):
+        weights = [(Decimal(int(height)) / Decimal(scale)).exp() for height in heights]
+        before, worst = Decimal(0), Decimal(0)
+        for weight in weights:
+            worst, before = max(worst, before / weight), before + weight
+        return worst
+
+
+HEIGHTS = {
+    "none": np.zeros(500, dtype=np.int64),
+    "even steps": np.arange(300) * 7,
+    "one step at the end": np.append(np.zeros(99, dtype=np.int64), 5000),
+    "one step at the beginning": np.append(0, np.full(99, 5000)),
+    "any": np.sort(np.random.default_rng(3).integers(0, 30_000, 400)),
+    "far": np.arange(60) * 10**6,
+    "one": np.zeros(1, dtype=np.int64),
+}
+
+
+@pytest.mark.parametrize("name", HEIGHTS)
+@pytest.mark.parametrize("scale", [1000.0, 777.7, 1e-3 / 3])
+def test_rivals_are_rounded_up_and_hardly(name, scale):
+    """Never below the exact G, which a certificate may not underestimate, and above it by less than a billionth."""
+    heights = HEIGHTS[name] if scale > 1 else HEIGHTS[name] // 10**6
+    exact = exact_rivals(heights, scale)
+    found = rivals_left(heights / scale)
+    assert exact <= Decimal(found) <= exact * (1 + Decimal("1e-9")) + Decimal("1e-300")
+
+
+@pytest.mark.parametrize(("flat", "rise"), [(Fraction(0), 900), (Fraction(95, 2), 20_000), (Fraction(7, 3), 41)])
+@pytest.mark.parametrize("m", [2, 13, 481])
+def test_rivals_of_a_mechanism(m, flat, rise):
+    """From the stated integers `flat` and `rise`, with the heights computed in fractions here."""
+    mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
+    steps = m - flat
+    heights = [math.floor(rise * max(j - flat, Fraction(0)) / steps) if steps > 0 else 0 for j in range(1, m + 1)]
+    if steps > 0:
+        assert mechanism.heights(m).tolist() == heights
+        assert heights[-1] == rise
+    exact = exact_rivals(mechanism.heights(m), mechanism.scale)
+    assert exact <= Decimal(mechanism.rivals(m)) <= exact * (1 + Decimal("1e-9"))
+    assert mechanism.rivals(m) <= m - 1
+
+
+def test_rivals_on_the_right_are_those_on_the_left_of_the_mirror_image():
+    log_weights = np.array([0.0, 0.5, 0.5, 2.0])
+    weights = np.exp(log_weights)
+    assert rivals_right(log_weights) == pytest.approx(max(weights[j + 1 :].sum() / weights[j] for j in range(3)))
+    assert rivals_left(log_weights) == pytest.approx(max(weights[:j].sum() / weights[j] for j in range(1, 4)))
+
+
+@pytest.mark.parametrize("rivals", [1e-3, 0.3, 1.0, 2.7, 48.2, 4000.5])
+@pytest.mark.parametrize("p", [1.0, 0.6, 1e-2, 3e-6, 1e-9])
+def test_tails_of_rivals_that_are_not_whole(rivals, p):
+    """Against their definitions: G lighter ones spread as thinly as they may be; heavier ones by the union bound."""
+    deficit = np.array(-math.log(p))
+    lighter, _ = integrate.quad(lambda s: -math.expm1(rivals * math.log1p(-s * p)) if s * p < 1 else 1.0, 0, 1)
+    found = float(tail(deficit, 1.0, rivals, "permute_and_flip"))
+    assert found == pytest.approx(lighter, rel=2e-5)
+    assert found >= lighter * (1 - 1e-7)
+    corner = min(1.0, 1 / (rivals * p))
+    heavier, _ = integrate.quad(lambda s: min(1.0, s * rivals * p), 0, 1, points=[corner])
+    found = float(tail(deficit, 1.0, rivals, "permute_and_flip", lighter=False))
+    assert found == pytest.approx(heavier, rel=1e-9)
+    together = rivals * p
+    assert float(tail(deficit, 1.0, rivals, "exponential")) == pytest.approx(together / (1 + together), rel=1e-12)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("lighter", [True, False])
+@pytest.mark.parametrize(("slope", "rivals"), [(0.3, 0.4), (1.0, 1.0), (0.5, 20.5), (0.05, 3000.0)])
+def test_mean_overshoot_of_rivals_that_are_not_whole(selector, lighter, slope, rivals):
+    def missed(d):
+        return float(tail(np.array(d), slope, rivals, selector, lighter=lighter))
+
+    corner = max(math.log(rivals), 0.0) / slope
+    first, _ = integrate.quad(missed, 0, corner, limit=300)
+    last, _ = integrate.quad(missed, corner, corner + 40 / slope, limit=300)
+    assert mean_overshoot(slope, rivals, selector, lighter=lighter) == pytest.approx(first + last, rel=1e-5)
