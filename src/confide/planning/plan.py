@@ -43,7 +43,7 @@ class Plan:
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.905, 202)
+    (0.905, 210)
     """
 
     request: Request
@@ -122,13 +122,16 @@ class Plan:
     def records_needed(self) -> int:
         """About the smallest number of records with which the answer lies among the scores, but for a chance of 1 %.
 
-        On typical scores; within 5 %. With fewer, +inf or a threshold beyond all scores gets likely quickly.
+        On typical scores; within a tenth. With fewer, +inf or a threshold beyond all scores gets likely quickly. A
+        public number gets the candidates that suit it, if they are spread; a secret one the same mechanism.
         """
+        law = law_of(self.request.candidates) if self.request.candidates.recipe["kind"] == "spread" else None
 
         def enough(n: int) -> bool:
             if self.request.n is None:
                 return replace(self, n=n).chance_beyond <= UNLIKELY
-            return make_plan(replace(self.request, n=n), n).chance_beyond <= UNLIKELY
+            asked = replace(self.request, n=n)
+            return make_plan(asked if law is None else asked.suited(law), n).chance_beyond <= UNLIKELY
 
         many = min(math.ceil(12 / float(self.request.alpha) / min(self.request.per_record, 1.0)), MOST_RECORDS)
         while many < MOST_RECORDS and not enough(many):
@@ -136,7 +139,7 @@ class Plan:
         few = many // 2
         while few and enough(few):
             few, many = few // 2, few
-        while many - few > max(1, many // 20):
+        while many - few > max(1, many // 10):
             middle = (few + many) // 2
             few, many = (few, middle) if enough(middle) else (middle, many)
         return many
