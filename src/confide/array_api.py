@@ -21,7 +21,7 @@ from confide.arrays import (
     sums_of_rounded,
 )
 from confide.errors import InputError, InputTypeError
-from confide.releases import UNNAMED, Calibration, names_for
+from confide.releases import UNNAMED, Calibration, names_for, warn_of
 from confide.scores import ScoreKind, magic, score_kind, smallest_probability
 from confide.support import needs_extra
 
@@ -60,6 +60,7 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     xp = _namespace(probabilities)
     _check(xp, probabilities)
     names_for(calibration, None, probabilities.shape[1])
+    warn_of(calibration)
     if probabilities.shape[0] == 0:
         return xp.zeros(probabilities.shape, dtype=xp.bool, device=_device(probabilities))
     refuse_outside(xp, probabilities)

@@ -26,7 +26,10 @@ class MissingExtraError(ConfideError, ImportError):
 
 
 class CoverageWarning(UserWarning):
-    """The released threshold is +inf: the promise holds, but the sets contain every label."""
+    """A threshold is +inf, or nearly so: the promise holds, but sets or intervals exclude nothing, or hardly anything.
+
+    Given where a release is made, and wherever it is applied. A program that knows it silences it by its class.
+    """
 
 
 class OtherDataError(InputError):

@@ -17,7 +17,7 @@ from confide.calibration import calibrate_histogram, suited_candidates
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.releases import Calibration
+from confide.releases import Calibration, warn_of
 from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets
 from confide.support import Classes, Level, needs_extra, outside, public_classes
@@ -168,6 +168,7 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
     predictions = predictions.detach()
     if predictions.ndim != (2 if pairs else 1) or not bool(torch.isfinite(predictions).all()):
         raise InputError("predictions must be finite, of shape (n,), or (n, 2) for CQR")
+    warn_of(calibration)
     low, high = (predictions[:, 0], predictions[:, 1]) if pairs else (predictions, predictions)
     far = torch.tensor(float("inf"), dtype=predictions.dtype, device=predictions.device)
     reach = torch.tensor(calibration.threshold, dtype=torch.float64).to(predictions.dtype)

@@ -154,6 +154,7 @@ def test_no_warning_for_a_finite_threshold():
         assert math.isfinite(confide.calibrate(SCORES, 0.1, 5.0, candidates=UNIT).threshold)
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_full_sets_for_an_infinite_threshold():
     calibration, _ = few(5, neighbors="replace_one")
     assert confide.predict_set([[0.0, 1.0]], calibration, score="lac").mask.all()

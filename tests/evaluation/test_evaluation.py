@@ -142,7 +142,10 @@ def test_widths_by_group_and_infinite_ones():
     )
     assert found.groups[0].mean_width > 2 * found.groups[1].mean_width
     parts = {0: dataclasses.replace(released[0], threshold=math.inf), 1: released[1]}
-    wide = evaluate_intervals(dataclasses.replace(released, parts=parts), np.zeros(4), np.zeros(4), groups=[0, 1, 1, 0])
+    with pytest.warns(confide.CoverageWarning, match="for 1 of 2 groups: 0;"):
+        wide = evaluate_intervals(
+            dataclasses.replace(released, parts=parts), np.zeros(4), np.zeros(4), groups=[0, 1, 1, 0]
+        )
     assert [part.mean_width for part in wide.groups] == [math.inf, pytest.approx(2 * released[1].threshold)]
     assert wide.mean_width == math.inf
     assert '"mean_width": "+inf"' in wide.to_json()

@@ -101,10 +101,12 @@ def test_04_too_few_records_give_full_sets():
     with pytest.warns(confide.CoverageWarning, match=r"\+inf"):
         released = confide.calibrate([0.1] * 5, 0.1, 1.0, score="lac", neighbors="replace_one")
     assert released.threshold == np.inf
-    assert confide.predict_set([[0.0, 1.0]], released).mask.all()
+    with pytest.warns(confide.CoverageWarning, match="every label is in every set"):
+        assert confide.predict_set([[0.0, 1.0]], released).mask.all()
     with pytest.warns(confide.CoverageWarning):
         released = confide.calibrate([0.1] * 5, 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
-    assert confide.predict_interval([1.0], released) == (-np.inf, np.inf)
+    with pytest.warns(confide.CoverageWarning, match="every interval is the whole line"):
+        assert confide.predict_interval([1.0], released) == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)

@@ -21,6 +21,7 @@ def scores_of_every_label(p):
     return np.stack([confide.lac_score(p, np.full(len(p), k)) for k in range(p.shape[1])], axis=1)
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4", ">f8", np.longdouble])
 @pytest.mark.parametrize(
     "threshold", [0.0, 5e-324, 1e-6, 0.1, 0.5, 0.9, 1 - 1e-6, np.nextafter(1, 0), 1.0, 2.0, np.inf]
@@ -126,6 +127,7 @@ def test_sets_are_frozen():
 # --- intervals
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @settings(max_examples=500, deadline=None)
 @given(f=FINITE, y=FINITE, extra=st.sampled_from([0, 1, 2]))
 def test_intervals_contain_every_target_at_or_below_the_threshold(f, y, extra):
@@ -165,6 +167,7 @@ def test_intervals_at_rounding_boundaries():
             assert all(lower <= y <= upper for y in np.array(near)[inside])
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_infinite_and_huge_thresholds():
     for threshold in (np.inf, np.finfo(float).max):
         lower, upper = confide.predict_interval(

@@ -158,8 +158,10 @@ def test_an_infinite_threshold_covers_everything(engine, rows):
         residual = confide.calibrate([1.0], 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
     with pytest.warns(confide.CoverageWarning):
         lac = confide.calibrate([1.0], 0.1, 1.0, score="lac", neighbors="replace_one")
-    assert rows(table, Regressed("f"), residual, "lower", "upper") == [[-np.inf], [np.inf]]
-    assert rows(table, Classified(("p0", "p1")), lac, "prediction_set") == [[[0, 1]]]
+    with pytest.warns(confide.CoverageWarning, match="every interval is the whole line"):
+        assert rows(table, Regressed("f"), residual, "lower", "upper") == [[-np.inf], [np.inf]]
+    with pytest.warns(confide.CoverageWarning, match="every label is in every set"):
+        assert rows(table, Classified(("p0", "p1")), lac, "prediction_set") == [[[0, 1]]]
 
 
 def test_several_levels_add_columns_for_each(engine, rows, probabilities):

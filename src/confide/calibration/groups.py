@@ -1,6 +1,5 @@
 """One threshold per group or class, with group sizes kept secret."""
 
-import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,11 +13,11 @@ from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import price_threshold
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
-from confide.errors import CoverageWarning, InputError
+from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.releases import GroupCalibration, remarks
+from confide.releases import GroupCalibration, warn_of
 from confide.scores import named_by
-from confide.support import Level, check_names, one_of, outside
+from confide.support import Level, check_names, one_of
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -169,6 +168,5 @@ def _group_terms(
 
 def _warned(released: GroupCalibration) -> GroupCalibration:
     """The same, after warnings that name the groups whose threshold is +inf, or nearly so."""
-    for note in remarks(released):
-        warnings.warn(note, CoverageWarning, stacklevel=outside())
+    warn_of(released)
     return released

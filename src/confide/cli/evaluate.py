@@ -8,7 +8,7 @@ import click
 from confide.cli import options as o
 from confide.cli.columns import Columns, parsed
 from confide.cli.evaluated import evaluated, worst_fields
-from confide.cli.output import check_output, emit, say, say_left_out, warn
+from confide.cli.output import check_output, emit, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.evaluation import MOST_EXAMPLES
 from confide.releases import remarks
@@ -58,7 +58,10 @@ def evaluate(
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
-    with source.open("evaluating", what, columns.ways) as (opened, what, progress):
+    with (
+        said_by_the_command(),
+        source.open("evaluating", what, columns.ways) as (opened, what, progress),
+    ):
         found = evaluate_table(
             opened,
             what,

@@ -3,11 +3,13 @@
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from confide.errors import InputError
+from confide.errors import CoverageWarning, InputError
 from confide.support import Kind, refuse_existing, refuse_input
 from confide.tables import refuse_existing_predictions
 
@@ -20,6 +22,14 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """Print a warning on stderr."""
     sys.stderr.write(f"warning: {text}\n")
+
+
+@contextmanager
+def said_by_the_command() -> Iterator[None]:
+    """What the library warns of a release is left to the command, which prints it once, in its place."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CoverageWarning)
+        yield
 
 
 def emit(document: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ import click
 
 from confide.cli import options as o
 from confide.cli.columns import ModelColumns
-from confide.cli.output import check_output, emit, number, say, say_left_out, warn
+from confide.cli.output import check_output, emit, number, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of, remarks
 from confide.support import Kind
@@ -63,7 +63,10 @@ def predict(
     elif out is not None and "://" not in out:
         refuse_existing_folder(Path(out))
     ways = "--probabilities or --prediction"
-    with source.open("predicting", what, ways, write=out_table is not None) as (opened, what, progress):
+    with (
+        said_by_the_command(),
+        source.open("predicting", what, ways, write=out_table is not None) as (opened, what, progress),
+    ):
         found = predict_table(
             opened,
             what,

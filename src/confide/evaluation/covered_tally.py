@@ -12,7 +12,7 @@ from confide.evaluation.release_parts import division_of, evaluation_of
 from confide.evaluation.result import SIDES, Evaluation, LevelEvaluation, Subgroup
 from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Tally
-from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of
+from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of, warn_of
 from confide.scores import refuse_infinite
 from confide.sets import predict_interval
 
@@ -136,6 +136,7 @@ class ScoreTally(Tally):
         if isinstance(release, SidesCalibration):
             raise InputTypeError("release must have one threshold per record; evaluate the intervals instead")
         super().__init__(release, CoveredCounts)
+        warn_of(release)
 
     def add(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> None:
         """Count scores, shape (n,)."""

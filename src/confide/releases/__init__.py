@@ -7,7 +7,7 @@ about.py             what a release says about itself in public words
 calibration_json.py  its fields, and its claims computed again
 several.py           thresholds for several levels, for groups or classes, for two sides; the parts of any release
 risk.py              a threshold that bounds a loss
-remarks.py           thresholds that are worth a word: +inf, and nearly
+remarks.py           thresholds that are worth a word, and the warning: +inf, and nearly
 several_json.py      their fields
 words.py             classes and other public words: attached, and matched with the columns of new records
 
@@ -19,7 +19,7 @@ from confide.releases.about import ABOUT, check_about
 from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.kinds import register_kind
 from confide.releases.release import Release, load_release
-from confide.releases.remarks import remark, remarks
+from confide.releases.remarks import remark, remarks, warn_of
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
 from confide.releases.words import (
@@ -35,32 +35,8 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "ABOUT",
-    "FALSE_NEGATIVES",
-    "UNNAMED",
-    "Calibration",
-    "GroupCalibration",
-    "LevelCalibration",
-    "Release",
-    "RiskCalibration",
-    "SidesCalibration",
-    "Words",
-    "about_of",
-    "calibration_json",
-    "candidates_of",
-    "check_about",
-    "class_list",
-    "classes_of",
-    "critical_score",
-    "everything",
-    "load_release",
-    "names_among",
-    "names_for",
-    "parts_of",
-    "read_words",
-    "register_kind",
-    "remark",
-    "remarks",
-    "several_json",
-    "write_words",
+    "ABOUT", "FALSE_NEGATIVES", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration", "Release",
+    "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json", "candidates_of", "check_about",
+    "class_list", "classes_of", "critical_score", "everything", "load_release", "names_among", "names_for", "parts_of",
+    "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
 ]  # fmt: skip

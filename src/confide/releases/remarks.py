@@ -4,18 +4,20 @@ No count of records speaks here: where the number of records is secret, every re
 """
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from confide.candidates import Candidates
+from confide.errors import CoverageWarning
 from confide.mechanisms import Slopes
 from confide.releases.calibration import Calibration, everything
 from confide.releases.release import Release
 from confide.releases.several import GroupCalibration, parts_of
 from confide.scores import score_kind
-from confide.support import decimal_text
+from confide.support import decimal_text, outside
 
 _UNIT = "state a public typical size of the scores (unit=, --unit)"
 _MORE = "take more, or a larger epsilon or alpha"
@@ -24,6 +26,7 @@ _COARSE = 4.0
 _NEAR_ENOUGH = 5
 """With fewer than so many times the records needed, a threshold beyond all scores is still drawn now and then."""
 MOST_NAMED = 10
+_KEPT = "_remarks"
 
 
 def remarks(release: Release) -> tuple[str, ...]:
@@ -48,6 +51,25 @@ def remarks(release: Release) -> tuple[str, ...]:
         if remark := _remark(part):
             found.setdefault(remark, []).append(repr(name) if isinstance(release, GroupCalibration) else str(name))
     return tuple(_joined(release, len(parts), *remark, names) for remark, names in found.items())
+
+
+def warn_of(release: Release) -> None:
+    """Say the same where a release is applied, at every call; a release is looked at once.
+
+    Examples
+    --------
+    >>> import confide, warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of(confide.calibrate([0.5] * 20, 0.1, mechanism="none"))
+    >>> caught
+    []
+    """
+    kept = vars(release)  # as a cached property would: a frozen value keeps what follows from it
+    if _KEPT not in kept:
+        kept[_KEPT] = remarks(release)
+    for note in kept[_KEPT]:
+        warnings.warn(note, CoverageWarning, stacklevel=outside())
 
 
 def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:

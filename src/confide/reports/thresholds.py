@@ -1,10 +1,10 @@
 """What a threshold does, in words and on invented numbers, for readers who will use the sets."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -18,8 +18,7 @@ from confide.releases import (
     parts_of,
 )
 from confide.reports.numbers import number
-from confide.scores import score_kind
-from confide.sets import predict_interval, predict_labels, predict_set
+from confide.scores import interval_ends, score_kind, set_mask
 
 INVENTED = (("A", 0.62), ("B", 0.21), ("C", 0.12), ("D", 0.04), ("E", 0.01))
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
@@ -77,30 +76,36 @@ def worked_example(release: Release) -> WorkedExample | None:
         case RiskCalibration():
             if release.loss != FALSE_NEGATIVES:
                 return None
-            invented = replace(release, calibration=replace(release.calibration, classes=None))
-            inside = predict_labels(np.array([[p for _, p in INVENTED]]), invented).mask[0].tolist()
             return _set(
-                inside, "Suppose the model gives five labels, several of which may be true, these probabilities."
+                set_mask(_invented(), "lac", release.threshold),
+                "Suppose the model gives five labels, several of which may be true, these probabilities.",
             )
         case SidesCalibration():
-            return _interval(*predict_interval([QUANTILES], release), "cqr", "")
+            lower, _ = interval_ends([QUANTILES], "cqr_low", release.low.threshold)
+            _, upper = interval_ends([QUANTILES], "cqr_high", release.high.threshold)
+            return _interval(lower, upper, "cqr", "")
     where = f" ({name})" if isinstance(release, LevelCalibration | GroupCalibration) else ""
     kind = score_kind(chosen.score)
     if kind.task == "classification":
-        p = np.array([[value for _, value in INVENTED]])
         u = np.array([0.5]) if kind.randomised else None
-        inside = predict_set(p, replace(chosen, classes=None), u=u).mask[0].tolist()
+        inside = set_mask(_invented(), str(chosen.score), chosen.threshold, u=u)
         drawn = " and the record’s public random number is 0.5" if kind.randomised else ""
         return _set(inside, f"Suppose the model gives five labels these probabilities{drawn}{where}.")
     if kind.task == "regression" and kind.family not in ("cqr_low", "cqr_high"):
         predictions = [QUANTILES] if kind.family == "cqr" else [PREDICTION]
         difficulty = [DIFFICULTY] if kind.family == "normalised_residual" else None
-        return _interval(*predict_interval(predictions, chosen, difficulty=difficulty), kind.family or "", where)
+        ends = interval_ends(predictions, str(chosen.score), chosen.threshold, difficulty=difficulty)
+        return _interval(*ends, kind.family or "", where)
     return None
 
 
-def _set(inside: Sequence[bool], given: str) -> WorkedExample:
-    labels = tuple((name, p, held) for (name, p), held in zip(INVENTED, inside, strict=True))
+def _invented() -> NDArray[np.float64]:
+    """The probabilities of one record, shape (1, 5)."""
+    return np.array([[p for _, p in INVENTED]])
+
+
+def _set(mask: NDArray[np.bool_], given: str) -> WorkedExample:
+    labels = tuple((name, p, held) for (name, p), held in zip(INVENTED, mask[0].tolist(), strict=True))
     members = [name for name, _, held in labels if held]
     return WorkedExample(given, "{" + ", ".join(members) + "}" if members else "the empty set", labels)
 

@@ -1,4 +1,7 @@
-"""From a threshold to prediction sets {y : score(x, y) <= threshold} and intervals."""
+"""From a threshold to prediction sets {y : score(x, y) <= threshold} and intervals.
+
+A release whose threshold is +inf, or nearly so, gives a `CoverageWarning` wherever it is applied.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +23,7 @@ from confide.releases import (
     classes_of,
     names_for,
     parts_of,
+    warn_of,
 )
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals
@@ -66,6 +70,12 @@ def predict_set(
         If the calibration was made for another score or other classes, or names no score, or the probabilities are not
         valid.
 
+    Warns
+    -----
+    CoverageWarning
+        If a threshold is +inf or nearly so (`confide.releases.remarks`), here and in `predict_interval` and
+        `predict_labels`.
+
     Examples
     --------
     >>> import confide
@@ -85,6 +95,7 @@ def predict_set(
         thresholds, per_class = _thresholds(calibration, groups, len(p)), False
     mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out)
     refuse_other_sums("probabilities", p)
+    warn_of(calibration)
     return PredictionSets(mask, names, min(part.coverage for part in parts_of(calibration).values()))
 
 
@@ -134,10 +145,13 @@ def predict_interval(
         low, high = calibration.low, calibration.high
         lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
+        warn_of(calibration)
         return PredictionIntervals(lower, upper)
     name = _score_of(calibration, "regression", score)
     threshold = _thresholds(calibration, groups, len(np.asarray(predictions)))
-    return PredictionIntervals(*interval_ends(predictions, name, threshold, difficulty=difficulty))
+    ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
+    warn_of(calibration)
+    return PredictionIntervals(*ends)
 
 
 def predict_labels(
@@ -159,7 +173,9 @@ def predict_labels(
     if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
         raise InputTypeError("calibration must come from calibrate_false_negatives")
     p, names = _matched(probabilities, calibration, classes)
-    return PredictionSets(set_mask(p, "lac", calibration.threshold), names)
+    mask = set_mask(p, "lac", calibration.threshold)
+    warn_of(calibration)
+    return PredictionSets(mask, names)
 
 
 def _matched(

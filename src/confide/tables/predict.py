@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.releases import Release
+from confide.releases import Release, warn_of
 from confide.tables.figures import Figures
 from confide.tables.open_table import opened
 from confide.tables.predictions import Predictions
@@ -75,6 +75,11 @@ def predict_table(
     OutputExistsError
         If the output exists. (One that may not be replaced even so is an InputError.)
 
+    Warns
+    -----
+    CoverageWarning
+        If a threshold is +inf or nearly so.
+
     Examples
     --------
     >>> import confide, pyarrow, tempfile
@@ -95,6 +100,7 @@ def predict_table(
         for one in predictors[:1]:
             if isinstance(one, SetPredictor) and one.sums and one.in_sql and not table.local:
                 refuse_first_rows(table, one.probabilities)
+        warn_of(release)
         reads = [read for one in predictors for read in one.reads]
         rows = table.complete(reads) if skip_incomplete else table
         made = Predictions(rows, _kept(table, what, keep, predictors), predictors)
