@@ -43,6 +43,10 @@ def levels(threshold=math.inf):
     return confide.LevelCalibration({part.alpha: part for part in parts})
 
 
+def nearly():
+    return dataclasses.replace(released("geometric"), score="absolute_residual", threshold=9.0)
+
+
 APPLIED = {
     "set": (lambda: confide.predict_set(P, INFINITE), LABELS),
     "set by group": (lambda: confide.predict_set(P, groups(), groups=[0, 1]), r"1 of 2 groups: 1; every label"),
@@ -58,7 +62,7 @@ APPLIED = {
     "scores of levels": (lambda: confide.evaluate_scores(levels(), [0.5]), "for alpha 0.1; every label"),
     "critical thresholds": (lambda: confide.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
     "nearly": (
-        lambda: confide.predict_interval([1.0], dataclasses.replace(released("geometric"), score="absolute_residual", threshold=9.0)),
+        lambda: confide.predict_interval([1.0], nearly()),
         "outer decades",
     ),
 }
