@@ -22,6 +22,8 @@ PRICE_OF_ALL = 8.0
 _UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
 """Decades by which the unit of residuals is wrong; several, so that no list is judged by where its candidates fall."""
 _NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
+_OF_A_GUESS = 0.3
+"""A guess of the threshold is better than a unit: everything lies so many times nearer, as the list around it does."""
 _BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
@@ -74,9 +76,9 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float)
     at = np.arange(1, k + 1) / k
     if kind in ("residual", "signed"):
         assert law is not None
-        unit = _bell_unit(law)
-        start, stop = (int(place) for place in np.searchsorted(edges, (0.1 * unit, 10.0 * unit)))
-        crowded = _bell(edges, law, -1.6)
+        unit, far = _bell_unit(law), 10.0 ** _near(law)
+        start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
+        crowded = _bell(edges, law, -1.6 * _near(law))
     else:
         narrow = 0.4 if kind in ("mass", "penalised") else 1.0  # sums of probabilities crowd near 1
         rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
@@ -105,8 +107,8 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float)
 def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
     if law is not None and law.kind in ("residual", "signed"):
-        known = law.unit is not None or bool(law.around)
-        return [_bell(edges, law, wrong) for wrong in (_UNIT_WRONG if known else _NO_UNIT)], list(_BELL_WEIGHTS)
+        decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
+        return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)
     kind = None if law is None else law.kind
     if kind == "probability":
         even = np.clip(edges, 0, 1)
@@ -120,6 +122,11 @@ def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list
 def _bell_unit(law: Spread) -> float:
     """The standard deviation of a bell of residuals; a guess of the threshold is nearly two of them."""
     return abs(law.around) / 1.64 if law.around else law.unit or 1.0
+
+
+def _near(law: Spread) -> float:
+    """How many times narrower the list is than around a unit."""
+    return _OF_A_GUESS if law.around else 1.0
 
 
 def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.float64]:

@@ -1,0 +1,72 @@
+"""What version 0.1 would have planned: equal weights, long lists, and slopes that suit evenly spread scores only.
+
+Its rule for the slopes is written down here as it was, so that this one can be compared with it, whatever becomes of
+the rest: the least shift plus drift on even scores at a reference size of 1000/epsilon records.
+"""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+import confide
+from confide.guarantee import private_head_start, private_shift, public_shift
+from confide.mechanisms import UNIT, slopes_for
+from confide.planning import PARTS, Plan
+from confide.scores import score_kind
+from confide.selection import selection_law
+
+
+def first_version(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
+    """The plan of version 0.1 for the default candidates that the score had."""
+    candidates = score_kind(score).candidates()
+    level = Fraction(1) - Fraction(str(alpha))
+    slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
+    options = {"neighbors": neighbors, "candidates": candidates, "slopes": slopes, "rise": 0, **options}
+    made = confide.plan(alpha, epsilon, n, **options)
+    m = made.mechanism
+    if m is None or not m.head_start:
+        return made
+    # +inf was as far ahead for many records as for few.
+    rivals = float(candidates.size - 1)
+    ahead = private_head_start(
+        level, m.offset, 0.0, made.request.n_min, m.slope_left, m.slope_right, rivals, m.selector
+    )
+    return replace(made, mechanism=replace(m, fade=0, head_start=math.ceil(ahead * m.unit * m.left)))
+
+
+@lru_cache
+def first_slopes(level: Fraction, epsilon: float, neighbors: str, m: int) -> tuple[int, int]:
+    """Left and right slope."""
+    n, selector = max(100, round(1000 / epsilon)), "permute_and_flip"
+
+    @lru_cache
+    def excess(left: int) -> float:
+        rate = Fraction(0) if neighbors == "replace_one" else level
+        trial = slopes_for(rate, Fraction(1), left, PARTS - left, neighbors, epsilon, selector)
+        terms = level, trial.slope_left, trial.slope_right, float(m - 1), selector
+        if neighbors == "replace_one":
+            target = public_shift(n, *terms, UNIT)
+            shift = math.inf if target is None else float(target - level * (n + 1))
+        else:
+            shift = float(private_shift(*terms, level.denominator * -(-UNIT // level.denominator)))
+        return shift + drift(trial.slope_left, trial.slope_right, m, n / m)
+
+    left = 14
+    while left + 1 < PARTS and excess(left + 1) < excess(left):
+        left += 1
+    while left > 1 and excess(left - 1) < excess(left):
+        left -= 1
+    return left, PARTS - left
+
+
+def drift(slope_left: float, slope_right: float, m: int, spacing: float) -> float:
+    """Mean rank of the chosen candidate minus the target, for candidates `spacing` ranks apart on both sides."""
+    left = np.arange(1, min(m // 2, math.ceil(40 / (slope_left * spacing))) + 1)
+    right = np.arange(0, min(m - m // 2, math.ceil(40 / (slope_right * spacing)) + 1))
+    ranks = np.concatenate([-left[::-1], right]) * spacing
+    return float(
+        selection_law(np.exp(np.where(ranks < 0, slope_left, -slope_right) * ranks), "permute_and_flip") @ ranks
+    )
