@@ -116,12 +116,15 @@ class Outcome:
     ----------
     coverage, excess
         Of fresh scores; its excess over 1 - alpha in units of 1/(n epsilon).
+    error
+        The standard error of the excess, without what the control variate gains.
     infinite, beyond
         Chances of +inf, and of a threshold beyond the largest score.
     """
 
     coverage: float
     excess: float
+    error: float
     infinite: float
     beyond: float
 
@@ -142,12 +145,13 @@ def outcome(made: Plan, law: Law, runs: int, seed: int = 1) -> Outcome:
     coverage = float(private.mean())
     if law.continuous and rank <= n:
         coverage -= float(np.cov(private, plain)[0, 1] / plain.var(ddof=1) * (plain.mean() - rank / (n + 1)))
-    excess = (coverage - level) * n * made.request.epsilon
-    return Outcome(coverage, excess, float(infinite.mean()), float(beyond.mean()))
+    per_rank, error = n * made.request.epsilon, float(private.std(ddof=1)) / math.sqrt(runs)
+    excess, error = (coverage - level) * per_rank, error * per_rank
+    return Outcome(coverage, excess, error, float(infinite.mean()), float(beyond.mean()))
 
 
 def threshold_ratio(made: Plan, law: Law, runs: int, seed: int = 1) -> float:
-    """Geometric mean of the threshold over the plain one, where it is not beyond the largest of made.n positive scores."""
+    """Geometric mean of the threshold over the plain one, where it is not beyond the largest of the positive scores."""
     rng, total, weight = np.random.default_rng(seed), 0.0, 0.0
     for _ in range(runs):
         scores = np.sort(law.draw(rng, made.n))

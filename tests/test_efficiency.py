@@ -1,4 +1,9 @@
-"""Privacy must not be bought with sets that return everything: excess coverage and set sizes, at stated levels."""
+"""Privacy must not be bought with sets that return everything: prices by exact laws, beside those of version 0.1.
+
+Every number is a mean over data sets drawn from a fixed seed, exact over the noise, so no test can fail by chance. The
+limits are those of docs/benchmarks.md, which has more data sets, plus what fewer of them may differ by (`MARGIN` ranks;
+the standard error here is below a quarter of it).
+"""
 
 import math
 
@@ -7,40 +12,133 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.selection.selector import selection_law
+from confide import Candidates
+from tests.answers import (
+    EVEN,
+    HARD_IN_UNIT,
+    HARD_RESIDUALS,
+    answer,
+    outcome,
+    residuals,
+    size_ratio,
+    threshold_ratio,
+)
 from tests.data import shared_data
+from tests.first_version import first_version
+
+PUBLIC, SECRET = "replace_one", "add_remove"
+MARGIN = 0.5
 
 
-def mean_coverage_given_data(plan, rng, candidates, draws):
-    """Coverage of the released threshold on uniform scores, averaged exactly over the noise: one value per data set."""
-    values = np.minimum(candidates.values, 1.0)
-    out = []
-    for _ in range(draws):
-        counts = confide.ScoreHistogram.from_scores(rng.random(plan.n), candidates).counts
-        u = plan.mechanism.utilities(counts)
-        out.append(selection_law(np.exp((u - u.max()) / plan.mechanism.scale), plan.mechanism.selector) @ values)
-    return np.array(out)
+def plan(n, neighbors=PUBLIC, score="lac", **options):
+    """Of as many records as are guessed, where their number is secret."""
+    typical = {"n_typical": n} if neighbors == SECRET else {}
+    return confide.plan(0.1, 1.0, n, score=score, neighbors=neighbors, **{**typical, **options})
 
 
-@pytest.mark.parametrize(("neighbors", "most"), [("replace_one", 11.0), ("add_remove", 12.0)])
-def test_excess_coverage_on_uniform_scores(neighbors, most):
-    """(coverage - .9) n epsilon at alpha=.1, epsilon=1, n=1000, 1000 unit candidates; upper limit at level 1e-6.
-
-    The published exponential mechanism has 47 here.
-    """
-    plan = confide.plan(0.1, 1.0, 1000, neighbors=neighbors, candidates=1000)
-    coverage = mean_coverage_given_data(plan, np.random.default_rng(3), confide.Candidates.unit(1000), 1500)
-    error = stats.norm.isf(1e-6) * coverage.std(ddof=1) / math.sqrt(len(coverage))
-    assert 1000 * (coverage.mean() + error - 0.9) <= most
-    assert coverage.mean() + error >= 0.9
-    # What the plan announces is what happens.
-    assert abs(coverage.mean() - plan.expected_coverage) <= error + 1e-3
+@pytest.mark.parametrize(("neighbors", "most"), [(PUBLIC, 5.0), (SECRET, 5.1)])
+def test_excess_coverage_on_even_scores(neighbors, most):
+    """(coverage - .9) n epsilon; version 0.1 has 9.8 and 8.9, the published exponential mechanism 47."""
+    made = plan(1000, neighbors)
+    found = outcome(made, EVEN, 60)
+    assert -3 * found.error <= found.excess <= most + MARGIN
+    assert abs(found.coverage - made.expected_coverage) < 1e-3  # what the plan announces is what happens
 
 
-@pytest.mark.parametrize("score", ["aps", "raps(penalty=0.01,k_reg=3)"])
+@pytest.mark.parametrize("neighbors", [PUBLIC, SECRET])
+@pytest.mark.parametrize(("n", "coverage", "infinite"), [(100, 0.941, 0.01), (150, 0.929, 0.002), (200, 0.922, 1e-3)])
+def test_few_records(n, coverage, infinite, neighbors):
+    found = outcome(plan(n, neighbors), EVEN, 60)
+    assert found.coverage <= coverage + MARGIN / n
+    assert found.infinite <= infinite
+
+
+@pytest.mark.parametrize(
+    ("n", "unit", "excess", "beyond"),
+    [
+        (1000, None, 7.2, 1e-4), (1000, 1.0, 6.3, 1e-4), (343, None, 7.5, 1e-3),
+        (200, None, 8.5, 0.03), (200, 1.0, 6.0, 0.02), (200, 10.0, 7.0, 0.02), (200, 0.1, 8.5, 0.02),
+        (250, None, 8.0, 0.005), (300, None, 8.0, 0.001),
+    ],
+)  # fmt: skip
+def test_residuals(n, unit, excess, beyond):
+    """Of a bell of size 1; "beyond" is the chance of a threshold beyond the largest of them."""
+    found = outcome(plan(n, score="absolute_residual", unit=unit), residuals(), 60)
+    assert found.excess <= excess + MARGIN
+    assert found.beyond <= beyond
+
+
+@pytest.mark.parametrize(
+    ("n", "unit", "excess", "beyond"),
+    [(200, 100.0, 11.5, 0.05), (200, 0.01, 15.0, 0.001), (1000, 100.0, 12.5, 1e-4), (1000, 0.01, 16.5, 1e-4)],
+)
+def test_a_unit_that_is_wrong_by_a_hundred(n, unit, excess, beyond):
+    """Coarse, but an answer: version 0.1, without a unit, has 18.2 and .78 at n = 200, and 11.8 and 0 at 1000."""
+    found = outcome(plan(n, score="absolute_residual", unit=unit), residuals(), 40)
+    assert found.excess <= excess
+    assert found.beyond <= beyond
+
+
+@pytest.mark.parametrize("power", [-12, -6, 0, 6, 12])
+def test_residuals_of_any_scale_need_no_unit(power):
+    """Version 0.1 answered +inf from 1e6 on, and 605,000 times the threshold at 1e-12."""
+    assert threshold_ratio(plan(1000, score="absolute_residual"), residuals(10.0**power), 10) <= 1.2
+
+
+@pytest.mark.parametrize("n", [1000, 200])
+def test_a_warm_start_is_cheaper_and_a_wrong_one_hardly_dearer(n):
+    for law, score, quantile, right in (
+        (residuals(), "absolute_residual", stats.halfnorm.ppf, 4.5),
+        (EVEN, "lac", float, 4.5),
+    ):
+        cold = outcome(plan(n, score=score), law, 40).excess
+        made = [
+            plan(n, score=score, candidates=Candidates.around(float(quantile(level))))
+            for level in (0.9, 1 - 1 / n, max(0.9 - 100 / n, 0.4))
+        ]
+        warm, above, below = (outcome(one, law, 40).excess for one in made)
+        assert warm <= min(cold, right + MARGIN)
+        assert max(above, below) <= 1.6 * cold
+
+
+def test_training_conditional_promises():
+    assert outcome(plan(1000, delta=0.05), EVEN, 40).coverage <= 0.922 + 1e-3
+    assert outcome(plan(200, delta=0.05), EVEN, 40).coverage <= 0.98
+
+
+WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
+"""Deserts over most of the list, which weights that rise cross more readily (docs/benchmarks.md)."""
+
+
+@pytest.mark.parametrize(("n", "neighbors"), [(150, PUBLIC), (1000, PUBLIC), (1000, SECRET), (5000, PUBLIC)])
+@pytest.mark.parametrize("score", ["lac", "absolute_residual"])
+def test_hard_laws_are_covered_and_cost_no_more_than_in_version_0_1(score, n, neighbors):
+    """Coverage above the promise, by a one-sided normal limit at level 1e-6; excess no larger but where it is said."""
+    laws = HARD_IN_UNIT if score == "lac" else HARD_RESIDUALS
+    now, was = plan(n, neighbors, score), first_version(0.1, 1.0, n, score=score, neighbors=neighbors)
+    for name, law in laws.items():
+        found, before = (outcome(made, law, 12 if law.continuous else 60) for made in (now, was))
+        assert found.excess >= -stats.norm.isf(1e-6) * found.error, name
+        assert found.beyond <= before.beyond + 0.001, name
+        assert (name, n) in WORSE or found.excess <= before.excess + 0.1, name
+
+
+def test_a_decision_does_not_touch_the_data():
+    """The same candidates and the same mechanism for scores that have nothing in common, and they are the plan's."""
+    made = plan(500)
+    for scores in (np.zeros(500), np.full(500, 0.3), np.random.default_rng(0).random(500)):
+        released = confide.calibrate(scores, 0.1, 1.0, score="lac", neighbors=PUBLIC)
+        assert released.mechanism == made.mechanism
+        assert dict(released.recipe) == dict(made.request.candidates.recipe)
+
+
+@pytest.mark.parametrize(("score", "most"), [("aps", 1.06), ("raps(penalty=0.01,k_reg=3)", 1.1)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_saturated_probabilities_keep_their_sets_small(score, dtype):
-    """Overconfident softmax: scores crowd within 1e-9 of 1. Mean set size, exactly over the noise, beside the plain."""
+def test_saturated_probabilities_keep_their_sets_small(score, most, dtype):
+    """Overconfident softmax: scores crowd within 1e-9 of 1. Mean set size, exactly over the noise, beside the plain.
+
+    Penalties make RAPS scores a staircase, whose next step costs a tenth.
+    """
     rng = np.random.default_rng(4)
     truth = rng.integers(0, 8, 4000)
     logits = 11 * (2 * np.eye(8)[truth] + rng.normal(size=(4000, 8)))
@@ -48,20 +146,15 @@ def test_saturated_probabilities_keep_their_sets_small(score, dtype):
     p /= p.sum(axis=1, keepdims=True)
     scores = confide.class_score(p[:2000], truth[:2000], score)
     every = np.sort(confide.all_scores(p[2000:], score), axis=None)
-    candidates = confide.scores.kinds.score_kind(score).candidates()
-    mechanism = confide.plan(0.1, 1.0, 2000, candidates=candidates.size).mechanism
-    u = mechanism.utilities(confide.ScoreHistogram.from_scores(scores, candidates, score).counts)
-    law = selection_law(np.exp((u - u.max()) / mechanism.scale), mechanism.selector)
-    private = law @ np.searchsorted(every, candidates.values, side="right")
-    plain = np.searchsorted(every, np.partition(scores, 1800)[1800], side="right")
+    private, plain = size_ratio(plan(2000, SECRET, score), every, scores)
     assert np.mean(scores > 1 - 1e-9) > 0.15
-    assert private <= 1.06 * plain
+    assert private <= most * plain
 
 
-def test_excess_shrinks_like_one_over_n():
-    """Ranks lost to privacy do not grow with n: the price in coverage is a constant over n epsilon."""
-    small, large = (confide.plan(0.1, 1.0, n, neighbors="replace_one").expected_excess for n in (1000, 100_000))
-    assert large < small + 2
+def test_excess_shrinks_nearly_like_one_over_n():
+    """Ranks lost to privacy grow by less than a logarithm of n: rise and list are bounded, so candidates get coarse."""
+    few, more, many = ((plan(n).expected_coverage - 0.9) * n for n in (1000, 10_000, 100_000))
+    assert few < more < many < few + 2 * math.log(100)
 
 
 def cifar100():
@@ -73,26 +166,22 @@ def cifar100():
 
 
 def test_set_size_and_coverage_on_cifar100():
-    """n=1000, alpha=.1, epsilon=1, default candidates: sets at most 1.12 times the non-private ones, coverage >= .9.
+    """n=1000, alpha=.1, epsilon=1: sets at most 1.06 times the non-private ones (0.1: 1.12), coverage >= .9.
 
-    Each random split is one exact Bernoulli trial of coverage (one fresh point), tested at level 1e-3. Set sizes are
-    averaged exactly over the noise; the ratio's upper limit is taken at level 1e-3. The published mechanism has 2.2
-    to 8 times.
+    Each random split is one exact Bernoulli trial of coverage (one fresh point), tested at level 1e-6. Set sizes are
+    averaged exactly over the noise, for splits from a fixed seed. The published mechanism has 2.2 to 8 times.
     """
     p, labels = cifar100()
-    scores = confide.lac_score(p, labels)
-    candidates = confide.Candidates.unit(1000, "logit")
-    plan = confide.plan(0.1, 1.0, 1000)
-    sizes = np.searchsorted(np.sort(1 - p, axis=None), candidates.values, side="right") / len(p)
-    rng, hits, private, plain = np.random.default_rng(5), 0, [], []
-    for _ in range(600):
+    scores, every = confide.lac_score(p, labels), np.sort(1 - p, axis=None)
+    made, rng, hits, sizes = plan(1000, SECRET), np.random.default_rng(5), 0.0, []
+    values = made.request.candidates.values
+    for _ in range(300):
         chosen = rng.permutation(len(scores))[:1001]
-        calibration = scores[chosen[:1000]]
-        hits += scores[chosen[1000]] <= confide.calibrate(calibration, 0.1, 1.0, score="lac").threshold
-        u = plan.mechanism.utilities(confide.ScoreHistogram.from_scores(calibration, candidates).counts)
-        private.append(selection_law(np.exp((u - u.max()) / plan.mechanism.scale), "permute_and_flip") @ sizes)
-        threshold = np.partition(calibration, 900)[900]
-        plain.append(np.count_nonzero(1 - p <= threshold) / len(p))
-    assert stats.binomtest(hits, 600, 0.9, alternative="less").pvalue > 1e-3
-    excess = np.array(private) - 1.12 * np.array(plain)
-    assert excess.mean() + stats.norm.isf(1e-3) * excess.std(ddof=1) / math.sqrt(len(excess)) <= 0
+        calibration, fresh = scores[chosen[:1000]], scores[chosen[1000]]
+        _, law = answer(made, calibration)
+        hits += fresh <= values[rng.choice(len(law), p=law)]
+        sizes.append(size_ratio(made, every, calibration))
+    assert stats.binomtest(int(hits), 300, 0.9, alternative="less").pvalue > 1e-6
+    private, plain = np.mean(sizes, axis=0)
+    assert private <= 1.06 * plain
+    assert math.isfinite(private)

@@ -1,15 +1,21 @@
 """`confide plan`: what a private calibration will promise and cost, before any data is touched."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import click
+
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
+from confide.cli.columns import Columns
 from confide.cli.output import check_output, emit, say
 from confide.cli.parameters import command
+from confide.cli.progress import progress_bar
 from confide.planning import Plan
 from confide.planning import plan as make_plan
 from confide.support import Kind
+from confide.tables import open_table, read_pilot
 
 
 @command
@@ -24,9 +30,6 @@ def plan(
         ),
     ] = 1000,
     privacy: o.PrivacyOptions,
-    score: Annotated[
-        str, o.privacy("NAME", "The score that thresholds are for, such as lac, aps, absolute_residual or cqr.")
-    ] = "lac",
     candidates: Annotated[
         str | None,
         o.privacy(
@@ -38,14 +41,25 @@ def plan(
     unit: Annotated[
         float | None, o.privacy("NUMBER", "For a score of residuals: a public typical size, as in `confide calibrate`.")
     ] = None,
+    pilot: Annotated[
+        str | None,
+        o.columns(
+            "TABLE",
+            "PUBLIC records with known truth, such as those of the model's development, to say how large sets and "
+            "intervals will be; named by the options of columns. Never private ones: what is printed tells of them.",
+        ),
+    ] = None,
+    columns: Columns,
     out: Annotated[Path | None, o.output("FILE", "Also write an HTML page that shows it, to be moved.")] = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
 ) -> None:
-    """Say what a calibration will promise and cost, without any data.
+    """Say what a calibration will promise and cost, without private data.
 
-    With --out it is written as a page, too, on which epsilon, n and alpha can
-    be moved.
+    --score names the score that thresholds are for (default: lac). With
+    --pilot, a PUBLIC sample, the plan says how large sets and intervals will
+    be. With --out it is written as a page, too, on which epsilon, n and alpha
+    can be moved.
 
     Example:
 
@@ -54,7 +68,17 @@ def plan(
     level = o.one_level(alpha)
     check_output(out, Kind.PAGE, force=force)
     chosen = None if candidates is None else int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
-    made = make_plan(level, n=n, score=score, candidates=chosen, unit=unit, **vars(privacy))
+    what = columns.what()
+    if pilot is None and columns != Columns(score=columns.score):
+        raise click.UsageError("columns are those of --pilot, which is missing")
+    if pilot is not None and what is None:
+        raise click.UsageError(f"--pilot needs {columns.ways}")
+    score = columns.score or ("lac" if what is None else what.kind.name)
+    options = {"score": score, "candidates": chosen, "unit": unit, **vars(privacy)}
+    made = make_plan(level, n=n, **options)  # public choices are refused before anything is opened
+    if pilot is not None and what is not None:
+        with open_table(pilot) as opened, progress_bar("reading", opened.row_count) as progress:
+            made = make_plan(level, n=n, **options, pilot=read_pilot(opened, what, progress=progress))
     if out is not None:
         from confide.reports import report
 
@@ -84,5 +108,6 @@ def _document(made: Plan) -> dict[str, object]:
             "replace_one": made.privacy.loss("replace_one"),
             "rho": made.privacy.rho,
         },
+        "pilot": None if made.on_pilot is None else asdict(made.on_pilot),
         "candidates": {"size": made.request.m, "recipe": dict(made.request.candidates.recipe)},
     }

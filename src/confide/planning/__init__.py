@@ -6,16 +6,18 @@ reference_laws.py  the public laws of scores that the decision is judged by, and
 rise.py            heights that rise as slowly as they can
 mechanism.py       the mechanism for a request: the smallest target rank that is certified; mechanisms of others
 typical.py         what a mechanism answers on typical scores
+pilot.py           what a plan is worth in sets, on a public sample
 plan.py            `Plan`: what follows for coverage, usefulness and privacy
 """
 
 from confide.planning.choice import PARTS, answer_law
 from confide.planning.mechanism import mechanism_for, slopes_without_head_start
+from confide.planning.pilot import OnPilot, Pilot
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.request import OPTIONS, Request, check_request
 from confide.planning.typical import typical_answer, typical_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "Plan", "Request", "answer_law", "check_request", "make_plan", "mechanism_for", "plan",
-    "slopes_without_head_start", "typical_answer", "typical_law",
+    "OPTIONS", "PARTS", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "make_plan",
+    "mechanism_for", "plan", "slopes_without_head_start", "typical_answer", "typical_law",
 ]  # fmt: skip

@@ -4,8 +4,9 @@ A plan fixes the whole mechanism: slopes, target rank, noise scale. It depends o
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
+from confide.planning.pilot import OnPilot, Pilot, chance_text, on_pilot
 from confide.planning.reference_laws import law_of
 from confide.planning.request import Request, check_request
 from confide.planning.typical import typical_answer, typical_law
@@ -38,6 +40,8 @@ class Plan:
         Slopes, target rank and noise scale; None if no target rank serves and the answer is +inf without the data.
     n
         The number of records that `target_rank`, `expected_excess` and `expected_coverage` are stated for.
+    pilot
+        A public sample that `on_pilot` is stated for; nothing else depends on it.
 
     Examples
     --------
@@ -49,6 +53,7 @@ class Plan:
     request: Request
     mechanism: Slopes | None
     n: int
+    pilot: Pilot | None = field(default=None, repr=False)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -119,6 +124,11 @@ class Plan:
         return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.n, self.request.m)
 
     @property
+    def on_pilot(self) -> OnPilot | None:
+        """Set sizes or widths beside those without privacy, if scores are as in the pilot sample; None without one."""
+        return None if self.pilot is None else on_pilot(self.pilot, self.mechanism, self.request, self.n)
+
+    @property
     def records_needed(self) -> int:
         """About the smallest number of records with which the answer lies among the scores, but for a chance of 1 %.
 
@@ -154,8 +164,8 @@ class Plan:
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, {typical}"),
             ("cost of privacy", f"about {self.expected_excess:.1f} records more covered than asked for"),
-            ("chance of +inf", f"{_chance(self.chance_of_all)}; of that or a threshold beyond all scores, "
-             f"{_chance(self.chance_beyond)}"),
+            ("chance of +inf", f"{chance_text(self.chance_of_all)}; of that or a threshold beyond all scores, "
+             f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
             ("deserts crossed", f"half of the candidates without a score, if fewer than {self.desert:.0f} lie beyond"),
         ]  # fmt: skip
@@ -168,10 +178,13 @@ class Plan:
         ]
         if r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
+        tried, found = "", self.on_pilot
+        if found is not None:
+            tried = f"\nWith {self.n} records like the {found.records} of the pilot sample:\n{aligned(found.in_words)}"
         return (
             f"promise: {self.guarantee}\nprivacy: {privacy}\n"
             f"With {self.n} calibration records:\n{aligned(with_n)}\n"
-            f"With any number of records:\n{aligned(always)}"
+            f"With any number of records:\n{aligned(always)}{tried}"
         )
 
     def _rank(self) -> str:
@@ -183,10 +196,6 @@ class Plan:
     def _repr_html_(self) -> str:
         """What `print` shows, for notebooks."""
         return f"<pre>{escape(str(self))}</pre>"
-
-
-def _chance(value: float) -> str:
-    return f"{value:.1%}" if value >= 0.0005 else "below 0.05%"
 
 
 def _loss(value: float) -> str:
@@ -211,6 +220,7 @@ def plan(
     slopes: tuple[int, int] | None = None,
     rise: float | None = None,
     shift: float | None = None,
+    pilot: Any = None,
 ) -> Plan:
     """Say what a private calibration will promise and cost, before any data is touched.
 
@@ -253,6 +263,9 @@ def plan(
     shift
         Ranks above (1-alpha)(n+1) to aim at, to override the choice of target (marginal guarantee only); the
         coverage that is then guaranteed is computed, and may be below 1-alpha.
+    pilot
+        A PUBLIC sample, to say what thresholds, sets and intervals are worth: scores of shape (N,), or a `Pilot` with
+        the scores of all classes besides. Never private records: the plan tells what it saw.
 
     Raises
     ------
@@ -265,12 +278,13 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (904.25, 901)
     """
-    asked = {name: value for name, value in locals().items() if name not in ("score", "candidates", "unit")}
+    asked = {name: value for name, value in locals().items() if name not in ("score", "candidates", "unit", "pilot")}
     if unit is not None and isinstance(candidates, int | Candidates):
         raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
     if candidates is None or isinstance(candidates, Spread):
         candidates = score_kind(score).spread(unit, candidates)
-    return make_plan(check_request(**asked, candidates=candidates), n)
+    made = make_plan(check_request(**asked, candidates=candidates), n)
+    return made if pilot is None else replace(made, pilot=Pilot.of(pilot, score))
 
 
 def make_plan(request: Request, n: int) -> Plan:

@@ -39,9 +39,14 @@ def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray
     >>> int(typical_answer(mechanism, Candidates.unit(101), 100).argmax())
     89
     """
-    heights = mechanism.heights(candidates.size) / mechanism.scale
-    heights[-1] += max(0, mechanism.head_start - mechanism.fade * n) / mechanism.scale
-    slopes = mechanism.slope_left, mechanism.slope_right
-    law = answer_law(n * typical_law(candidates), float(mechanism.target(n)), *slopes, heights, mechanism.selector)
+    law = answer_among(mechanism, typical_law(candidates), n)
     law.flags.writeable = False
     return law
+
+
+def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """The law of the chosen candidate among n scores of which the shares `below` are at most each; shape (m,)."""
+    heights = mechanism.heights(len(below)) / mechanism.scale
+    heights[-1] += max(0, mechanism.head_start - mechanism.fade * n) / mechanism.scale
+    slopes = mechanism.slope_left, mechanism.slope_right
+    return answer_law(n * below, float(mechanism.target(n)), *slopes, heights, mechanism.selector)

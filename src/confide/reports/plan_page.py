@@ -43,6 +43,7 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
         "neighbors": r.neighbors,
         "command": calibrate_command(plan),
         "rows_made": _rows(plan),
+        "pilot": plan.on_pilot,
     }
     data = {"laws": laws, "grid": grid(r, plan.n).fields(), "evaluation": None, "silos": None}
     return page_of("plan.html", title or "Plan of a private calibration", context, data)
@@ -87,6 +88,6 @@ def _rows(plan: Plan) -> Rows:
     rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
         *slopes_rows(m),
-        ("Candidate thresholds", f"{r.candidates:,}"),
+        ("Candidate thresholds", f"{r.m:,}"),
         ("With n records", f"{plan.n:,}: target rank {rank}, without privacy {plan.nonprivate_rank:,}"),
     )

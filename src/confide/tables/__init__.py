@@ -13,7 +13,7 @@ stream_counts.py   counting in this process; group_by.py and spark/counts.py cou
 predictors.py      from columns to sets and intervals; targets.py and database_writers.py write them
 figures.py         what is told of written predictions
 findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
-calibrate.py, predict.py, evaluate.py, counts.py, batches.py   the calls
+calibrate.py, predict.py, evaluate.py, pilot.py, counts.py, batches.py   the calls
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
@@ -24,6 +24,7 @@ from confide.tables.failures import EngineError
 from confide.tables.formats import file_format
 from confide.tables.open_table import files_of, open_table
 from confide.tables.people import People
+from confide.tables.pilot import read_pilot
 from confide.tables.predict import predict_table
 from confide.tables.progress import Progress
 from confide.tables.targets import is_folder, refuse_existing_folder, refuse_existing_predictions
@@ -32,6 +33,6 @@ from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, Wh
 __all__ = [
     "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
     "calibrate_table", "count_batches", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
-    "merge_counts", "open_table", "predict_table", "refuse_existing_folder", "refuse_existing_predictions",
-    "score_batches", "score_histogram",
+    "merge_counts", "open_table", "predict_table", "read_pilot", "refuse_existing_folder",
+    "refuse_existing_predictions", "score_batches", "score_histogram",
 ]  # fmt: skip

@@ -1,0 +1,163 @@
+"""What a plan is worth in sets and intervals: on a public pilot sample, whose distribution is taken for the truth.
+
+A pilot sample is PUBLIC: records that nobody protects, such as those that the model was developed with. A plan looks at
+all of it and tells what it saw. The mechanism, the promise and the price of privacy do not depend on it.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_numeric, as_vector
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.mechanisms import Slopes
+from confide.planning.request import Request
+from confide.planning.typical import answer_among
+from confide.scores import named_by, score_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """A public sample of scores. Never pass private records: a plan tells what it sees.
+
+    Parameters
+    ----------
+    scores
+        The scores of the true labels or targets, shape (N,).
+    class_scores
+        For set sizes: the scores of all classes, shape (rows, K), as `all_scores` makes them, of the same records or
+        of others.
+    width
+        For the widths of intervals by CQR: the mean width of the predicted ones.
+    score
+        The score's name; by default the one that is planned for.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If there is no score, if one is NaN, or if the class scores are no table of numbers.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = np.random.default_rng(0).dirichlet(np.ones(4) / 9, 500)
+    >>> pilot = Pilot(confide.lac_score(p, p.argmax(axis=1)), confide.all_scores(p))
+    >>> found = confide.plan(alpha=0.1, epsilon=1.0, n=1000, pilot=pilot).on_pilot
+    >>> 1 < found.ratio < 1.1
+    True
+    """
+
+    scores: ArrayLike
+    class_scores: ArrayLike | None = None
+    width: float | None = None
+    score: str | None = None
+
+    def __post_init__(self) -> None:
+        scores = as_vector("pilot", self.scores)
+        if np.isnan(scores).any():
+            raise InputError(f"pilot must not hold NaN; found {np.count_nonzero(np.isnan(scores))}")
+        if self.class_scores is not None:
+            table = as_numeric("class_scores", self.class_scores)
+            if table.ndim != 2 or not table.size or np.isnan(table).any():
+                raise InputError(
+                    f"class_scores must be a table of numbers, one row per record; found shape {table.shape} with "
+                    f"{np.count_nonzero(np.isnan(table))} NaN"
+                )
+
+    @classmethod
+    def of(cls, given: Any, score: str) -> "Pilot":
+        """A sample, or scores alone, of the score that is planned for."""
+        pilot = given if isinstance(given, cls) else cls(given)
+        return replace(pilot, score=named_by(pilot.scores, pilot.score or score, None)[0])
+
+
+@dataclass(frozen=True)
+class OnPilot:
+    """What a plan answers where scores are those of a pilot sample, in the mean over the noise.
+
+    Parameters
+    ----------
+    records
+        How many scores the sample has.
+    threshold, plain_threshold
+        The mean threshold, where it is not beyond the largest score of the sample; the one without privacy.
+    size, plain_size
+        The mean number of classes in a set, with +inf as all of them, and without privacy; None without class scores.
+    ratio
+        By how much larger sets, or wider intervals, are than without privacy; None if neither sizes nor widths are
+        known, or without privacy everything would be included, too. Widths are those of finite thresholds as above.
+    chance_beyond, chance_of_all
+        The chance of a threshold beyond the largest score of the sample, +inf included, and that of +inf.
+    """
+
+    records: int
+    threshold: float
+    plain_threshold: float
+    size: float | None
+    plain_size: float | None
+    ratio: float | None
+    chance_beyond: float
+    chance_of_all: float
+
+    @property
+    def in_words(self) -> list[tuple[str, str]]:
+        """What was found, and its name."""
+        found = [("threshold", f"{self.threshold:.4g} on average; {self.plain_threshold:.4g} without privacy")]
+        if self.size is not None:
+            found.append(("mean set size", f"{self.size:.3g}; {self.plain_size:.3g} without privacy"))
+        if self.ratio is not None:
+            what = "intervals are" if self.size is None else "sets are"
+            found.append(("price of privacy", f"{what} {self.ratio:.3f} times as large as without"))
+        return [*found, ("beyond its scores", f"{chance_text(self.chance_beyond)} of thresholds")]
+
+
+def chance_text(chance: float) -> str:
+    """A chance, in percent.
+
+    Examples
+    --------
+    >>> chance_text(0.0123), chance_text(1e-9)
+    ('1.2%', 'below 0.05%')
+    """
+    return f"{chance:.1%}" if chance >= 0.0005 else "below 0.05%"
+
+
+def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Request, n: int) -> OnPilot:
+    """The answer among n scores that are spread as those of the pilot sample."""
+    candidates, scores = request.candidates, np.sort(as_vector("pilot", pilot.scores).astype(np.float64))
+    counts, records = ScoreHistogram.from_scores(scores, candidates, pilot.score).counts, len(scores)
+    law = np.eye(1, candidates.size, candidates.size - 1)[0]
+    if mechanism is not None:
+        law = answer_among(mechanism, np.cumsum(counts) / records, n)
+    last, rank = int(np.flatnonzero(counts)[-1]), math.ceil(request.level * (n + 1))
+    plain = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
+    within, values = law[: last + 1], candidates.values[: last + 1]
+    mean = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
+    size, plain_size, ratio = None, None, _ratio(pilot, mean, plain)
+    if pilot.class_scores is not None:
+        table = as_numeric("class_scores", pilot.class_scores).astype(np.float64)
+        size = float(law @ _sizes(table, candidates.values))
+        plain_size = float(np.count_nonzero(table <= plain) / len(table))
+        ratio = size / plain_size if plain < math.inf and plain_size else None
+    return OnPilot(records, mean, plain, size, plain_size, ratio, float(law[last + 1 :].sum()), float(law[-1]))
+
+
+def _sizes(table: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean number of classes at or below each candidate, shape (m,)."""
+    bins = np.bincount(np.searchsorted(values, table.ravel()), minlength=len(values))
+    mean: NDArray[np.float64] = np.cumsum(bins) / len(table)
+    return mean
+
+
+def _ratio(pilot: Pilot, threshold: float, plain: float) -> float | None:
+    """Widths of intervals at one threshold over those at another; None where they are not known."""
+    kind, width = score_kind(pilot.score), 0.0
+    if kind.family == "cqr" and pilot.width is not None:
+        threshold, plain, width = 2 * threshold, 2 * plain, pilot.width
+    elif kind.task != "regression" or kind.low != 0:
+        return None
+    return (width + threshold) / (width + plain) if math.isfinite(threshold) and 0 < width + plain < math.inf else None
