@@ -1,6 +1,7 @@
 """Public candidates: increasing, ending in +inf, of the promised resolution, and the same on every machine."""
 
 import copy
+import json
 import math
 import pickle
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import confide
 from confide import Candidates
+from confide.candidates import SPREADS, Spread
 from confide.support import MOST_CANDIDATES
 
 ROUNDING = 1e-11  # twelve significant digits, relative
@@ -325,3 +327,124 @@ def test_equality_and_repr():
     assert repr(Candidates.geometric(2)) == "Candidates.geometric(unit=2.0, step=0.01, decades=12)"
     assert repr(Candidates.anything()) == "Candidates.anything()"
     assert eval(repr(Candidates.unit(7, "logit")), {"Candidates": Candidates}) == Candidates.unit(7, "logit")  # noqa: S307
+
+
+# --- spread by a plan
+
+KINDS = {kind: Spread(kind) for kind in SPREADS} | {
+    "a unit": Spread("residual", unit=25.0),
+    "a tiny unit": Spread("residual", unit=1e-300),
+    "a huge unit": Spread("residual", unit=1e300),
+    "a signed unit": Spread("signed", unit=1e-3),
+    "a tiny signed unit": Spread("signed", unit=1e-300),
+    "a huge signed unit": Spread("signed", unit=1e300),
+    "a guess": Spread("probability", around=0.93),
+    "a guess of 1": Spread("probability", around=1.0),
+    "a guess of 0": Spread("margin", around=0.0),
+    "a guess of a residual": Spread("residual", around=1e-300),
+    "a huge guess": Spread("residual", around=1e300),
+    "a negative guess": Spread("signed", around=-3.0),
+    "a guess of a sum": Spread("mass", around=0.999999),
+    "a guess with a penalty": Spread("penalised", around=1.02),
+    "a guess of a rank": Spread("rank", around=4),
+}
+
+
+@pytest.mark.parametrize("law", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("size", [1, 8, 61, 3840])
+def test_spread_candidates(law, size):
+    """Increasing, ending in +inf, about as many as were asked for, and made again by their recipe."""
+    made = Candidates.quantiles(law, size)
+    assert made.values[-1] == np.inf
+    assert np.isfinite(made.edges).all()
+    assert (np.diff(made.edges) > 0).all()
+    assert 2 <= made.size <= max(size, 3) + 5
+    again = Candidates.made_by(json.loads(json.dumps(dict(made.recipe))))
+    assert again == made
+    assert dict(again.recipe) == dict(made.recipe)
+
+
+@pytest.mark.parametrize("law", [law for law in KINDS.values() if law.kind in ("residual", "signed")])
+def test_spread_candidates_are_fine_around_their_unit(law):
+    """Steps below 2 % for a decade around a unit, or a guess, and never above a decade."""
+    edges = Candidates.quantiles(law, 1000).edges
+    centre = abs(law.around or 0) or law.unit or 1.0
+    positive = edges[edges > 0]
+    near = positive[(positive > centre / 3) & (positive < centre * 3)]
+    assert len(near) > 30
+    assert (near[1:] / near[:-1]).max() < 1.05
+    with np.errstate(over="ignore"):
+        assert (positive[2:] / positive[1:-1]).max() <= 10.1
+
+
+def test_bounded_spreads_keep_their_bounds():
+    assert Candidates.spread("probability", 100).edges[-1] == 1.0
+    margins = Candidates.spread("margin", 100).edges
+    assert margins[0] > -1
+    assert margins[-1] == 1.0
+    assert 1.0 in Candidates.spread("mass", 100).edges
+    assert 1.0 in Candidates.spread("penalised", 100).edges
+    ranks = Candidates.spread("rank", 100).edges
+    assert (ranks == ranks.round()).all()
+    assert ranks[:4].tolist() == [1, 2, 3, 4]
+    signed = Candidates.spread("signed", 101, unit=3.0).edges
+    np.testing.assert_array_equal(signed, -signed[::-1])
+
+
+def test_around_takes_a_number_or_a_release():
+    released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    assert Candidates.around(released) == Spread(around=released.threshold)
+    made = confide.plan(0.1, 1.0, score="lac", candidates=Candidates.around(released)).request.candidates
+    assert made.recipe["around"] == released.threshold
+    again = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac", candidates=Candidates.around(0.9))
+    assert again.recipe["around"] == 0.9
+    gaps = np.diff(made.edges)
+    place = int(np.searchsorted(made.edges, released.threshold))
+    assert gaps[place] < gaps.max() / 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"around": math.inf}, "around must be a finite threshold"),
+        ({"around": math.nan}, "around must be a finite threshold"),
+        ({"kind": "probability", "around": 1.5}, "around must be a finite threshold"),
+        ({"kind": "probability", "around": -0.5}, "around must be a finite threshold"),
+        ({"kind": "margin", "around": -1.5}, "around must be a finite threshold"),
+        ({"kind": "residual", "around": -1.0}, "around must be a finite threshold"),
+        ({"kind": "any", "around": 1.0}, "around must be left out"),
+        ({"kind": "probability", "unit": 1.0}, "unit must be left out"),
+        ({"kind": "residual", "unit": 0.0}, "unit must be"),
+        ({"kind": "residual", "unit": math.inf}, "unit must be"),
+        ({"kind": "logit"}, "kind must be one of"),
+    ],
+)
+def test_spreads_that_are_refused(options, words):
+    with pytest.raises(confide.InputError, match=words):
+        Spread(**options)
+
+
+@pytest.mark.parametrize("around", ["0.5", True, [0.5], 1j])
+def test_guesses_that_are_no_numbers(around):
+    with pytest.raises(confide.InputTypeError, match=r"^around must be a number, or a release"):
+        Spread("probability", around=around)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {},
+        {"kind": "of", "size": 3},
+        {"kind": "from_reference", "size": 3},
+        {"kind": "spread", "size": 3},
+        {"kind": "spread", "of": "logit", "size": 3},
+        {"kind": "spread", "of": "residual"},
+        {"kind": "spread", "of": "residual", "size": 3, "unit": -1.0},
+        {"kind": "unit", "size": 3, "colour": 1},
+        {"kind": "__init__"},
+    ],
+    ids=str,
+)
+def test_recipes_that_make_nothing(recipe):
+    with pytest.raises(confide.ConfideError):
+        Candidates.made_by(recipe)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
+from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Slopes
@@ -72,7 +73,9 @@ class Pilot:
     def of(cls, given: Any, score: str) -> "Pilot":
         """A sample, or scores alone, of the score that is planned for."""
         pilot = given if isinstance(given, cls) else cls(given)
-        return replace(pilot, score=named_by(pilot.scores, pilot.score or score, None)[0])
+        name, _ = named_by(pilot.scores, pilot.score or score, None)
+        ScoreHistogram.from_scores(pilot.scores, Candidates.unit(1), name)  # refuses what is no such score
+        return replace(pilot, score=name)
 
 
 @dataclass(frozen=True)

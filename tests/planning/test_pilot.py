@@ -1,0 +1,104 @@
+"""What a plan says about a public pilot sample is what happens to records like it; nothing else depends on it."""
+
+import math
+
+import numpy as np
+import pytest
+
+import confide
+from confide.planning import Pilot
+from tests.answers import Law, outcome, size_ratio, threshold_ratio
+
+
+def probabilities(seed=0, n=3000):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(6) / 3, n)
+    return p, (np.cumsum(p, axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 5)
+
+
+def plan(n=1000, **options):
+    return confide.plan(0.1, 1.0, n, **{"neighbors": "replace_one", **options})
+
+
+@pytest.mark.parametrize(("score", "n"), [("lac", 1000), ("lac", 300), ("aps", 1000)])
+def test_set_sizes_are_those_of_samples_of_it(score, n):
+    """Beside forty samples of n records, exactly over the noise: within 2 %, and the plain size, too."""
+    p, y = probabilities()
+    scores, every = confide.class_score(p, y, score), confide.all_scores(p, score)
+    made, rng = plan(n, score=score, pilot=Pilot(scores, every)), np.random.default_rng(1)
+    found, ordered = made.on_pilot, np.sort(every, axis=None)
+    sizes = np.mean([size_ratio(made, ordered, rng.choice(scores, n)) for _ in range(40)], axis=0) / len(p)
+    np.testing.assert_allclose([found.size, found.plain_size], sizes, rtol=0.02)
+    assert found.ratio == found.size / found.plain_size
+    assert 1 < found.ratio < 1.2
+
+
+def test_widths_and_chances_are_those_of_samples_of_it():
+    residuals = np.abs(np.random.default_rng(2).normal(size=4000)) * 30
+    again = Law(
+        lambda g, n: g.choice(residuals, n), lambda v: np.searchsorted(np.sort(residuals), v, side="right") / 4000
+    )
+    for n, score in ((1000, "absolute_residual"), (200, "normalised_residual")):
+        made = plan(n, score=score, pilot=residuals)
+        assert abs(made.on_pilot.ratio - threshold_ratio(made, again, 40)) < 0.05
+        assert made.on_pilot.size is None
+        assert made.on_pilot.chance_beyond <= outcome(made, again, 40).beyond + 0.01
+    far = plan(200, neighbors="add_remove", n_typical=2000, score="absolute_residual", pilot=residuals).on_pilot
+    assert far.chance_beyond > 0.5  # a guess of n that is ten times too large
+
+
+def test_widths_of_cqr_count_the_predicted_interval():
+    scores = np.random.default_rng(3).normal(size=2000)
+    found = plan(score="cqr", pilot=Pilot(scores, width=4.0)).on_pilot
+    assert found.ratio == pytest.approx((4 + 2 * found.threshold) / (4 + 2 * found.plain_threshold))
+    assert plan(score="cqr", pilot=scores).on_pilot.ratio is None
+    assert plan(score="lac", pilot=abs(scores) / 9).on_pilot.ratio is None
+
+
+def test_the_plain_threshold_is_that_of_as_many_records():
+    scores = np.arange(1, 1001) / 1000
+    assert plan(1000, pilot=scores).on_pilot.plain_threshold == 0.901  # the 901st of 1000
+    assert plan(100, pilot=scores).on_pilot.plain_threshold == 0.91  # the 91st of 100
+    nothing = plan(5, pilot=Pilot(scores, np.ones((10, 3)))).on_pilot
+    assert (nothing.plain_threshold, nothing.chance_of_all, nothing.chance_beyond) == (math.inf, 1.0, 1.0)
+    assert (nothing.size, nothing.ratio) == (3.0, None)
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_nothing_else_depends_on_it(neighbors):
+    scores = np.random.default_rng(4).random(500)
+    without, tried = (plan(neighbors=neighbors, pilot=pilot) for pilot in (None, scores))
+    assert tried.mechanism == without.mechanism
+    assert tried.request == without.request
+    assert tried.guarantee == without.guarantee
+    assert tried.privacy == without.privacy
+    assert without.on_pilot is None
+    assert str(tried).startswith(str(without))
+    assert hash(tried) is not None
+    assert repr(scores[0]) not in repr(tried)
+
+
+@pytest.mark.parametrize(
+    ("pilot", "words"),
+    [
+        ([], "^pilot must not be empty"),
+        ([0.5, np.nan], "^pilot must not hold NaN; found 1"),
+        ([[0.5, 0.6]], r"^pilot must be one-dimensional; found shape \(1, 2\)"),
+        ([0.5, 3.0], "between 0 and 1; found 0 NaN and 1 outside"),
+    ],
+)
+def test_samples_that_cannot_be_used(pilot, words):
+    with pytest.raises(confide.InputError, match=words):
+        plan(pilot=pilot)
+    with pytest.raises(confide.InputError, match=r"^class_scores must be a table"):
+        Pilot([0.5], [0.5, 0.6])
+    with pytest.raises(confide.InputError, match="score must be left out or be 'aps'"):
+        plan(pilot=confide.aps_score([[0.5, 0.5]], [0]))
+
+
+def test_a_plan_says_it_in_words():
+    p, y = probabilities()
+    words = str(plan(pilot=Pilot(confide.lac_score(p, y), confide.all_scores(p))))
+    assert "With 1000 records like the 3000 of the pilot sample:" in words
+    assert "times as large as without" in words
+    assert "without privacy" in words
