@@ -83,4 +83,5 @@ def test_several_levels_are_planned_one_by_one(confide_run):
     assert (
         "`confide calibrate` divides --epsilon evenly among several: plan each of them with its share" in refused.error
     )
-    assert "several" not in confide_run("plan", "--help").out
+    assert "several, as 0.2,0.1" not in " ".join(confide_run("plan", "--help").out.split())
+    assert "several, as 0.2,0.1" in " ".join(confide_run("calibrate", "--help").out.split())
