@@ -5,7 +5,8 @@ parameters r and n + 1 - r if there are no ties, and stochastically larger with 
 the R-th smallest score for a rank R of known law that is independent of the data (docs/theory.md, Theorem 2).
 
 Size. The selected bin begins at most d ranks beyond the target T except with probability tail(d), the same lemma with
-the right slope. Then the threshold is at most the first candidate at or above the ceil(T + d)-th smallest score.
+the right slope and the weight of the candidates on the right, which may be heavier than the one that holds the target
+(Theorem 5). Then the threshold is at most the first candidate at or above the ceil(T + d)-th smallest score.
 """
 
 import math
@@ -14,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 import confide
-from confide.guarantee.random_rank import tail
-from confide.scores.kinds import score_kind
+from confide.guarantee import rivals_right, tail
+from confide.releases import candidates_of
 
 LEVEL = 1e-6
 """Each test fails a correct library with at most this probability."""
@@ -45,21 +46,19 @@ def assert_exact_level(covered: np.ndarray, rank: int, n: int) -> None:
 
 
 def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: float = LEVEL) -> float:
-    """What the threshold exceeds with at most this probability, whatever the scores; +inf if nothing can be said.
-
-    For the default candidates of the score.
-    """
-    candidates = score_kind(released.score).candidates()
+    """What the threshold exceeds with at most this probability, whatever the scores; +inf if nothing can be said."""
     mechanism = released.mechanism
     if mechanism is None:
         return math.inf
     if mechanism.name == "none":
         return mechanism.threshold(scores)
-    ahead = mechanism.head_start / (mechanism.unit * mechanism.right)  # of +inf, in ranks of the right slope
-    beyond = 0
-    while tail(np.array(beyond), mechanism.slope_right, released.candidates - 1, mechanism.selector) > level:
+    candidates = candidates_of(released)
+    heights = mechanism.heights(candidates.size) / mechanism.scale
+    heights[-1] += max(0, mechanism.head_start - mechanism.fade * len(scores)) / mechanism.scale
+    rivals, beyond = rivals_right(heights), 0
+    while tail(np.array(beyond), mechanism.slope_right, rivals, mechanism.selector, lighter=False) > level:
         beyond += 1
-    rank = math.ceil(mechanism.target(len(scores)) + beyond + math.ceil(ahead))
+    rank = math.ceil(mechanism.target(len(scores)) + beyond)
     if rank > len(scores):
         return math.inf
     reached = float(np.partition(scores, rank - 1)[rank - 1])

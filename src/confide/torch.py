@@ -14,7 +14,7 @@ from typing import Any
 from confide.array_api import predict_mask, rows_unlike_one, true_scores
 from confide.arrays import ExperimentalUniforms, class_names
 from confide.calibration import calibrate_histogram, suited_candidates
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.releases import Calibration, warn_of
@@ -39,7 +39,8 @@ def calibrate(
     epsilon: float | None = None,
     *,
     score: str = "lac",
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
     logits: bool = True,
     classes: Iterable[Any] | int | None = None,
     device: torch.device | str | None = None,
@@ -59,7 +60,7 @@ def calibrate(
     loader
         Yields pairs (inputs, labels), or mappings with `labels` (or `label`) among the arguments of the model: a
         DataLoader or any iterable.
-    alpha, epsilon, candidates, **options
+    alpha, epsilon, candidates, unit, **options
         As in `confide.calibrate`.
     score
         A classification score, as in `confide.class_score`, or `absolute_residual`, `gamma` or `cqr`.
@@ -96,7 +97,7 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
-    total = ScoreHistogram.empty(suited_candidates(candidates, score, alpha, epsilon, **options))
+    total = ScoreHistogram.empty(suited_candidates(candidates, score, alpha, epsilon, unit=unit, **options))
     ignored, known = 0, None if classes is None else public_classes("classes", classes)
     training = getattr(model, "training", False)
     if training:

@@ -45,9 +45,9 @@ def test_n_is_stated_only_where_it_is_public():
 
 
 def test_the_score_sets_default_candidates():
-    for score, kind in [("lac", "unit"), ("absolute_residual", "geometric"), (None, "anything"), ("mine", "anything")]:
+    for score, kind in [("lac", "probability"), ("absolute_residual", "residual"), (None, "any"), ("mine", "any")]:
         calibration = confide.calibrate(SCORES, 0.1, 1.0, score=score)
-        assert calibration.recipe["kind"] == kind
+        assert (calibration.recipe["kind"], calibration.recipe["of"]) == ("spread", kind)
         assert calibration.score == score
 
 

@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
-from confide.calibration.shares import divide_budget, exact_shares, part_of_failure
+from confide.calibration.shares import different_levels, divide_budget, exact_shares, part_of_failure
 from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import price_threshold, seen_by
 from confide.candidates import Candidates, Spread
-from confide.errors import InputError
 from confide.releases import Calibration, LevelCalibration
 from confide.scores import named_by
-from confide.support import Level, exact_level, several
+from confide.support import Level, several
 
 
 def calibrate_levels(
@@ -114,11 +113,7 @@ def _level_terms(
     **options: Any,
 ) -> dict[Fraction, dict[str, Any]]:
     """What each level may spend, its part of delta, and all other options: arguments for `calibrate`."""
-    levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
-    if not levels or len(set(levels)) != len(levels):
-        raise InputError(
-            f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different"
-        )
+    levels = different_levels(alphas)
     budgets = divide_budget(epsilon, rho, exact_shares(shares, len(levels)))
     part = part_of_failure(delta, len(levels))
     return {level: {"delta": part, **budget, **options} for level, budget in zip(levels, budgets, strict=True)}

@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.mechanisms import shares_of
-from confide.support import Level, exact_level, privacy_loss
+from confide.support import Level, exact_level, positive_integer, privacy_loss, several
 
 
 def divide_budget(
@@ -42,12 +42,22 @@ def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
     return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
 
 
-def part_of(budget: Any, parts: int) -> Any:
-    """An even part of a budget, about, to choose by; what is no number is left to be refused."""
-    return budget / parts if isinstance(budget, int | float) else budget
+def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
+    """One or more levels, exactly, each once."""
+    levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
+    if not levels or len(set(levels)) != len(levels):
+        raise InputError(
+            f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different"
+        )
+    return levels
 
 
-def typical_of_groups(groups: int, n_min: int) -> int:
+def part_of(name: str, budget: Any, parts: int) -> float | None:
+    """An even part of a budget, about, to choose by."""
+    return None if budget is None else privacy_loss(name, budget) / parts
+
+
+def typical_of_groups(groups: int, n_min: Any) -> int:
     """A public guess of the number of records in one of so many groups: of a thousand records, divided evenly.
 
     Examples
@@ -55,4 +65,4 @@ def typical_of_groups(groups: int, n_min: int) -> int:
     >>> typical_of_groups(10, 1), typical_of_groups(10, 500)
     (100, 500)
     """
-    return max(n_min, -(-1000 // groups))
+    return max(positive_integer("n_min", n_min), -(-1000 // groups))

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from confide.calibration.shares import part_of, typical_of_groups
+import numpy as np
+
+from confide.calibration.shares import different_levels, part_of, part_of_failure, typical_of_groups
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.planning import OPTIONS, check_request
 from confide.scores import score_kind
-from confide.support import several
 
 
 def suited_candidates(
@@ -20,7 +21,7 @@ def suited_candidates(
     *,
     unit: float | None = None,
     parts: int = 1,
-    groups: int = 1,
+    groups: int | None = None,
     **options: Any,
 ) -> Candidates:
     """The candidates to count over, decided from public numbers before there are any counts.
@@ -41,7 +42,7 @@ def suited_candidates(
     parts
         Among how many thresholds the budget is divided.
     groups
-        How many groups the records are divided into.
+        How many groups the records are divided into, if each gets a threshold of its own.
 
     Raises
     ------
@@ -68,12 +69,20 @@ def suited_candidates(
     chosen = {name: value for name, value in options.items() if name in OPTIONS}
     if candidates is None and unit is None and chosen.get("mechanism", "slopes") != "slopes":
         return kind.candidates()
-    levels = several("alpha", alpha) if isinstance(alpha, Sequence) and not isinstance(alpha, str) else [alpha]
-    least = max(levels, key=float) if len(levels) > 1 else levels[0]
-    budget = {"epsilon": epsilon, "rho": chosen.pop("rho", None)}
-    divided = {name: part_of(value, parts * len(levels)) for name, value in budget.items()}
-    if groups > 1 and chosen.get("n_typical") is None:
-        chosen["n_typical"] = typical_of_groups(groups, chosen.get("n_min", 1))
-    spread = kind.spread(unit, candidates)
+    if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str):
+        levels = different_levels(alpha)
+        alpha, parts = max(levels), parts * len(levels)
+    changed = 1
+    if groups is not None:
+        if chosen.get("n_typical") is None:
+            chosen["n_typical"] = typical_of_groups(groups, chosen.get("n_min", 1))
+        if chosen.get("neighbors") == "replace_one":  # a replaced record can change two groups, of secret sizes
+            chosen["neighbors"], changed = "add_remove", 2
+    budget = {
+        "epsilon": part_of("epsilon", epsilon, parts * changed),
+        "rho": part_of("rho", chosen.pop("rho", None), parts * changed**2),
+    }
+    delta = part_of_failure(chosen.pop("delta", None), parts)
     known = n or chosen.get("n_typical") or typical_of_groups(1, chosen.get("n_min", 1))
-    return check_request(alpha=least, **divided, n=known, candidates=spread, **chosen).candidates
+    spread = kind.spread(unit, candidates)
+    return check_request(alpha=alpha, **budget, delta=delta, n=known, candidates=spread, **chosen).candidates

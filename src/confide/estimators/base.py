@@ -160,7 +160,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _suited(self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int) -> Candidates:
         """What is counted over: the candidates that were given, or as many as suit what is asked."""
-        public = {"neighbors": self.neighbors, "delta": self.delta, "groups": max(1, len(names) if by else 1)}
+        public = {"neighbors": self.neighbors, "delta": self.delta, "groups": len(names) if by else None}
+        public["unit"] = getattr(self, "unit", None)  # a regressor's
         return suited_candidates(self.candidates, self.conformity_score, self.alpha, self.epsilon, n, **public)
 
     def _histogram(self, scores: NDArray[np.float64], candidates: Candidates) -> ScoreHistogram:

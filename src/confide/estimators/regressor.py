@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
@@ -37,6 +37,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         training records (fitted already with `prefit`).
     alpha, epsilon, calibration_size, prefit, group_names, partition, neighbors, delta, candidates, random_state
         As for `PrivateConformalClassifier`.
+    unit
+        A public typical size of the target or of an error, as in `confide.calibrate`.
     ledger, dataset, again, about
         As for `PrivateConformalClassifier`.
 
@@ -73,7 +75,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
-        candidates: Candidates | None = None,
+        candidates: Candidates | Spread | None = None,
+        unit: float | None = None,
         ledger: "Ledger | None" = None,
         dataset: "str | Dataset | None" = None,
         again: bool = False,

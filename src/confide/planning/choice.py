@@ -89,6 +89,7 @@ class Circumstances:
 
 
 @lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
 def choose(
     of: Candidates | Spread,
     circumstances: Circumstances,

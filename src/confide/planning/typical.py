@@ -15,6 +15,7 @@ from confide.planning.reference_laws import law_of, suggested_laws
 
 
 @lru_cache(maxsize=256)
+@np.errstate(under="ignore")
 def typical_law(candidates: Candidates) -> NDArray[np.float64]:
     """P(score <= e_j) on typical scores, float64 of shape (m,).
 
@@ -29,6 +30,7 @@ def typical_law(candidates: Candidates) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
 def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray[np.float64]:
     """The law of the chosen candidate among n typical scores, float64 of shape (m,).
 

@@ -111,7 +111,7 @@ def calibrate_table(
             options["classes"] = what.columns(table)[1]
         public = group is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
         about_n = table.row_count() if public and n is None and table.local else n
-        parts = len(group.names) if group is not None else 1
+        parts = None if group is None else len(group.names)
         chosen = _suited(what, candidates, alpha, epsilon, about_n, unit=unit, groups=parts, **options)
         counting = Counting.of(table, what, chosen, group, people, skip_incomplete)
 
