@@ -249,8 +249,8 @@ def test_a_classifier_without_probabilities_is_told_the_remedy():
 
 @pytest.mark.filterwarnings("always")
 def test_warnings_point_at_the_caller():
+    model = confide.PrivateConformalClassifier(None, 0.04, random_state=0, neighbors="replace_one")
     with pytest.warns(confide.CoverageWarning) as few:  # no rank of at most twenty serves at this level
-        model = confide.PrivateConformalClassifier(None, 0.04, random_state=0, neighbors="replace_one")
         model.fit(X[:20], Y[:20])
     with pytest.warns() as again:
         model.fit(X[:20], Y[:20])

@@ -159,7 +159,7 @@ def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
 
 def test_histograms_and_arrays_are_the_same_request(ledger):
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients")
-    candidates = confide.scores.kinds.score_kind("lac").candidates()
+    candidates = confide.releases.candidates_of(first)
     counts = confide.ScoreHistogram.from_scores(SCORES, candidates, "lac")
     with pytest.warns(confide.EarlierReleaseWarning):
         assert confide.calibrate_histogram(counts, 0.1, 1.0, score="lac", ledger=ledger, dataset="patients") == first

@@ -79,17 +79,19 @@ def arm(place, when):
         return result
     setattr(owner, name, armed)
 
+UNIT = confide.Candidates.unit(50)
 confide.calibrate(SCORES, 0.2, 1.0)  # loads everything before the forks
 for folder, (place, when, later) in json.loads(sys.argv[1]).items():
     ledger = Ledger(folder + "/budget.db", limit=1.5)
     out = folder + "/published"
     if later:
-        confide.calibrate(SCORES, 0.1, 0.5, ledger=ledger, dataset="patients")
+        confide.calibrate(SCORES, 0.1, 0.5, candidates=UNIT, ledger=ledger, dataset="patients")
     child = os.fork()
     if child == 0:
         arm(place, when)
         if later:
-            released = confide.calibrate_levels(SCORES, [0.1, 0.2], 1.0, ledger=ledger, dataset="patients")
+            paid = {"candidates": UNIT, "ledger": ledger, "dataset": "patients"}
+            released = confide.calibrate_levels(SCORES, [0.1, 0.2], 1.0, **paid)
         else:
             released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
         with open(out, "w") as file:

@@ -150,7 +150,7 @@ def test_arrays_files_and_databases_are_recognised_alike(ledger, tmp_path):
 
 
 def test_groups_that_are_new_are_not_charged_if_others_are_refused(ledger):
-    paid = {"partition": "kind", "candidates": UNIT, "ledger": ledger, "dataset": "clinic"}
+    paid = {"partition": "kind", "candidates": UNIT, "n_typical": 500, "ledger": ledger, "dataset": "clinic"}
     place = np.arange(N) % 2
     two = confide.calibrate_groups(month(1), place, [0, 1], 0.1, 1.0, **paid)
     with pytest.raises(OtherDataError):

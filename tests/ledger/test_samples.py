@@ -29,15 +29,29 @@ def test_the_sample_says_what_it_said(path):
     assert Ledger(path, create=False).export() == EXPECTED["export"]
 
 
+SAME_MECHANISM = ("noisy-histogram", "pps")
+"""What is answered as 0.1 answered it; by default another mechanism answers."""
+
+
 @pytest.mark.filterwarnings("ignore::confide.EarlierReleaseWarning")
 def test_identical_requests_are_known_from_the_sample(path, monkeypatch):
     """Today's requests, mechanisms and candidates have the digests that 0.1 gave them; its releases are read."""
     monkeypatch.setattr(payment, "recognised", lambda dataset, entries, seen, key: entries[-1])
     ledger = Ledger(path, create=False)
     before = ledger.accounts()
-    served = ledger_requests(ledger)
-    assert {name: summary(one) for name, one in served.items()} == EXPECTED["served"]
+    served = ledger_requests(ledger, SAME_MECHANISM)
+    assert {name: summary(one) for name, one in served.items()} == {k: EXPECTED["served"][k] for k in SAME_MECHANISM}
     assert ledger.accounts() == before
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_requests_that_another_mechanism_answers_today_are_new(path):
+    ledger = Ledger(path, create=False)
+    before = {name: len(account.entries) for name, account in ledger.accounts().items()}
+    new = EXPECTED["served"].keys() - set(SAME_MECHANISM)
+    assert ledger_requests(ledger, new).keys() == new
+    charged = {name: len(account.entries) - before[name] for name, account in ledger.accounts().items()}
+    assert charged == {"patients": 4, "zcdp": 1, "public size": 1, "hospitals": 2, "bound": 0}
 
 
 def test_the_sample_cannot_tell_whether_data_are_the_same(path):
@@ -47,7 +61,7 @@ def test_the_sample_cannot_tell_whether_data_are_the_same(path):
     with pytest.raises(
         OtherDataError, match=r"by an earlier version, which kept nothing to tell .* nothing was charged"
     ):
-        ledger_requests(ledger)
+        ledger_requests(ledger, SAME_MECHANISM)
     assert ledger.accounts() == before
 
 

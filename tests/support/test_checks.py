@@ -130,7 +130,7 @@ def test_score_names_are_texts(score):
 @pytest.mark.parametrize("candidates", [100, [0.1, 0.2], np.array([0.1]), "unit", confide.Candidates])
 def test_candidates_are_candidates(candidates):
     with pytest.raises(
-        confide.InputTypeError, match=r"^candidates must be a confide.Candidates; found .*wrap values in"
+        confide.InputTypeError, match=r"^candidates must be a confide.Candidates or Spread; found .*wrap values in"
     ):
         confide.calibrate([0.5], alpha=0.1, epsilon=1.0, candidates=candidates)
 

@@ -140,7 +140,7 @@ def test_loss_when_up_to_k_records_come_or_go(selector, k):
     from tests.exact import added
 
     options = {"candidates": 4, "selector": selector, "records_per_person": k}
-    mechanism = confide.plan(0.4, 2.0, n_typical=10, **options).mechanism
+    mechanism = confide.plan(0.4, 2.0, n_typical=10, slopes=(7, 3), **options).mechanism
     starts = [h for n in range(6) for h in histograms(n, 4)]
     worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, up_to(k, added))
     assert worst <= 2.0 + 1e-9

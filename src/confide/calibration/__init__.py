@@ -12,12 +12,12 @@ from confide.calibration.risk import (
     price_risk,
 )
 from confide.calibration.sides import calibrate_sides, price_sides, suited_for_sides
-from confide.calibration.suited import suited_candidates
+from confide.calibration.suited import suited_candidates, suited_for_levels
 from confide.calibration.threshold import library_versions, price_threshold
 
 __all__ = [
     "PricedRelease", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
     "calibrate_levels", "calibrate_losses", "calibrate_sides",
     "critical_thresholds", "false_negative_thresholds", "library_versions", "price_groups", "price_levels",
-    "price_risk", "price_sides", "price_threshold", "suited_candidates", "suited_for_sides",
+    "price_risk", "price_sides", "price_threshold", "suited_candidates", "suited_for_levels", "suited_for_sides",
 ]  # fmt: skip

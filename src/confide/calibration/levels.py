@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import different_levels, divide_budget, exact_shares, part_of_failure
-from confide.calibration.suited import suited_candidates
+from confide.calibration.suited import suited_for_levels
 from confide.calibration.threshold import price_threshold, seen_by
 from confide.candidates import Candidates, Spread
 from confide.releases import Calibration, LevelCalibration
 from confide.scores import named_by
-from confide.support import Level, several
+from confide.support import Level
 
 
 def calibrate_levels(
@@ -71,7 +71,7 @@ def calibrate_levels(
     score, known = named_by(scores, score, classes)
     array = as_vector("scores", scores, empty=True)
     options |= {"rho": rho, "shares": shares, "delta": delta, "classes": known}
-    chosen = suited_candidates(candidates, score, several("alphas", alphas), epsilon, len(array), unit=unit, **options)
+    chosen = suited_for_levels(candidates, score, alphas, epsilon, len(array), unit=unit, **options)
     released: LevelCalibration = price_levels(alphas, epsilon, len(array), chosen, score, **options).release(
         lambda: {None: seen_by(options.get("mechanism"), array, chosen, score)}
     )

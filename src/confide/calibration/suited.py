@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from confide.calibration.shares import different_levels, part_of, part_of_failure, typical_of_groups
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.planning import OPTIONS, check_request
 from confide.scores import score_kind
+from confide.support import Level
 
 
 def suited_candidates(
@@ -35,8 +34,7 @@ def suited_candidates(
     n
         The number of records where it is public; if it is not known yet, `n_typical` stands for it.
     alpha, epsilon, **options
-        As in `calibrate`; several levels are served by the list that suits the least demanding one. Options that are no
-        choices of a plan are not looked at.
+        As in `calibrate`. Options that are no choices of a plan are not looked at.
     unit
         A public typical size of residuals, for default candidates only.
     parts
@@ -69,20 +67,35 @@ def suited_candidates(
     chosen = {name: value for name, value in options.items() if name in OPTIONS}
     if candidates is None and unit is None and chosen.get("mechanism", "slopes") != "slopes":
         return kind.candidates()
-    if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str):
-        levels = different_levels(alpha)
-        alpha, parts = max(levels), parts * len(levels)
     changed = 1
     if groups is not None:
         if chosen.get("n_typical") is None:
             chosen["n_typical"] = typical_of_groups(groups, chosen.get("n_min", 1))
         if chosen.get("neighbors") == "replace_one":  # a replaced record can change two groups, of secret sizes
             chosen["neighbors"], changed = "add_remove", 2
-    budget = {
-        "epsilon": part_of("epsilon", epsilon, parts * changed),
-        "rho": part_of("rho", chosen.pop("rho", None), parts * changed**2),
-    }
+    own = part_of("epsilon", epsilon, parts * changed)
+    rho = part_of("rho", chosen.pop("rho", None), parts * changed**2)
     delta = part_of_failure(chosen.pop("delta", None), parts)
     known = n or chosen.get("n_typical") or typical_of_groups(1, chosen.get("n_min", 1))
     spread = kind.spread(unit, candidates)
-    return check_request(alpha=alpha, **budget, delta=delta, n=known, candidates=spread, **chosen).candidates
+    request = check_request(alpha=alpha, epsilon=own, rho=rho, delta=delta, n=known, candidates=spread, **chosen)
+    return request.candidates
+
+
+def suited_for_levels(
+    candidates: Candidates | Spread | None,
+    score: str | None,
+    alphas: Sequence[Level],
+    epsilon: float | None = None,
+    n: int | None = None,
+    **options: Any,
+) -> Candidates:
+    """The candidates of several levels under one budget: those that suit the least demanding one.
+
+    Examples
+    --------
+    >>> suited_for_levels(None, "lac", [0.1, "1/5"], 1.0) == suited_candidates(None, "lac", "1/5", 0.5)
+    True
+    """
+    levels = different_levels(alphas)
+    return suited_candidates(candidates, score, max(levels), epsilon, n, parts=len(levels), **options)

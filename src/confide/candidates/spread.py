@@ -131,7 +131,8 @@ def _margin(size: int, law: Spread) -> _Edges:
 
 
 def _mass(size: int, law: Spread) -> _Edges:
-    return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9]])
+    # Probabilities of 64, 32 and 16 bits sum to 1 up to so much.
+    return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9, 1 + 1e-5, 1.01]])
 
 
 def _penalised(size: int, law: Spread) -> _Edges:

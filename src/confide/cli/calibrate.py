@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import click
 
-from confide.calibration import PricedRelease, price_threshold, suited_candidates
+from confide.calibration import PricedRelease, price_threshold, suited_candidates, suited_for_levels
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
@@ -84,7 +84,8 @@ def calibrate(
         settings["records_per_person"] = bounded.most
     score = None if what is None else what.kind
     name, asked = None if score is None else score.name, levels if len(levels) > 1 else levels[0]
-    thresholds = suited_candidates(chosen, name, asked, n=n, **settings)
+    suited = suited_for_levels if len(levels) > 1 else suited_candidates
+    thresholds = suited(chosen, name, asked, n=n, **settings)
     price = partial(price_threshold, score=name, **settings)
     for level in levels:
         price(alpha=level, n=n, candidates=thresholds)  # public choices are refused before anything is opened

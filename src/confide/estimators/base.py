@@ -11,7 +11,14 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import as_positions
-from confide.calibration import PricedRelease, price_groups, price_levels, price_threshold, suited_candidates
+from confide.calibration import (
+    PricedRelease,
+    price_groups,
+    price_levels,
+    price_threshold,
+    suited_candidates,
+    suited_for_levels,
+)
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -162,7 +169,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """What is counted over: the candidates that were given, or as many as suit what is asked."""
         public = {"neighbors": self.neighbors, "delta": self.delta, "groups": len(names) if by else None}
         public["unit"] = getattr(self, "unit", None)  # a regressor's
-        return suited_candidates(self.candidates, self.conformity_score, self.alpha, self.epsilon, n, **public)
+        suited = suited_for_levels if _several(self.alpha) else suited_candidates
+        return suited(self.candidates, self.conformity_score, self.alpha, self.epsilon, n, **public)
 
     def _histogram(self, scores: NDArray[np.float64], candidates: Candidates) -> ScoreHistogram:
         """The counts of some scores; those of +inf, which no score's range holds, are above every finite candidate."""

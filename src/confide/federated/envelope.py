@@ -16,8 +16,9 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about"})
-"""Fields of a plan that version 0.1 does not know: with one of them a message has schema 2."""
+_SINCE_2 = frozenset({"classes", "about", "rise"})
+"""Fields of a plan that version 0.1 does not know: with one of them, or with `of` in how its candidates were made, a
+message has schema 2."""
 
 MOST_CHARACTERS = 4_000_000
 PREFIX = "confide.federated."
@@ -69,7 +70,9 @@ def unseal(kind: str, text: str) -> Envelope:
 
 
 def _schema(content: Mapping[str, Any]) -> int:
-    return SCHEMA if _SINCE_2.isdisjoint(content) else 2
+    candidates = content.get("candidates")
+    spread = isinstance(candidates, Mapping) and "of" in candidates
+    return SCHEMA if _SINCE_2.isdisjoint(content) and not spread else 2
 
 
 def canonical(value: Any) -> bytes:

@@ -168,11 +168,10 @@ def _candidate_fields(candidates: Candidates) -> dict[str, Any]:
 
 
 def _read_candidates(fields: Mapping[str, Any]) -> Candidates:
-    options, kind = {name: value for name, value in fields.items() if name != "kind"}, fields.get("kind")
-    if kind not in (*BUILDERS, "of"):
+    if fields.get("kind") in BUILDERS:
+        return Candidates.made_by(fields)
+    if fields.get("kind") != "of":
         raise Refusal("malformed", "the plan names candidates of an unknown kind")
-    try:
-        made: Candidates = getattr(Candidates, kind)(**options)
-    except TypeError:
-        raise Refusal("malformed", "the plan describes its candidates wrongly") from None
-    return made
+    if set(fields) != {"kind", "values"}:
+        raise Refusal("malformed", "the plan describes its candidates wrongly")
+    return Candidates.of(fields["values"])

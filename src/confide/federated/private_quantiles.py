@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -17,14 +18,18 @@ from confide.federated.order_statistics import ReplyLaw
 from confide.federated.reply_laws import expected_coverage, slopes_reply
 from confide.guarantee import private_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
-from confide.planning import PARTS
+from confide.planning import PARTS, flat_for
 from confide.selection import Selector
 
 Enough: TypeAlias = Callable[[Sequence[Slopes], int], bool]
 """Whether the k-th smallest honest reply of these mechanisms is certified."""
 
-_SPLITS = (12, 13, 14, 15, 16, 17)
+_SPLITS = (8, 10, 12, 14, 16)
 _MANY = 2000
+
+_RISES = (0.0, 3.0, 6.0, 10.0)
+"""Not beyond 10: the k-th smallest reply may be that of one silo whose scores leave a desert, and a longer rise would
+carry it across."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def best_private_qq(
 
     options: Iterator[tuple[tuple[Slopes, ...], int | None]]
     if public:
-        options = _targets(public, enough, epsilon, _some(top), selector)
+        options = _targets(public, enough, epsilon, candidates, _some(top), selector)
     else:
         options = _lines(len(sizes), level, epsilon, candidates, n_min, n_typical, selector)
     typical = [n_typical if n is None else n for n in sizes]
@@ -138,19 +143,26 @@ def best_private_qq(
 
 
 def _targets(
-    sizes: tuple[int, ...], enough: Enough, epsilon: float, ks: Sequence[int], selector: Selector
+    sizes: tuple[int, ...], enough: Enough, epsilon: float, candidates: int, ks: Sequence[int], selector: Selector
 ) -> Iterator[tuple[tuple[Slopes, ...], int]]:
-    """For every split of the loss and every k the smallest certified targets, with k as a first guess.
+    """For every rise, split of the loss and k the smallest certified targets, with k as a first guess.
 
     Target ranks are whole: with few records per silo a smaller k may serve at the same targets.
     """
     alike, many = len(set(sizes)) == 1, len(set(sizes)) * len(sizes) > _MANY
-    splits: Sequence[int] = _SPLITS if alike else _SPLITS[3:4] if many else _SPLITS[1::2]
-    for left in splits:
-        trial = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", epsilon, selector)
+    splits: Sequence[int] = _SPLITS if alike else _SPLITS[2:3] if many else _SPLITS[1::2]
+    for rise, left in product(_RISES[-1:] if many else _RISES, splits):
+        plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", epsilon, selector)
+        trial = _raised(plain, rise, candidates)
         for k in ks:
             if (found := _smallest_targets(sizes, trial, k, enough)) is not None:
                 yield found, k
+
+
+def _raised(plain: Slopes, rise: float, candidates: int) -> Slopes:
+    """The mechanism with this rise, in log-odds, as slow as it can be."""
+    flat, steps = flat_for(candidates, rise), math.floor(rise * plain.scale)
+    return replace(plain, flat=flat, rise=steps) if flat and steps else plain
 
 
 def _smallest_targets(sizes: tuple[int, ...], trial: Slopes, k: int, enough: Enough) -> tuple[Slopes, ...] | None:
@@ -167,12 +179,15 @@ def _lines(
     silos: int, level: Fraction, epsilon: float, candidates: int, n_min: int, n_typical: int, selector: Selector
 ) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     """Lines rate (n + 1) + offset on which one silo's reply misses the level with a few probabilities."""
-    left, unit = 14, level.denominator * -(-UNIT // level.denominator)
-    for failure in (0.35, 0.2, 0.1):
+    unit = level.denominator * -(-UNIT // level.denominator)
+    left = 14
+    for failure, rise in product((0.35, 0.2, 0.1), _RISES[1::2]):
         rate = tangent_rate(level, failure, n_typical)
-        slope = slopes_for(rate, Fraction(1, unit), left, PARTS - left, "add_remove", epsilon, selector).slope_left
-        offset = private_offset(rate, level, failure, n_min, n_typical, slope, candidates - 1.0, selector, unit)
-        yield (slopes_for(rate, offset, left, PARTS - left, "add_remove", epsilon, selector),) * silos, None
+        slopes = left, PARTS - left, "add_remove", epsilon, selector
+        trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, candidates)
+        rivals, slope = trial.rivals(candidates), trial.slope_left
+        offset = private_offset(rate, level, failure, n_min, n_typical, slope, rivals, selector, unit)
+        yield (_raised(slopes_for(rate, offset, *slopes), rise, candidates),) * silos, None
 
 
 def _some(top: int) -> Sequence[int]:

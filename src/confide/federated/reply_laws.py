@@ -5,9 +5,10 @@ And, for the choice among plans but never for a promise, what it is like on even
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from confide.federated.order_statistics import RandomRankReply, ReplyLaw, order_statistic_coverage
 from confide.guarantee import line_holds
 from confide.mechanisms import Mechanism, Slopes
-from confide.selection import selection_law
+from confide.selection import Selector, selection_law
 
 _UNLIKELY = 1e-10
 _LEVELS = 24
@@ -103,28 +104,42 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
 def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
     """Mean coverage of the k-th smallest reply on evenly spread scores.
 
-    `silos` are pairs (number of scores, target rank); slopes and noise of the mechanism are the same in all of them.
+    `silos` are pairs (number of scores, target rank); slopes, heights and noise of the mechanism are the same in all.
     """
-    plain = replace(mechanism, rate=Fraction(0), offset=Fraction(0), scale=mechanism.scale / mechanism.unit)
-    return order_statistic_coverage([_typical_reply(n, float(target), plain, candidates) for n, target in silos], k)
+    slopes = _LogOdds(
+        mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise, mechanism.selector
+    )
+    return order_statistic_coverage([_typical_reply(n, float(target), slopes, candidates) for n, target in silos], k)
+
+
+class _LogOdds(NamedTuple):
+    """Slopes and heights of a mechanism, whatever its target."""
+
+    left: float
+    right: float
+    flat: float
+    rise: float
+    selector: Selector
 
 
 @lru_cache(maxsize=8192)
-def _typical_reply(n: int, target: float, mechanism: Slopes, candidates: int) -> RandomRankReply:
+def _typical_reply(n: int, target: float, slopes: _LogOdds, candidates: int) -> RandomRankReply:
     """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1, which are not whole here.
 
     A candidate beyond all n scores is penalised as if it were the n-th: with a target near n nothing keeps the choice
     from running to the end, which a plan has to weigh.
     """
-    left, right = mechanism.slope_left, mechanism.slope_right
+    left, right, reach = slopes.left, slopes.right, 25 + slopes.rise
     low = max(target - 25 / left, 0.0)
-    high = n + 1 if right * (n - target) < 25 else target + 25 / right
+    high = n + 1 if right * (n - target) < reach else target + reach / right
     spacing = max((n + 1) / candidates, (high - low) / _GRID)
     ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
     ranks = np.maximum(ranks, 1e-3)
     short = left * np.maximum(target - np.minimum(ranks, n), 0)
     over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
-    utility = -np.maximum(short, over)
-    law = selection_law(np.exp(utility - utility.max()), mechanism.selector)
+    place = candidates * ranks / (n + 1)
+    ahead = slopes.rise * np.maximum(place - slopes.flat, 0) / max(candidates - slopes.flat, 1.0)
+    utility = ahead - np.maximum(short, over)
+    law = selection_law(np.exp(utility - utility.max()), slopes.selector)
     kept = law > 1e-9
     return RandomRankReply(n, tuple(ranks[kept].tolist()), tuple((law[kept] / law[kept].sum()).tolist()))

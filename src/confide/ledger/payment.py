@@ -10,7 +10,6 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
-from confide.candidates import Candidates
 from confide.errors import BudgetError, InputError, InputTypeError
 from confide.ledger.account import Account, Entry, known, replay
 from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, key_of, recognised, refusal
@@ -145,16 +144,21 @@ def make_payment(
     cost = Cost.of(privacy, request.mechanism, None if account is None else account.neighbors, data.group)
     content: dict[str, Any] = {
         "dataset": [data.name, data.group, data.fingerprint],
-        "request": {field.name: _plain(getattr(request, field.name)) for field in fields(request)},
+        "request": _stated(request),
         "mechanism": None if mechanism is None else repr(mechanism),
+        "candidates": request.candidates.digest,
         "score": score,
     }
     return Payment(ledger, data, cost, request_digest(content), again)
 
 
+def _stated(request: Request) -> dict[str, Any]:
+    """The choices of a request as plain values; as version 0.1 stated them where it knew all of them."""
+    stated = {field.name: _plain(getattr(request, field.name)) for field in fields(request)} | {"candidates": request.m}
+    return {name: value for name, value in stated.items() if name != "rise" or value is not None}
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, Candidates):
-        return value.digest
     if value == math.inf:
         return "+inf"
     return value if value is None or isinstance(value, int | float | str) else str(value)

@@ -15,9 +15,10 @@ from confide.planning.mechanism import mechanism_for, slopes_without_head_start
 from confide.planning.pilot import OnPilot, Pilot
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.request import OPTIONS, Request, check_request
+from confide.planning.rise import flat_for
 from confide.planning.typical import typical_answer, typical_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "make_plan",
+    "OPTIONS", "PARTS", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "flat_for", "make_plan",
     "mechanism_for", "plan", "slopes_without_head_start", "typical_answer", "typical_law",
 ]  # fmt: skip

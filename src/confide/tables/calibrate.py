@@ -12,6 +12,7 @@ from confide.calibration import (
     price_sides,
     price_threshold,
     suited_candidates,
+    suited_for_levels,
     suited_for_sides,
 )
 from confide.candidates import Candidates, Spread
@@ -70,7 +71,8 @@ def calibrate_table(
         One threshold for each class.
     n
         The public number of rows, under `replace_one` only; needed there with a ledger where an engine counts. A table
-        with another number of rows is refused.
+        with another number of rows is refused. Default candidates suit it; without it those of a table that is asked,
+        or passes by once, suit `n_typical` records.
     epsilon, candidates, unit, neighbors, records_per_person, about, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
         `records_per_person` follows from `people` if that is given.
@@ -110,7 +112,7 @@ def calibrate_table(
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
             options["classes"] = what.columns(table)[1]
         public = group is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
-        about_n = table.row_count() if public and n is None and table.local else n
+        about_n = table.counted_rows() if public and n is None and table.local else n
         parts = None if group is None else len(group.names)
         chosen = _suited(what, candidates, alpha, epsilon, about_n, unit=unit, groups=parts, **options)
         counting = Counting.of(table, what, chosen, group, people, skip_incomplete)
@@ -185,7 +187,9 @@ def _suited(
         return suited_for_sides(candidates, alpha, epsilon, n, **options)
     if isinstance(what, Losses) and candidates is None and what.losses is None:
         candidates = Spread("probability")
-    return suited_candidates(candidates, what.kind.name, alpha, epsilon, n, **options)
+    several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
+    suited = suited_for_levels if several else suited_candidates
+    return suited(candidates, what.kind.name, alpha, epsilon, n, **options)
 
 
 def _group(

@@ -107,6 +107,15 @@ class DuckTable(Table):
         with self._in_words():
             return self._rows()
 
+    def counted_rows(self) -> int | None:
+        """The number of rows, counted where it is not stated."""
+        stated = self.row_count()
+        if stated is not None:
+            return stated
+        with self._in_words():
+            self._renew()
+            return int(self.connection.sql(select("count(*)", self._source)).fetchall()[0][0])
+
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
         length = f"len({identifier(column)})"

@@ -93,6 +93,10 @@ class Table(ABC):
         """About how many rows there are, for progress bars, if that costs little; else None."""
         return None
 
+    def counted_rows(self) -> int | None:
+        """How many rows there are, although it may take reading them; None if they pass by once."""
+        return self.row_count()
+
     def head(self, rows: int) -> "Table":
         """The first rows alone where asking for few is cheaper; else the table itself, of which one reads one batch."""
         return self

@@ -9,6 +9,7 @@ serves the tests of later versions, too.
 import json
 import sys
 import warnings
+from collections.abc import Callable, Collection
 from dataclasses import astuple, fields
 from fractions import Fraction
 from pathlib import Path
@@ -209,27 +210,30 @@ def evaluations(made: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def ledger_requests(ledger: Any) -> dict[str, Any]:
-    """Requests that a ledger has served; served again, identical ones cost nothing."""
+def ledger_requests(ledger: Any, names: Collection[str] | None = None) -> dict[str, Any]:
+    """Requests that a ledger has served, all or some; served again, identical ones cost nothing."""
     scores = np.random.default_rng(SEED + 2).random(N)
     unit, ward = confide.Candidates.unit(20), np.arange(N) % 2
     secret = {"ledger": ledger, "dataset": "patients"}
     hospitals = {"ledger": ledger, "dataset": "hospitals", "partition": "hospital"}
     bound = confide.Dataset("bound", fingerprint="0" * 64)
-    return {
-        "slopes": confide.calibrate(scores, 0.1, 1.0, score="lac", candidates=unit, **secret),
-        "delta": confide.calibrate(scores, "1/5", 0.5, delta=0.1, candidates=unit, **secret),
-        "rho": confide.calibrate(scores, 0.1, rho=0.05, candidates=unit, ledger=ledger, dataset="zcdp"),
-        "noisy-histogram": confide.calibrate(scores, 0.1, 1.0, mechanism="noisy-histogram", candidates=unit, **secret),
-        "replace_one": confide.calibrate(
+    asked: dict[str, Callable[[], Any]] = {
+        "slopes": lambda: confide.calibrate(scores, 0.1, 1.0, score="lac", candidates=unit, **secret),
+        "delta": lambda: confide.calibrate(scores, "1/5", 0.5, delta=0.1, candidates=unit, **secret),
+        "rho": lambda: confide.calibrate(scores, 0.1, rho=0.05, candidates=unit, ledger=ledger, dataset="zcdp"),
+        "noisy-histogram": lambda: confide.calibrate(
+            scores, 0.1, 1.0, mechanism="noisy-histogram", candidates=unit, **secret
+        ),
+        "replace_one": lambda: confide.calibrate(
             scores, 0.1, 1.0, neighbors="replace_one", candidates=unit, ledger=ledger, dataset="public size"
         ),
-        "pps": confide.calibrate(
+        "pps": lambda: confide.calibrate(
             scores, 0.1, 1.0, mechanism="pps", neighbors="replace_one", candidates=unit, ledger=ledger, dataset=bound
         ),
-        "groups": confide.calibrate_groups(scores, ward, [0, 1], 0.2, 1.0, candidates=unit, **hospitals),
-        "levels": confide.calibrate_levels(scores, [0.3, 0.2], 1.0, candidates=unit, **secret),
+        "groups": lambda: confide.calibrate_groups(scores, ward, [0, 1], 0.2, 1.0, candidates=unit, **hospitals),
+        "levels": lambda: confide.calibrate_levels(scores, [0.3, 0.2], 1.0, candidates=unit, **secret),
     }
+    return {name: ask() for name, ask in asked.items() if names is None or name in names}
 
 
 def main(tests: Path) -> None:

@@ -1,6 +1,7 @@
-"""The fields of plans of schema 1 that belong to protocols: each protocol has some, and every plan states all.
+"""The fields of plans that belong to protocols: each protocol has some, and every plan states all of schema 1.
 
-What a protocol leaves out is written as `VOID` has it and means nothing, but it is signed with the rest.
+What a protocol leaves out is written as `VOID` has it and means nothing, but it is signed with the rest. Of schema 2
+are `flat` and `rise`, which only a plan with a rise has.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ VOID: dict[str, Any] = {
 """How a field is written that the protocol does not have."""
 
 MOST_SLOPE = 1000
+MOST_RISE = 2**53
 
 _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]] = {
     "targets": (list, lambda texts, terms: tuple(read_fraction(text, "the plan's target") for text in texts)),
@@ -41,6 +43,8 @@ _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]]
     "n_min": (int, lambda value, terms: positive_integer("n_min", value, most=MOST_RECORDS)),
     "n_typical": (int, lambda value, terms: positive_integer("n_typical", value, most=MOST_RECORDS)),
     "published_k": (int, lambda value, terms: check_count("published_k", value, len(terms.silos))),
+    "flat": (str, lambda text, terms: read_fraction(text, "the plan's flat")),
+    "rise": (int, lambda value, terms: positive_integer("rise", value, most=MOST_RISE)),
 }
 
 

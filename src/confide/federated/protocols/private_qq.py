@@ -21,6 +21,8 @@ from confide.mechanisms import PrivacyStatement, Slopes
 from confide.selection import Selector
 from confide.support import Fields
 
+MOST_DENOMINATOR = 1000
+
 
 @dataclass(frozen=True)
 class PrivateQQ(SortedReplies):
@@ -36,6 +38,8 @@ class PrivateQQ(SortedReplies):
         The slopes and the noise of the mechanism.
     n_min, n_typical
         For secret sizes: least and typical number of records per silo.
+    flat, rise
+        The heights of the candidates, as of `Slopes`; in plans of version 0.1 all are equally high.
 
     Examples
     --------
@@ -57,6 +61,8 @@ class PrivateQQ(SortedReplies):
     selector: Selector
     n_min: int
     n_typical: int
+    flat: Fraction = Fraction(0)
+    rise: int = 0
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
@@ -80,13 +86,15 @@ class PrivateQQ(SortedReplies):
             raise too_few_records()
         one, targets = found.mechanisms[0], tuple(mechanism.offset for mechanism in found.mechanisms)
         sizes = options.n_min, options.n_typical
-        return cls(targets, one.rate, one.left, one.right, one.scale, options.selector, *sizes)
+        return cls(targets, one.rate, one.left, one.right, one.scale, options.selector, *sizes, one.flat, one.rise)
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms) -> Self:
         """From its fields, each under its own name."""
         names = ("targets", "rate", "left", "right", "scale", "selector", "n_min", "n_typical")
-        made = cls(*(read_field(fields, name, terms) for name in names))
+        heights = [name for name in ("flat", "rise") if "flat" in fields or "rise" in fields]
+        made = cls(*(read_field(fields, name, terms) for name in (*names, *heights)))
+        refuse_contradiction(not 0 <= made.flat < terms.candidates.size or made.flat.denominator > MOST_DENOMINATOR)
         refuse_contradiction(len(made.targets) != len(terms.silos) or not 0 <= made.rate < 1)
         if terms.size is not None:
             within = (0 < target <= (silo.size or 0) for target, silo in zip(made.targets, terms.silos, strict=True))
@@ -94,12 +102,14 @@ class PrivateQQ(SortedReplies):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """Also the rate as a text."""
-        return {**super().fields(), "rate": str(self.rate)}
+        """Also the rate as a text; the heights if there is a rise."""
+        stated = {**super().fields(), "rate": str(self.rate), "flat": str(self.flat)}
+        return stated if self.rise else {name: value for name, value in stated.items() if name not in ("flat", "rise")}
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:
         """The slope mechanism."""
-        return Slopes(self.rate, self.targets[i], self.left, self.right, self.scale, self.selector)
+        slopes = self.left, self.right, self.scale, self.selector
+        return Slopes(self.rate, self.targets[i], *slopes, flat=self.flat, rise=self.rise)
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
         """A random rank; for a secret size the worst over all sizes from n_min on."""
