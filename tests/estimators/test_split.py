@@ -1,6 +1,7 @@
 """Who trains and who calibrates: no record's part depends on the others, and no label of the calibration part shows."""
 
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -255,3 +256,19 @@ def test_warnings_point_at_the_caller():
     with pytest.warns() as again:
         model.fit(X[:20], Y[:20])
     assert {one.filename for one in [*few, *again]} == {__file__}
+
+
+@FEW
+def test_a_regressor_takes_a_typical_size():
+    model = confide.PrivateConformalRegressor(unit=25.0, neighbors="replace_one").fit(X, 100 * X[:, 0])
+    assert model.calibration_.recipe["unit"] == 25.0
+    spread = confide.candidates.Spread("residual", unit=3.0)
+    assert model.set_params(unit=None, candidates=spread).fit(X, X[:, 0]).calibration_.recipe["unit"] == 3.0
+    with pytest.raises(confide.InputError, match=r"^unit must be left out with a Spread"):
+        model.set_params(unit=1.0).fit(X, X[:, 0])
+
+
+@FEW
+def test_several_levels_as_an_array():
+    model = confide.PrivateConformalClassifier(alpha=np.array([0.1, 0.2])).fit(X, Y)
+    assert list(model.calibration_) == [Fraction(1, 5), Fraction(1, 10)]

@@ -218,6 +218,7 @@ def test_an_infinite_threshold_needs_no_report(files, capsys):
             files,
             "--epsilon",
             2,
+            "--arbitrary",
         )
         == 0
     )

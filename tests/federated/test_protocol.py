@@ -85,7 +85,7 @@ def test_every_score_with_its_own_candidates(tmp_path, score):
     plan = federated.plan(three.silos, 0.1, 4.0, score=score).sign(three.coordinator)
     released = federated.aggregate(plan, three.answers(plan))
     assert released.score == score
-    assert released.plan.candidates == score_kind(score).candidates()
+    assert released.plan.candidates.recipe["of"] == score_kind(score).spread_kind
     assert released.threshold in released.plan.candidates.values
     assert federated.FederatedCalibration.from_json(released.to_json()) == released
 
@@ -313,7 +313,8 @@ def test_loss_of_every_message_by_enumeration(secret, selector):
         worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(8, 4), replaced)
     assert worst <= plan.loss(0) + 1e-9
     assert plan.loss(0) <= 1.5
-    assert worst > 0.5 * plan.loss(0)  # and the loss is not stated needlessly high
+    # And the loss is not stated needlessly high: the slopes are alike, and so few records seldom change both.
+    assert worst > 0.35 * plan.loss(0)
 
 
 @pytest.mark.parametrize("method", ["fedcp-qq", "fedcp-avg"])
@@ -391,3 +392,42 @@ def test_private_keys_stay_out_of_sight(five, tmp_path):
     assert federated.Silo.from_json(silo.to_json()) == silo
     five.policy.save(tmp_path / "policy.json")
     assert federated.Policy.load(tmp_path / "policy.json") == five.policy
+
+
+def test_plans_state_how_candidates_rise():
+    """A plan with a rise has schema 2; what does not fit is refused, and so is half of it."""
+    coordinator = federated.SiloKeys.generate("coordinator")
+    silos = [federated.SiloKeys.generate(f"s{i}").public(200) for i in range(5)]
+    plan = federated.plan(silos, 0.1, 1.0, score="lac")
+    assert plan.candidates == Candidates.spread("probability", 100)
+    text = plan.sign(coordinator)
+    assert json.loads(text)["schema"] == 2
+    read, _ = federated.FederatedPlan.read(text)
+    assert read == plan
+    assert read.protocol.mechanism(read, 0) == plan.protocol.mechanism(plan, 0)
+    assert plan.protocol.mechanism(plan, 0).total_rise > 5
+    content = plan.fields()
+    for change in ({"rise": 0}, {"rise": -1}, {"rise": 2**60}, {"flat": "-1"}, {"flat": "1000"}, {"flat": "1/5000"}):
+        with pytest.raises(federated.Refusal, match="malformed"):
+            federated.FederatedPlan.from_fields(content | change)
+    for name in ("flat", "rise"):
+        with pytest.raises(federated.Refusal, match="malformed"):
+            federated.FederatedPlan.from_fields({key: value for key, value in content.items() if key != name})
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "expected"),
+    [
+        (20, {"score": "lac"}, Candidates.spread("probability", 30)),
+        (200, {"score": "absolute_residual"}, Candidates.spread("residual", 400)),
+        (200, {"score": "absolute_residual", "unit": 25.0}, Candidates.spread("residual", 200, 25.0)),
+        (200, {"score": "lac", "candidates": Candidates.around(0.9)}, Candidates.spread("probability", 200, None, 0.9)),
+        (200, {"score": "lac", "method": "secure-sum"}, Candidates.unit(1000, "logit")),
+        (200, {"score": "lac", "candidates": Candidates.unit(10)}, Candidates.unit(10)),
+    ],
+)
+def test_default_candidates_suit_the_silos(size, options, expected):
+    silos = [federated.SiloKeys.generate(f"s{i}").public(size) for i in range(9)]
+    assert federated.plan(silos, 0.2, 2.0, **options).candidates == expected
+    with pytest.raises(confide.InputError, match=r"^unit must be left out"):
+        federated.plan(silos, 0.2, 2.0, candidates=expected, unit=1.0)

@@ -47,6 +47,7 @@ def test_identical_requests_are_known_from_the_sample(path, monkeypatch):
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_requests_that_another_mechanism_answers_today_are_new(path):
     ledger = Ledger(path, create=False)
+    ledger.set_limit("patients", 20.0)
     before = {name: len(account.entries) for name, account in ledger.accounts().items()}
     new = EXPECTED["served"].keys() - set(SAME_MECHANISM)
     assert ledger_requests(ledger, new).keys() == new

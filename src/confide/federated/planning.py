@@ -3,10 +3,11 @@
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from statistics import median
 from typing import Any
 
-from confide.candidates import Candidates
-from confide.errors import InputError
+from confide.candidates import Candidates, Spread
+from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
@@ -25,7 +26,8 @@ def plan(
     *,
     method: str = "private-qq",
     score: str | None = None,
-    candidates: Candidates | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
     delta: Level | None = None,
     liars: int = 0,
     dropouts: int = 0,
@@ -51,8 +53,8 @@ def plan(
         Privacy loss per record; left out for `fedcp-qq` and `fedcp-avg`, which are not private.
     method
         `"private-qq"`, `"secure-sum"`, `"fedcp-qq"`, `"fedcp2-qq"` or `"fedcp-avg"`.
-    score, candidates
-        As in `confide.calibrate`.
+    score, candidates, unit
+        As in `confide.calibrate`. For private-qq as many candidates are spread as suit the silos' sizes.
     delta
         Ask for a training-conditional promise instead of the marginal one.
     liars
@@ -101,7 +103,9 @@ def plan(
         delta=None if delta is None else float(exact_level("delta", delta)),
         epsilon=None if epsilon is None else privacy_loss("epsilon", epsilon),
         score=score,
-        candidates=score_kind(score).candidates() if candidates is None else candidates,
+        candidates=_listed(
+            candidates, unit, score, method, [silo.size or options.n_typical for silo in silos], epsilon
+        ),
         silos=tuple(silos),
         liars=liars,
         dropouts=dropouts,
@@ -116,3 +120,34 @@ def plan(
     if colluding is not None and not protocol.relies_on_silos:
         raise InputError("colluding belongs to the method 'secure-sum': replies of the other methods are private alone")
     return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))
+
+
+_FEWEST, _OTHERS, _MOST = 30, 1000, 3840
+_MORE: Mapping[str | None, int] = {"residual": 2, "signed": 2, "any": 4, "mass": 2, "penalised": 2}
+"""How many times as many candidates suit these kinds of scores; of residuals only those without a unit."""
+
+
+def _listed(
+    candidates: Candidates | Spread | None,
+    unit: float | None,
+    score: str | None,
+    method: str,
+    sizes: Sequence[int],
+    epsilon: float | None,
+) -> Candidates:
+    """A given list as it is; else for private-qq half as many as a silo of middling size has records, times epsilon."""
+    if isinstance(candidates, Candidates):
+        if unit is not None:
+            raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
+        return candidates
+    if candidates is not None and not isinstance(candidates, Spread):
+        raise InputTypeError(f"candidates must be a confide.Candidates or Spread; found {type(candidates).__name__}")
+    kind = score_kind(score)
+    if candidates is None and unit is None and method != "private-qq":
+        return kind.candidates()
+    spread = kind.spread(unit, candidates)
+    if method != "private-qq":
+        return Candidates.quantiles(spread, _OTHERS)
+    more = 1 if spread.unit or spread.around else _MORE.get(spread.kind, 1)
+    many = more * median(sizes or [1]) * privacy_loss("epsilon", epsilon) / 2
+    return Candidates.quantiles(spread, round(min(max(many, more * _FEWEST), _MOST)))

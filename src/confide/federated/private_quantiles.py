@@ -107,7 +107,7 @@ def best_private_qq(
     --------
     >>> found = best_private_qq([200] * 5, Fraction(9, 10), 5.0, 100)
     >>> found.k, {int(m.offset) for m in found.mechanisms}, round(found.expected, 3)
-    (5, {177}, 0.911)
+    (5, {176}, 0.906)
     >>> found = best_private_qq([None] * 5, Fraction(9, 10), 2.0, 100, n_min=50, n_typical=300)
     >>> found.coverage >= 0.9, found.expected < 0.95
     (True, True)

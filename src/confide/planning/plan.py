@@ -106,7 +106,8 @@ class Plan:
         """Chance that the answer lies beyond all scores, +inf included, on typical scores."""
         if self.mechanism is None:
             return 1.0
-        none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
+        with np.errstate(under="ignore"):
+            none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
         return float(typical_answer(self.mechanism, self.request.candidates, self.n) @ none_above)
 
     @property
