@@ -263,9 +263,9 @@ def test_a_regressor_takes_a_typical_size():
     model = confide.PrivateConformalRegressor(unit=25.0, neighbors="replace_one").fit(X, 100 * X[:, 0])
     assert model.calibration_.recipe["unit"] == 25.0
     spread = confide.candidates.Spread("residual", unit=3.0)
-    assert model.set_params(unit=None, candidates=spread).fit(X, X[:, 0]).calibration_.recipe["unit"] == 3.0
+    assert confide.PrivateConformalRegressor(candidates=spread).fit(X, X[:, 0]).calibration_.recipe["unit"] == 3.0
     with pytest.raises(confide.InputError, match=r"^unit must be left out with a Spread"):
-        model.set_params(unit=1.0).fit(X, X[:, 0])
+        confide.PrivateConformalRegressor(candidates=spread, unit=1.0).fit(X, X[:, 0])
 
 
 @FEW

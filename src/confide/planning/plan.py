@@ -78,6 +78,7 @@ class Plan:
         return math.ceil(self.request.level * (self.n + 1))
 
     @property
+    @np.errstate(under="ignore")
     def expected_coverage(self) -> float:
         """Mean coverage on typical scores: evenly spread ones, or residuals of a bell whose unit is right."""
         below = typical_law(self.request.candidates)
@@ -102,12 +103,12 @@ class Plan:
         )
 
     @property
+    @np.errstate(under="ignore")
     def chance_beyond(self) -> float:
         """Chance that the answer lies beyond all scores, +inf included, on typical scores."""
         if self.mechanism is None:
             return 1.0
-        with np.errstate(under="ignore"):
-            none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
+        none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
         return float(typical_answer(self.mechanism, self.request.candidates, self.n) @ none_above)
 
     @property
