@@ -1,0 +1,68 @@
+"""How far weights rise: as slowly as their rivals allow, not beyond what deserts bear, and less for few records."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import confide
+from confide.mechanisms.slopes import Slopes
+from confide.planning.choice import RISES, desert_crossed
+from confide.planning.rise import flat_for, rivals_for, total_rise
+from confide.selection.selector import selection_law
+
+
+@pytest.mark.parametrize(("m", "rise"), [(13, 3.0), (61, 6.0), (481, 16.0), (1000, 20.0), (30, 1.0)])
+def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
+    """The heights that are stated, against the recursion w_j = max(1, (w_1 + ... + w_(j-1))/G) for their G."""
+    rivals = rivals_for(m, rise)
+    weights = [1.0]
+    while len(weights) < m:
+        weights.append(max(1.0, sum(weights) / rivals))
+    assert math.log(weights[-1]) == pytest.approx(rise, abs=1e-6)
+    assert total_rise(m, rivals) == pytest.approx(rise, abs=1e-6)
+    stated = Slopes(Fraction(0), Fraction(9), 9, 11, 1e6, "exponential", flat=flat_for(m, rise), rise=int(rise * 1e6))
+    step = math.log1p(1 / rivals)
+    assert np.abs(stated.heights(m) / stated.scale - np.log(weights)).max() < step / 16  # `flat` is in sixteenths
+    assert stated.rivals(m) == pytest.approx(rivals, rel=0.05)
+
+
+@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):
+    """All scores at one candidate and, beyond a desert, at another: the exact chance of an answer beyond the first."""
+    plan = confide.plan(0.1, 1.0, 2000, neighbors=neighbors, score="lac", n_typical=2000)
+    mechanism, m = plan.mechanism, plan.request.m
+    shift = float(mechanism.target(2000)) - 0.9 * 2001
+    slope = mechanism.slope_right
+    limit = desert_crossed(mechanism.total_rise, mechanism.rivals(m), shift, slope, share)
+    if share == 0.5:
+        assert plan.desert == limit
+    begin = round((1 - share) * m) - 5
+
+    def beyond(ranks):
+        counts = np.zeros(m, dtype=np.int64)
+        counts[begin] = round(0.9 * 2001 + ranks)
+        counts[begin + round(share * m)] = 2000 - counts[begin]
+        u = mechanism.utilities(counts)
+        return selection_law(np.exp((u - u.max()) / mechanism.scale), mechanism.selector)[begin + 1 :].sum()
+
+    chances = [beyond(limit + away / slope) for away in (-5, -2, 0, 2, 5)]
+    assert all(a > b for a, b in pairwise(chances))
+    assert chances[0] > 0.98
+    assert 0.2 < chances[2] < 0.8
+    assert chances[-1] < 0.02
+
+
+@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+def test_the_rise_is_capped_and_small_for_few_records(neighbors):
+    """At most 20 however many records there are, growing with them, and about .3 alpha n epsilon for few."""
+    assert max(RISES) == 20.0
+    sizes = (60, 200, 1000, 100_000)
+    made = [confide.plan(0.1, 1.0, n, neighbors=neighbors, score="lac", n_typical=n).mechanism for n in sizes]
+    rises = [mechanism.total_rise for mechanism in made]
+    assert rises == sorted(rises)
+    assert rises[0] <= 4.5
+    assert 18 <= rises[-1] <= 20
