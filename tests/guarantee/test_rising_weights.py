@@ -45,7 +45,7 @@ def planned(n, m, **options):
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slopes", [(13, 7), (9, 1), (2, 3)])
 @pytest.mark.parametrize(("n", "m", "epsilon"), [(7, 4, 1.0), (9, 3, 2.0), (6, 5, 2.0)])
-def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, n, m, epsilon):
+def test_rising_certificate_never_exceeds_the_exact_minimum(selector, slopes, n, m, epsilon):
     """Theorem 3a with G for m - 1, for whole and fractional target ranks."""
     for target in (Fraction(1), Fraction(7, 2), n - Fraction(3, 4), n - Fraction(1, 16), Fraction(n)):
         for ahead in AHEAD[m]:
@@ -55,7 +55,7 @@ def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, n,
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
-def test_public_certificate_of_weights_drawn_at_random(selector):
+def test_rising_certificate_of_weights_drawn_at_random(selector):
     """The same for heights, slopes, losses and targets drawn at random."""
     rng = np.random.default_rng(23)
     for _ in range(60):
@@ -66,7 +66,7 @@ def test_public_certificate_of_weights_drawn_at_random(selector):
         assert worst_coverage(mechanism, n, m) >= mechanism.certified(Fraction(1, 2), m, n, None) - 1e-12
 
 
-def test_public_certificate_is_nearly_exact():
+def test_rising_certificate_is_nearly_exact():
     """At T = n it gives away less than .01, at one place nothing; without the heights it would give away much more."""
     given_away = []
     for selector, n, ahead in [
@@ -119,7 +119,7 @@ PLANS = [
 
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "n_min", "rise", "slopes"), PLANS)
-def test_planned_secret_mechanism_covers_for_every_n(selector, alpha, epsilon, m, n_min, rise, slopes):
+def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_min, rise, slopes):
     """What `calibrate` runs by default, with rise and fading head start, for every multiset and every n in reach."""
     asked = {"alpha": alpha, "epsilon": epsilon, "selector": selector, "rise": rise, "n_min": n_min, "slopes": slopes}
     mechanism = planned(10, m, neighbors="add_remove", **asked).mechanism
@@ -131,7 +131,7 @@ def test_planned_secret_mechanism_covers_for_every_n(selector, alpha, epsilon, m
 
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "_n_min", "rise", "slopes"), PLANS)
-def test_planned_public_mechanism_covers(selector, alpha, epsilon, m, _n_min, rise, slopes):
+def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, slopes):
     """What `calibrate(..., neighbors="replace_one")` runs with a rise, for every multiset of scores."""
     n = 9 if m < 5 else 7
     plan = planned(n, m, alpha=alpha, epsilon=max(epsilon, 3.0), selector=selector, rise=rise, slopes=slopes)
@@ -163,7 +163,7 @@ LINES = [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4
 
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5), (2, 4)])
-def test_rank_deficit_is_dominated_by_the_tail(selector, n, m):
+def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
     """Theorem 2 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
     for rate, offset in LINES:
         base = finely(slopes_for(rate, offset, 3, 1, "add_remove", 1.5, selector))
@@ -184,7 +184,7 @@ def test_rank_deficit_is_dominated_by_the_tail(selector, n, m):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5)])
-def test_rank_excess_is_dominated_by_the_tail(selector, n, m):
+def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
     """Theorem 5: P(A_J - T >= d) <= tail(d) where rivals may be heavier, +inf by its head start, and the mean of it."""
     for rate, offset in [(Fraction(0), Fraction(5, 2)), (Fraction(1, 2), Fraction(-3, 4))]:
         base = finely(slopes_for(rate, offset, 2, 3, "add_remove", 2.5, selector))
@@ -235,7 +235,7 @@ def worst_failure(mechanism, n, level):
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
-def test_conditional_failure_bounds_the_exact_failure(selector):
+def test_rising_conditional_failure_bounds_the_exact_failure(selector):
     """Theorem 2b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
     closest = np.inf
     for ahead in AHEAD[4]:

@@ -169,10 +169,11 @@ def answer_law(
 
 
 def desert_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:
-    """How many ranks a desert may be short of the target's before the answer tends to lie beyond it.
+    """Within how many ranks beyond the plain one a desert begins if the answer tends to lie beyond it.
 
-    A desert, candidates between which no score lies, holds the `share` of the list and begins `shift` ranks and more
-    below the target: its far end weighs exp(share * rise) G times as much as its near one, against exp(-slope) a rank.
+    A desert, candidates between which no score lies, holds the `share` of the list. The plain rank is (1-alpha)(n+1),
+    and the target lies `shift` above it. The desert weighs exp(share * rise) G times as much as the candidate before
+    it, against exp(-slope) for every rank between the target and the desert.
 
     Examples
     --------

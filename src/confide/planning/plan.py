@@ -113,7 +113,7 @@ class Plan:
 
     @property
     def desert(self) -> float:
-        """How many ranks, of scores beyond an empty half of the candidates, do not hold the answer before it."""
+        """Within how many ranks beyond the plain one an empty half of the candidates tends to be crossed."""
         if self.mechanism is None:
             return math.inf
         shift = self.target_rank - float(self.request.level * (self.n + 1))
@@ -169,7 +169,7 @@ class Plan:
             ("chance of +inf", f"{chance_text(self.chance_of_all)}; of that or a threshold beyond all scores, "
              f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
-            ("deserts crossed", f"half of the candidates without a score, if fewer than {self.desert:.0f} lie beyond"),
+            ("deserts crossed", f"an empty half of the candidates within {self.desert:.0f} ranks of the plain one"),
         ]  # fmt: skip
         needed = f"{self.records_needed}; with fewer, +inf or beyond all scores in more than {UNLIKELY:.0%} of draws"
         always = [
