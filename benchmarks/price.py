@@ -1,6 +1,6 @@
 """What privacy costs, beside version 0.1: the exact law of the answer on many data sets, from laws that are known.
 
-    python -m benchmarks.price                     the tables of docs/benchmarks.md, in about ten minutes
+    python -m benchmarks.price                     the tables of docs/benchmarks.md, in a few minutes
     python -m benchmarks.price --runs 50 even      one of them, quicker
 
 alpha = 0.1 and epsilon = 1 unless said. Excess is (coverage - 0.9) n epsilon, for which the coverage of the plain

@@ -40,7 +40,10 @@ EVEN = Law(lambda g, n: g.random(n), lambda v: np.clip(v, 0, 1))
 
 def residuals(scale: float = 1.0) -> Law:
     """Sizes of normal errors."""
-    return Law(lambda g, n: np.abs(g.normal(size=n)) * scale, lambda v: stats.halfnorm.cdf(v, scale=scale))
+    return Law(
+        lambda g, n: np.abs(g.normal(size=n)) * scale,
+        np.errstate(over="ignore")(lambda v: stats.halfnorm.cdf(v, scale=scale)),
+    )
 
 
 def _mixture(parts: list[tuple[float, float, float]]) -> Law:
