@@ -3,6 +3,8 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -108,3 +110,11 @@ def worst_coverage(mechanism: Slopes, n: int, m: int) -> float:
     """The smallest coverage from n records, over all multisets of n + 1 points in m bins."""
     output_law = lru_cache(maxsize=None)(lambda rest: mechanism_law(mechanism, rest))
     return min(leave_one_out(output_law, h) for h in histograms(n + 1, m))
+
+
+def zcdp(eta):
+    """The zCDP loss of a range within 1e-60, by its other form: x - 1 - ln x with x = eta/(e^eta - 1)."""
+    exact = Context(prec=120)
+    length = exact.divide(Decimal(Fraction(eta).numerator), Decimal(Fraction(eta).denominator))
+    x = exact.divide(length, exact.subtract(exact.exp(length), Decimal(1)))
+    return Fraction(exact.subtract(exact.subtract(x, Decimal(1)), exact.ln(x)))

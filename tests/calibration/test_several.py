@@ -16,7 +16,8 @@ from confide.calibration import suited_candidates
 from confide.mechanisms.composition import in_sequence, side_by_side
 from confide.mechanisms.privacy import PrivacyStatement, privacy_statement
 from confide.mechanisms.slopes import slopes_for
-from tests.exact import histograms, mechanism_law
+from confide.selection import zcdp_of_range
+from tests.exact import histograms, mechanism_law, zcdp
 
 
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
@@ -229,10 +230,17 @@ def test_rho_of_groups_is_rounded_up():
     for i in range(1, 200):
         loss = i / 97
         part = PrivacyStatement("add_remove", loss, 1, loss, loss, 1.0)
-        exact = {"add_remove": Fraction(loss) ** 2 / 8, "replace_one": 2 * Fraction(loss) ** 2 / 8}
+        exact = {"add_remove": zcdp(Fraction(loss)), "replace_one": 2 * zcdp(Fraction(loss))}
         for relation, wanted in exact.items():
             rho = side_by_side([part, part], relation).rho
             assert Fraction(float(np.nextafter(rho, 0))) < wanted <= Fraction(rho)
+
+
+def test_totals_of_releases_of_0_1_are_those_that_it_stated():
+    """Parts that state epsilon^2/8 have a total that does; new ones have a smaller one."""
+    old, new = (PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.0, rho) for rho in (0.125, zcdp_of_range(1.0)))
+    assert side_by_side([old, old], "replace_one").rho == 0.25
+    assert side_by_side([new, new], "replace_one").rho == zcdp_of_range(1.0, 1.0) < 0.247
 
 
 def test_sizes_of_groups_are_not_printed():

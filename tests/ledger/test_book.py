@@ -11,6 +11,7 @@ from confide.calibration import price_groups
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest, store
 from confide.mechanisms import slopes
+from confide.selection import zcdp_of_range
 from tests.private import assert_error_is_private, planted_scores
 
 SCORES = np.random.default_rng(0).random(2000)
@@ -78,7 +79,7 @@ def test_limit_with_delta_allows_what_zcdp_allows(ledger):
 
 
 def test_permute_and_flip_is_charged_without_zcdp(ledger):
-    for selector, rho in (("permute_and_flip", None), ("exponential", 0.125)):
+    for selector, rho in (("permute_and_flip", None), ("exponential", zcdp_of_range(1.0))):
         confide.calibrate(SCORES, 0.1, 1.0, selector=selector, ledger=ledger, dataset=selector)
         assert ledger.account(selector).costs[0].rho == rho
 

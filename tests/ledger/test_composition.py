@@ -13,6 +13,7 @@ from confide.ledger import Account, Cost, Entry, Group, Limit, compose
 from confide.ledger.composition import epsilon_of_zcdp, worst
 from confide.ledger.cost import decimal
 from confide.mechanisms.privacy import PrivacyStatement
+from confide.selection import zcdp_of_range
 from tests.exact import law
 
 ADD = "add_remove"
@@ -96,7 +97,7 @@ def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
     epsilon = 1.0
     p, q = exponential_pair(epsilon)
     many = [np.array([math.prod(point) for point in itertools.product(one, repeat=times)]) for one in (p, q)]
-    bounds = compose([Cost(epsilon, ADD, "m", rho=epsilon**2 / 8)] * times, dp_delta).bounds
+    bounds = compose([Cost(epsilon, ADD, "m", rho=zcdp_of_range(epsilon))] * times, dp_delta).bounds
     assert {bound.rule for bound in bounds} == {"sum", "zCDP", "PLD", "RDP"}
     for bound in bounds:
         assert hockey_stick(*many, bound.epsilon) <= bound.dp_delta + 1e-14
@@ -205,4 +206,4 @@ def test_a_public_n_has_no_finite_loss_for_adding_one():
     with pytest.raises(InputError, match="no finite loss"):
         Cost.of(public, "m", ADD)
     secret = PrivacyStatement(ADD, 1.0, 2, 0.5, 0.6, 0.125)
-    assert Cost.of(secret, "m", "replace_one") == Cost(1.2, "replace_one", "m", 1.2**2 / 8)
+    assert Cost.of(secret, "m", "replace_one") == Cost(1.2, "replace_one", "m", zcdp_of_range(1.2))

@@ -7,6 +7,7 @@ n (as a shift would have done): such files promise no more than their mechanism 
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import math
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 import confide
 from confide import Calibration, FormatError
 from confide.mechanisms import privacy_statement
+from confide.selection import zcdp_by_square, zcdp_of_range
 from tests.calibrations import OPTIONS, WITHOUT_MECHANISM, released
 
 pytestmark = pytest.mark.xdist_group("released")
@@ -283,7 +285,7 @@ def test_claims_that_do_not_follow_are_refused(name):
         "privacy.epsilon": [privacy["epsilon"] / 2, privacy["epsilon"] * 2, 0.0, math.nextafter(privacy["epsilon"], 0)],
         "privacy.replace_one": [privacy["replace_one"] / 2, 0.0],
         "privacy.add_remove": [0.5 if public else None, 0.0],
-        "privacy.rho": [None if privacy["rho"] else 0.1, 0.0],
+        **({"privacy.rho": [0.1, 0.0]} if "rho" in privacy else {"privacy.zcdp": [None, 0.0, privacy["zcdp"] / 2]}),
         "privacy.records_per_person": [1, 2, 10, 10**6],
         "privacy.neighbors": ["add_remove", "replace_one"],
         "mechanism.left": [mechanism["left"] + 1, max(1, mechanism["left"] - 1), 1000],
@@ -470,3 +472,31 @@ def test_any_damaged_text_is_read_or_refused(data):
     changed = text[:start] + data.draw(st.text(max_size=10)) + text[end:]
     with contextlib.suppress(FormatError):
         assert Calibration.from_json(changed) == released("add_remove")
+
+
+@pytest.mark.parametrize("name", ["exponential", "rho", "rho, replace_one"])
+def test_the_exact_loss_and_that_of_0_1(name):
+    new = released(name)
+    content = json.loads(new.to_json())
+    assert (content["schema"], content["privacy"]["zcdp"]) == (2, new.privacy.rho)
+    assert "rho" not in content["privacy"]
+    assert new.privacy.rho == zcdp_of_range(new.epsilon)
+    old = dataclasses.replace(new, privacy=dataclasses.replace(new.privacy, rho=zcdp_by_square(new.epsilon)))
+    stated = json.loads(old.to_json())["privacy"]
+    assert stated["rho"] > new.privacy.rho
+    assert "zcdp" not in stated
+    assert Calibration.from_json(old.to_json()) == old != new
+
+
+@pytest.mark.parametrize("name", ["rho", "rho, replace_one"])
+def test_no_figure_has_the_other_name(name):
+    content = json.loads(released(name).to_json())
+    exact = content["privacy"].pop("zcdp")
+    square = zcdp_by_square(content["privacy"]["epsilon"])
+    for own in ({"rho": exact}, {"zcdp": square}, {"rho": exact / 2}, {"zcdp": exact * 2}, {"zcdp": None}):
+        forged = {**content, "privacy": {**content["privacy"], **own}}
+        with pytest.raises(FormatError, match=r"another privacy loss|schema 2, but the fields of another"):
+            Calibration.from_json(signed(forged))
+    for both in ({"rho": square, "zcdp": exact}, {}):
+        with pytest.raises(FormatError):
+            Calibration.from_json(signed({**content, "privacy": {**content["privacy"], **both}}))

@@ -106,7 +106,7 @@ def _zcdp(costs: Sequence[Cost], dp_delta: float) -> Bound:
     rho = float_above(worst(costs, lambda cost: cost.zcdp))
     better = sum(cost.rho is not None for cost in costs)
     how = (
-        f"{len(costs)} releases are {rho:.6g}-zCDP together (epsilon^2/8 for {better} by the exponential mechanism, "
+        f"{len(costs)} releases are {rho:.6g}-zCDP together (what is stated for {better} by the exponential mechanism, "
         f"epsilon^2/2 for {len(costs) - better} others), converted at delta = {dp_delta:g}"
     )
     return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", how, adaptive=True)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, practically_none
+from confide.selection import zcdp_of_range
 from confide.support import one_of
 
 MOST_NAME = 200
@@ -39,7 +40,7 @@ class Cost:
         Name of the mechanism, 1 to 200 printable characters.
     rho
         zCDP loss per person, or None if nothing better than epsilon**2/2 is known. The exponential mechanism has
-        epsilon**2/8 (Cesar and Rogers 2021, Lemma 3.4).
+        `zcdp_of_range` of it (docs/theory.md, Lemma 1a).
     group
         The cell of a public partition that the release is about, or None if it is about all records.
 
@@ -121,7 +122,7 @@ class Cost:
         if relation == privacy.neighbors or privacy.epsilon == math.inf:
             return cls(privacy.epsilon, relation, mechanism, privacy.rho, group)
         epsilon = privacy.loss(relation, privacy.records_per_person)
-        return cls(epsilon, relation, mechanism, None if privacy.rho is None else epsilon**2 / 8, group)
+        return cls(epsilon, relation, mechanism, None if privacy.rho is None else zcdp_of_range(epsilon), group)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from confide.errors import InputError
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
+from confide.selection import zcdp_by_square, zcdp_of_range
 from confide.support import float_above, float_below
 
 
@@ -35,6 +36,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
 
     Adding or removing a record touches one group: the largest loss counts. Replacing a record can take it out of one
     group and put it into another: the two largest add up, or the record stays and the group's own `replace_one` counts.
+    A person's records all doing the same is the worst case for zCDP, too, which is convex in the range.
     Statements are under `add_remove`, one per group; `neighbors` is the relation to state the total under.
 
     Examples
@@ -54,7 +56,9 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
     if all(p.rho is not None for p in parts):
         alone = max(p.replace_one for p in parts)
         changes = [losses[:1]] if neighbors == "add_remove" else [losses[:2], [alone]]
-        rho = max(_rho_above(records, change) for change in changes)
+        by_square = all(p.rho == zcdp_by_square(p.epsilon) for p in parts)  # as releases of 0.1 state it
+        zcdp = zcdp_by_square if by_square else zcdp_of_range
+        rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
     return replace(first, neighbors=neighbors, epsilon=epsilon, add_remove=losses[0], replace_one=replaced, rho=rho)
 
 
@@ -80,13 +84,6 @@ def sum_up(values: Sequence[float]) -> float:
     if any(math.isinf(value) for value in values):
         return math.inf
     return float_above(sum(map(Fraction, values), Fraction(0)))
-
-
-def _rho_above(records: int, losses: Sequence[float]) -> float:
-    """The zCDP loss of exponential mechanisms with these losses at once, for a person's `records`; rounded up."""
-    if any(map(math.isinf, losses)):
-        return math.inf
-    return float_above(records**2 * sum((Fraction(loss) ** 2 for loss in losses), Fraction(0)) / 8)
 
 
 def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:

@@ -40,7 +40,7 @@ class Mechanism(Protocol):
 
     @property
     def bounded_range(self) -> bool:
-        """Whether the loss is bounded-range, so that epsilon**2/8-zCDP holds besides."""
+        """Whether the loss is bounded-range, so that `zcdp_of_range` of it holds besides."""
         return False
 
     def choose(self, counts: NDArray[np.int64]) -> int:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
-from confide.selection import Selector
+from confide.selection import Selector, zcdp_of_range
 from confide.support import decimal_text, float_above
 
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
@@ -37,7 +37,7 @@ class PrivacyStatement:
     replace_one
         Loss when one record is replaced by another.
     rho
-        zCDP loss per person under `neighbors` (exponential mechanism only), else None.
+        zCDP loss per person under `neighbors` (exponential mechanism only, `zcdp_of_range`), else None.
     claimed
         Loss per person that a published analysis states, where it differs from the proven `epsilon`; else None.
 
@@ -119,6 +119,6 @@ def privacy_statement(
         records_per_person=records_per_person,
         add_remove=mechanism.add_remove if neighbors == "add_remove" else None,
         replace_one=mechanism.replace_one,
-        rho=float_above(Fraction(epsilon) ** 2 / 8) if mechanism.bounded_range else None,
+        rho=zcdp_of_range(epsilon) if mechanism.bounded_range else None,
         claimed=None if mechanism.claimed is None else records_per_person * mechanism.claimed,
     )

@@ -132,7 +132,7 @@ class Slopes(Mechanism):
 
     @property
     def bounded_range(self) -> bool:
-        """Whether epsilon**2/8-zCDP holds besides: the exponential mechanism only."""
+        """Whether the loss is the length of an interval of log-ratios: for the exponential mechanism only."""
         return self.selector == "exponential"
 
     @property

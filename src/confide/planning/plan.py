@@ -236,7 +236,8 @@ def plan(
         Number of calibration records: the public number under `replace_one`; under `add_remove` only a guess to
         state the cost for, which the mechanism never uses.
     rho
-        zCDP loss per person; selects the exponential mechanism with epsilon = sqrt(8 rho).
+        zCDP loss per person; selects the exponential mechanism with the largest epsilon that it allows
+        (docs/theory.md, Lemma 1a).
     neighbors
         `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
     score

@@ -9,7 +9,7 @@ from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, MechanismName, Neighbors
 from confide.planning.choice import PARTS, Choice, Circumstances, choose
-from confide.selection import SELECTORS, Selector
+from confide.selection import SELECTORS, Selector, range_of_zcdp
 from confide.support import (
     LEAST_LOSS,
     MOST_CANDIDATES,
@@ -119,7 +119,7 @@ def check_request(
     if rho is not None:
         if selector == "permute_and_flip":
             raise InputError("rho needs selector='exponential': permute-and-flip has no better zCDP bound")
-        selector, epsilon = "exponential", _epsilon_for(privacy_loss("rho", rho))
+        selector, epsilon = "exponential", range_of_zcdp(privacy_loss("rho", rho))
     n_min = positive_integer("n_min", n_min, most=MOST_RECORDS)
     if n_typical is not None:
         n_typical = positive_integer("n_typical", n_typical, most=MOST_RECORDS)
@@ -184,14 +184,6 @@ def _choice(
 
 OPTIONS = frozenset(check_request.__kwdefaults__ or ())
 """The arguments of `calibrate` that are public choices."""
-
-
-def _epsilon_for(rho: float) -> float:
-    """The largest float epsilon with epsilon**2 / 8 <= rho, exactly."""
-    epsilon = math.sqrt(8 * rho)
-    while Fraction(epsilon) ** 2 > 8 * Fraction(rho):
-        epsilon = math.nextafter(epsilon, 0.0)
-    return epsilon
 
 
 def _check_other(method: MechanismName, neighbors: Neighbors, **options: object) -> None:

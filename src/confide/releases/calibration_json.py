@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
@@ -21,7 +21,7 @@ from confide.releases.calibration import Calibration
 from confide.releases.kinds import Kind, register
 from confide.releases.words import read_words, write_words
 from confide.scores import score_kind
-from confide.selection import Selector
+from confide.selection import Selector, zcdp_by_square
 from confide.support import (
     LEAST_LOSS,
     MOST_CANDIDATES,
@@ -44,7 +44,7 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
         "score": c.score,
         "alpha": str(c.alpha),
         "guarantee": asdict(c.guarantee),
-        "privacy": {k: as_number(v) for k, v in asdict(c.privacy).items() if k != "claimed" or v is not None},
+        "privacy": _privacy_fields(c.privacy),
         "mechanism": None if c.mechanism is None else mechanism_fields(c.mechanism),
         "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
         "versions": dict(c.versions),
@@ -74,7 +74,7 @@ def _check_claims(c: Calibration) -> None:
     private = c.mechanism is not None and c.mechanism.name != "none"
     if private and not LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS:
         raise FormatError("the calibration has a privacy loss that no release has; do not use it")
-    if c.privacy != privacy:
+    if c.privacy not in (privacy, replace(privacy, rho=_rho_of_0_1(privacy))):
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
     guarantee = certify(c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta)
     # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
@@ -148,7 +148,21 @@ def _guarantee(fields: Fields) -> Guarantee:
     return guarantee
 
 
+def _rho_of_0_1(privacy: PrivacyStatement) -> float | None:
+    """The zCDP loss that version 0.1 states for the exponential mechanism, epsilon^2/8: larger, so also true."""
+    return None if privacy.rho is None else zcdp_by_square(privacy.epsilon)
+
+
+def _privacy_fields(privacy: PrivacyStatement) -> dict[str, Any]:
+    """A statement's fields: `rho` is epsilon^2/8, as version 0.1 writes it; the smaller figure is `zcdp`."""
+    values = {k: as_number(v) for k, v in asdict(privacy).items() if k != "claimed" or v is not None}
+    if privacy.rho == _rho_of_0_1(privacy):
+        return values
+    return {"zcdp" if k == "rho" else k: v for k, v in values.items()}
+
+
 def _privacy(fields: Fields) -> PrivacyStatement:
+    stated = "zcdp" if "zcdp" in fields else "rho"
     statement = PrivacyStatement(
         neighbors=one_of("privacy.neighbors", fields.take("neighbors", str), NEIGHBORS),
         epsilon=read_loss(fields, "epsilon"),
@@ -157,10 +171,12 @@ def _privacy(fields: Fields) -> PrivacyStatement:
         ),
         add_remove=fields.optional("add_remove", (float, int, str), lambda v: _loss(v, "privacy.add_remove")),
         replace_one=read_loss(fields, "replace_one"),
-        rho=fields.optional("rho", (float, int), lambda v: _loss(v, "privacy.rho")),
+        rho=fields.optional(stated, (float, int), lambda v: _loss(v, f"privacy.{stated}")),
         claimed=_loss(fields.take("claimed", float), "privacy.claimed") if "claimed" in fields else None,
     )
     fields.finish()
+    if (stated == "rho") != (statement.rho == _rho_of_0_1(statement)):
+        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
     return statement
 
 
@@ -224,6 +240,6 @@ register(
         read_calibration,
         MOST_CHARACTERS,
         integer_bits=63,
-        since_2=frozenset({"classes", "about", "mechanism.rise", "candidates.recipe.of"}),
+        since_2=frozenset({"classes", "about", "mechanism.rise", "candidates.recipe.of", "privacy.zcdp"}),
     ),
 )

@@ -2,12 +2,15 @@
 
 selector.py       the two private selectors, their noise scales and their exact laws
 lattice_noise.py  discrete Laplace noise on integers
+zcdp.py           the exact zCDP of the exponential mechanism
 padding.py        constant time for a release
 """
 
 from confide.selection.lattice_noise import noisy_counts
 from confide.selection.selector import SELECTORS, Selector, scale_for, select, selection_law, unit_nodes, with_contrib
+from confide.selection.zcdp import range_of_zcdp, zcdp_by_square, zcdp_of_range
 
 __all__ = [
-    "SELECTORS", "Selector", "noisy_counts", "scale_for", "select", "selection_law", "unit_nodes", "with_contrib",
+    "SELECTORS", "Selector", "noisy_counts", "range_of_zcdp", "scale_for", "select", "selection_law", "unit_nodes",
+    "with_contrib", "zcdp_by_square", "zcdp_of_range",
 ]  # fmt: skip

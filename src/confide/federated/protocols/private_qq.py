@@ -18,7 +18,7 @@ from confide.federated.reply_laws import slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement, Slopes
-from confide.selection import Selector
+from confide.selection import Selector, zcdp_of_range
 from confide.support import Fields
 
 MOST_DENOMINATOR = 1000
@@ -118,7 +118,7 @@ class PrivateQQ(SortedReplies):
     def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
         """Beside the largest loss, its zCDP for the exponential selector and both relations for secret sizes."""
         stated = super().privacy(terms, who)
-        rho = stated.epsilon**2 / 8 if self.selector == "exponential" else None
+        rho = zcdp_of_range(stated.epsilon) if self.selector == "exponential" else None
         if terms.neighbors == "replace_one":
             return replace(stated, rho=rho)
         replaced = max((self.mechanism(terms, i).replace_one for i in who), default=0.0)
