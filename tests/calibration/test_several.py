@@ -236,7 +236,7 @@ def test_rho_of_groups_is_rounded_up():
             assert Fraction(float(np.nextafter(rho, 0))) < wanted <= Fraction(rho)
 
 
-def test_totals_of_releases_of_0_1_are_those_that_it_stated():
+def test_totals_of_releases_of_0_1_are_what_it_stated():
     """Parts that state epsilon^2/8 have a total that does; new ones have a smaller one."""
     old, new = (PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.0, rho) for rho in (0.125, zcdp_of_range(1.0)))
     assert side_by_side([old, old], "replace_one").rho == 0.25
