@@ -15,6 +15,7 @@ from confide.federated.aggregate import read_answer
 from confide.federated.envelope import seal, unseal
 from confide.federated.plan import FederatedPlan
 from confide.scores.kinds import FAMILIES, score_kind
+from confide.selection import zcdp_of_range
 from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
 from tests.federated.helpers import Federation
 
@@ -315,6 +316,7 @@ def test_loss_of_every_message_by_enumeration(secret, selector):
     assert plan.loss(0) <= 1.5
     # And the loss is not stated needlessly high: the slopes are alike, and so few records seldom change both.
     assert worst > 0.35 * plan.loss(0)
+    assert plan.privacy().rho == (zcdp_of_range(plan.privacy().epsilon) if selector == "exponential" else None)
 
 
 @pytest.mark.parametrize("method", ["fedcp-qq", "fedcp-avg"])

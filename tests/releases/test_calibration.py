@@ -99,7 +99,7 @@ def test_what_it_says():
     )
     text = str(released("rho, replace_one"))
     assert "from 1000 calibration records" in text
-    assert "0.8985-differential privacy and 0.1-zCDP for replacing one record" in text
+    assert "0.8994-differential privacy and 0.1-zCDP for replacing one record" in text
     assert "score 'lac'" in str(released("lac"))
     assert "with probability 0.95 over the calibration data, coverage at least 0.9" in str(released("delta"))
     assert "adding or removing up to 3 records of a person" in str(released("people"))
