@@ -30,7 +30,8 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "\n".join(lines[:3]) == str(released)
     assert lines[3].startswith("cost: mean coverage 0.90")
     assert "with 1000 records, a public guess: the true number stays secret" in lines[4]
-    assert lines[5] == "records for comfort: 345; with fewer the threshold may lie far beyond the scores"
+    few = "with fewer, +inf or beyond all scores is likelier than 1%"
+    assert lines[5] == f"records needed: about {confide.plan(0.1, 1.0).records_needed}; {few}"
     assert lines[6:] == ["saved: cal.json"]
 
     done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")
@@ -96,7 +97,8 @@ def test_json_of_every_command(confide_run, folder):
     plan = confide.plan(0.1, 1.0, 500)
     assert planned["target_rank"] == plan.target_rank
     assert planned["records_needed"] == plan.records_needed
-    assert planned["records_for_comfort"] == plan.records_for_comfort
+    assert planned["chance_beyond"] == plan.chance_beyond
+    assert planned["candidates"] == {"size": plan.request.m, "recipe": dict(plan.request.candidates.recipe)}
     assert planned["guarantee"]["coverage"] == 0.9
 
 
@@ -253,25 +255,26 @@ def test_too_few_records_warn_and_are_done(confide_run, folder):
     assert shown["warnings"] == done.json["warnings"]
 
 
-def test_comfort_and_cost_are_said_where_they_help(confide_run, folder):
-    """No cost beside a threshold in the outer decades; no comfort where there is enough, or n says it."""
+def test_records_needed_and_cost_are_said_where_they_help(confide_run, folder):
+    """No cost beside a threshold where candidates are coarse; no records needed where n says that there are enough."""
     rng = np.random.default_rng(0)
     f = rng.normal(size=2000)
-    records = write(folder / "r.csv", {"f": f, "y": f + 1e5 * rng.normal(size=2000)})
+    records = write(folder / "r.csv", {"f": f, "y": f + 1e40 * rng.normal(size=2000)})
     arguments = ("calibrate", records, "--prediction", "f", "--target", "y", *LEVELS, "--out")
     far = confide_run(*arguments, "far.json")
-    assert "lies in the outer decades" in far.err
-    assert "take more, or a larger epsilon or alpha; and scores that are as large need other candidates" in far.err
+    assert "state a public typical size of the scores (unit=, --unit)" in far.err
     assert "cost:" not in far.out
-    assert "cost:" in confide_run(*arguments, "unit.json", "--unit", 1e5).out
-    enough = confide_run(*arguments, "n.json", "--unit", 1e5, "--neighbors", "replace_one").out
+    near = confide_run(*arguments, "unit.json", "--unit", 1e40).out
+    assert "on bell-shaped residuals of the size of the unit, with 1000 records, a public guess" in near
+    assert "cost: mean coverage 0.90" in near
+    enough = confide_run(*arguments, "n.json", "--unit", 1e40, "--neighbors", "replace_one").out
     assert "cost:" in enough
-    assert "comfort" not in enough
+    assert "records needed" not in enough
     few = write(folder / "few.parquet", class_table(100))
     made = confide_run("calibrate", few, *COLUMNS, *LEVELS, "--neighbors", "replace_one", "--out", "few.json")
-    assert "records for comfort: " in made.out or "threshold +inf" in made.out
-    expected = confide_run(*arguments, "c.json", "--unit", 1e5, "--json").json["expected"]
-    assert expected["records_for_comfort"] == 410
+    assert "records needed: about " in made.out or made.err.startswith("warning: the threshold ")
+    expected = confide_run(*arguments, "c.json", "--unit", 1e40, "--json").json["expected"]
+    assert expected["records_needed"] == confide.plan(0.1, 1.0, score="absolute_residual", unit=1e40).records_needed
 
 
 def test_infinite_intervals_are_valid_json(confide_run, folder):
@@ -292,7 +295,11 @@ def test_plan_says_what_it_will_cost(confide_run):
         assert words in text
     public = confide_run("plan", *LEVELS, "--neighbors", "replace_one", "--candidates", "geometric:2").out
     assert "unlimited: the number of records is public" in public
-    assert f"{confide.Candidates.geometric(2).size}" in public
+    assert "gaps jumped           half of the candidates without scores, if that begins within" in text
+    residuals = confide_run("plan", *LEVELS, "--score", "absolute_residual", "--unit", 25).out
+    assert "by the decade, densest around the unit 25" in residuals
+    assert "on bell-shaped residuals of the size of the unit" in residuals
+    assert f"{confide.Candidates.geometric(2).size:,}, geometric, unit 2.0" in public
     assert "+inf is the likely answer" in confide_run("plan", *LEVELS, "--n", 20).out
     few = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one")
     assert "none serves: the answer is +inf" in few.out

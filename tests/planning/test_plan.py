@@ -321,7 +321,7 @@ def test_candidates_count_themselves():
 def test_a_plan_in_words():
     words = str(confide.plan(0.1, 1.0, 1000))
     assert "promise: coverage at least 0.9" in words
-    assert "records needed           210; with fewer, +inf or beyond all scores in more than 1% of draws" in words
-    assert "chance of +inf        below 0.05%; of that or a threshold beyond all scores, below 0.05%" in words
+    assert "records needed           about 210; with fewer, +inf or beyond all scores is likelier than 1%" in words
+    assert "chance of +inf        below 0.05%; of +inf or a threshold beyond all scores, below 0.05%" in words
     assert "chosen for               1000 records, a public guess (n_typical)" in words
     assert "Request(" not in words

@@ -110,7 +110,7 @@ def test_hostile_names_are_shown_as_text(browser, pages):
         assert opened.page.locator("script").count() == 6
 
 
-POSITIONS = [(0, 0, 0), (1, 3, 7), (2, 2, 3), (3, 6, 12), (3, 7, 18), (2, 0, 18), (0, 7, 0)]
+POSITIONS = [(0, 0, 0), (1, 3, 5), (2, 2, 3), (3, 3, 6), (3, 4, 7), (2, 0, 7), (0, 4, 0)]
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,21 @@ def test_numbers_on_the_page_are_those_of_the_library(browser, tmp_path, options
             for name, i in zip(("alpha", "epsilon", "records"), place, strict=True):
                 opened.slide(name, i)
             alpha, epsilon, n = made.alphas[place[0]], made.epsilons[place[1]], made.records[place[2]]
-            asked = confide.plan(alpha=alpha, epsilon=epsilon, n=n, **options)
-            shown = {
-                name: opened.text(f"#{name}") for name in ("coverage", "excess", "most", "target", "plain", "needed")
-            }
+            asked = confide.plan(alpha=alpha, epsilon=epsilon, n=n, candidates=chosen.request.candidates, **options)
+            names = ("coverage", "excess", "chances", "most", "target", "plain", "gaps", "needed")
+            shown = {name: opened.text(f"#{name}") for name in names}
             level = f"{float(100 * (1 - alpha)):g} %"
             assert shown["coverage"] == f"{100 * asked.expected_coverage:.2f} %, where {level} is asked for"
             assert shown["excess"].startswith(f"{asked.expected_excess:.1f} records more")
             assert shown["most"].startswith(f"{100 * asked.coverage_at_most:.2f} %")
-            assert shown["needed"].startswith(f"{asked.records_needed:,};")
-            assert shown["needed"].endswith(f" For comfort {asked.records_for_comfort:,}")
+            assert shown["needed"].startswith(f"about {asked.records_needed:,};")
+            chances = [
+                "below 0.1 %" if round(100 * p, 1) < 0.1 else f"{100 * p:.1f} %"
+                for p in (asked.chance_of_all, asked.chance_beyond)
+            ]
+            assert shown["chances"] == f"{chances[0]} for +∞; {chances[1]} for +∞ or a threshold beyond all scores"
+            if asked.mechanism is not None:
+                assert f"within {round(asked.desert):,} ranks" in shown["gaps"]
             assert shown["plain"] == (f"{asked.nonprivate_rank:,}" if asked.nonprivate_rank <= n else "+∞")
             if asked.mechanism is None:
                 assert shown["target"] == "none serves: the answer is +∞"
@@ -159,10 +164,11 @@ def test_the_tables_of_the_cost_charts_are_those_of_the_library(browser, pages):
         opened.slide("alpha", 1)
         opened.page.locator("#by-records summary").click()
         rows = opened.page.locator("#by-records tbody tr").all_inner_texts()
-        made = grid(confide.plan(alpha=0.1, epsilon=1.0, n=1000).request, 1000)
+        chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000).request
+        made = grid(chosen, 1000)
         assert len(rows) == len(made.records)
         for row, n in zip(rows, made.records, strict=True):
-            asked = confide.plan(alpha=0.05, epsilon=1.0, n=n)
+            asked = confide.plan(alpha=0.05, epsilon=1.0, n=n, candidates=chosen.candidates)
             alone = asked.nonprivate_rank / (n + 1) if asked.nonprivate_rank <= n else 1.0
             size, coverage, excess, plain = row.replace("\u00a0", " ").split("\t")
             assert size == f"{n:,}"

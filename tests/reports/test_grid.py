@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import beta
 
 import confide
+from confide.planning import choice
 from confide.reports.coverage_laws import SURE, laws, plan_laws
 from confide.reports.grid import grid
 from tests.calibrations import released
@@ -36,6 +37,9 @@ def test_the_grid_holds_the_numbers_of_plans(options):
         assert fields["excess"][i] == round(asked.expected_excess, 1)
         assert fields["most"][i] == round(100 * asked.coverage_at_most, 2)
         assert fields["needed"][a * shape[1] + e] == asked.records_needed
+        assert fields["all"][i] == round(100 * asked.chance_of_all, 1)
+        assert fields["beyond"][i] == round(100 * asked.chance_beyond, 1)
+        assert fields["desert"][i] == (round(asked.desert) if asked.mechanism else None)
         assert fields["target"][i] == (round(asked.target_rank, 2) if asked.mechanism else None)
 
 
@@ -95,6 +99,15 @@ def test_the_bound_holds_for_thresholds_that_were_drawn():
         assert binom.sf(np.sum(thresholds < level) - 1, len(drawn), min(below, 1.0)) > LEVEL / len(law.levels)
     expected = np.interp(0.5, law.expected, law.levels)
     assert np.median(thresholds) == pytest.approx(expected, abs=0.02)
+
+
+def test_a_page_of_plans_is_made_in_seconds_also_where_every_n_has_its_own_decision():
+    """Counted, not timed: decisions at a loss below 1 are shared, and a ladder has two to nine steps."""
+    made = grid(confide.plan(0.1, 1.0, 1000, neighbors="replace_one", candidates=50).request, 1000)
+    assert (len(made.alphas), len(made.epsilons), len(made.records)) == (4, 5, 8)
+    decided = choice._chosen.cache_info().misses
+    grid(confide.plan(0.1, 0.5, 2000, neighbors="replace_one", candidates=50).request, 2000)
+    assert choice._chosen.cache_info().misses - decided <= 60  # of 160 plans
 
 
 def test_no_law_where_the_library_has_none():

@@ -95,6 +95,7 @@ METHODS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     scores, candidates = np.linspace(0, 1, 1000), confide.Candidates.unit(100)

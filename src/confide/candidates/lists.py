@@ -18,6 +18,18 @@ from confide.candidates.spread import Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number, refuse_marked
 
+_OF = {
+    "probability": "spread for scores from 0 to 1, densest in the middle",
+    "margin": "spread for scores from -1 to 1, densest in the middle",
+    "mass": "spread for sums of probabilities, densest near 1",
+    "penalised": "spread for sums of probabilities with penalties, densest near 1",
+    "rank": "spread for ranks, densest near 1",
+    "residual": "by the decade, densest around ",
+    "signed": "by the decade on both sides of 0, densest around sizes of ",
+    "any": "on both sides of 0 and by the decade, as nothing is known of the scores",
+}
+"""How candidates are spread, in words, by the kind of `Spread`."""
+
 BUILDERS = ("spread", "unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
 """The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""
 
@@ -80,6 +92,17 @@ class Candidates:
         import hashlib
 
         return hashlib.sha256(self.edges.astype("<f8").tobytes()).hexdigest()
+
+    @property
+    def description(self) -> str:
+        """How many they are and how they are spread, in words; for pages and plans.
+
+        Examples
+        --------
+        >>> Candidates.spread("residual", 40, unit=25.0).description
+        '33, by the decade, densest around the unit 25'
+        """
+        return f"{self.size:,}, {spread_words(self.recipe)}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Candidates) and np.array_equal(self.edges, other.edges)
@@ -317,3 +340,24 @@ def _count(length: float, step: float) -> int:
 
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([float(f"{edge:.12g}") for edge in edges.tolist()], dtype=np.float64)
+
+
+def spread_words(recipe: Mapping[str, Any]) -> str:
+    """How candidates of a recipe are spread, in words.
+
+    Examples
+    --------
+    >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97})
+    'spread around the guess 0.97'
+    >>> spread_words({"kind": "unit", "size": 30, "spacing": "logit"})
+    'unit, spacing logit'
+    """
+    if recipe.get("kind") != "spread":
+        numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
+        return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
+    if "around" in recipe:
+        return f"spread around the guess {recipe['around']:g}"
+    words = _OF.get(str(recipe.get("of")), "spread")
+    if not words.endswith(" "):
+        return words
+    return words + (f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, as no unit was given")

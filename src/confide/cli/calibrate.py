@@ -165,8 +165,9 @@ def _report(
         say(
             f"cost: mean coverage {plan.expected_coverage:.4f} instead of {float(1 - released.alpha):g}, as if "
             f"{plan.expected_excess:.1f} records more were covered\n"
-            f"      (on evenly spread scores, with {plan.n} records{known})"
+            f"      (on {plan.typical_scores}, with {plan.n} records{known})"
         )
         if released.n is None or released.n < plan.records_needed:
-            say(f"records needed: {plan.records_needed}; with fewer the threshold may lie beyond all scores")
+            few = "with fewer, +inf or beyond all scores is likelier than 1%"
+            say(f"records needed: about {plan.records_needed}; {few}")
     say(f"saved: {out}")

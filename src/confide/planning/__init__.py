@@ -11,14 +11,15 @@ plan.py            `Plan`: what follows for coverage, usefulness and privacy
 """
 
 from confide.planning.choice import PARTS, answer_law
-from confide.planning.mechanism import mechanism_for, slopes_without_head_start
+from confide.planning.mechanism import mechanism_for
 from confide.planning.pilot import OnPilot, Pilot
 from confide.planning.plan import Plan, make_plan, plan
+from confide.planning.reference_laws import law_of
 from confide.planning.request import OPTIONS, Request, check_request
 from confide.planning.rise import flat_for
 from confide.planning.typical import typical_answer, typical_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "flat_for", "make_plan",
-    "mechanism_for", "plan", "slopes_without_head_start", "typical_answer", "typical_law",
+    "OPTIONS", "PARTS", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "flat_for", "law_of",
+    "make_plan", "mechanism_for", "plan", "typical_answer", "typical_law",
 ]  # fmt: skip

@@ -88,8 +88,6 @@ class Circumstances:
         return self.epsilon * left / distance, self.epsilon * right / distance
 
 
-@lru_cache(maxsize=1024)
-@np.errstate(under="ignore")
 def choose(
     of: Candidates | Spread,
     circumstances: Circumstances,
@@ -107,7 +105,13 @@ def choose(
     >>> made.left < 14 and made.rise > 5
     True
     """
-    terms = circumstances.scaled()
+    return _chosen(of, circumstances.scaled(), left, rise)
+
+
+@lru_cache(maxsize=1024)
+@np.errstate(under="ignore")
+def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, rise: float | None) -> Choice:
+    """The same for circumstances that are scaled already: many have theirs in common."""
     sizes = SIZES if isinstance(of, Spread) else (of.size,)
     lefts = LEFTS if left is None else (left,)
     rises = RISES if rise is None else (rise,)

@@ -72,16 +72,14 @@ def mechanism_for(request: Request) -> Mechanism | None:
 @np.errstate(under="ignore")
 def slopes_for_request(request: Request) -> Slopes | None:
     """The slope mechanism that answers a request, or None if +inf has to be answered without touching the data."""
-    mechanism = slopes_without_head_start(request)
+    mechanism = _without_head_start(request)
     if mechanism is None or request.neighbors == "replace_one" or request.delta is not None:
         return mechanism
     return _with_head_start(mechanism, request)
 
 
-@lru_cache(maxsize=1024)
-@np.errstate(under="ignore")
-def slopes_without_head_start(request: Request) -> Slopes | None:
-    """The mechanism before +inf gets its head start, which takes as long again and which no cost depends on."""
+def _without_head_start(request: Request) -> Slopes | None:
+    """The mechanism before +inf gets its head start."""
     choice = request.choice
     left, right = request.slopes or (choice.left, PARTS - choice.left)
 

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError
@@ -78,15 +79,19 @@ class Plan:
         return math.ceil(self.request.level * (self.n + 1))
 
     @property
+    def typical_scores(self) -> str:
+        """What scores the expected coverage and the chances are stated for, in words."""
+        law = law_of(self.request.candidates)
+        if law is None or law.kind not in ("residual", "signed"):
+            return "evenly spread scores"
+        size = "the size of the guess" if law.around else "the size of the unit" if law.unit else "a size of about 1"
+        return f"bell-shaped residuals of {size}"
+
+    @property
     @np.errstate(under="ignore")
     def expected_coverage(self) -> float:
         """Mean coverage on typical scores: evenly spread ones, or residuals of a bell whose unit is right."""
-        below = typical_law(self.request.candidates)
-        return (
-            1.0
-            if self.mechanism is None
-            else float(typical_answer(self.mechanism, self.request.candidates, self.n) @ below)
-        )
+        return 1.0 if self.mechanism is None else min(1.0, float(self._answer() @ typical_law(self.request.candidates)))
 
     @property
     def expected_excess(self) -> float:
@@ -96,11 +101,7 @@ class Plan:
     @property
     def chance_of_all(self) -> float:
         """Chance that the answer is +inf, on typical scores."""
-        return (
-            1.0
-            if self.mechanism is None
-            else float(typical_answer(self.mechanism, self.request.candidates, self.n)[-1])
-        )
+        return 1.0 if self.mechanism is None else float(self._answer()[-1])
 
     @property
     @np.errstate(under="ignore")
@@ -109,11 +110,14 @@ class Plan:
         if self.mechanism is None:
             return 1.0
         none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
-        return float(typical_answer(self.mechanism, self.request.candidates, self.n) @ none_above)
+        return min(1.0, float(self._answer() @ none_above))
 
     @property
     def desert(self) -> float:
-        """Within how many ranks beyond the plain one an empty half of the candidates tends to be crossed."""
+        """Within how many ranks after `nonprivate_rank` an empty half of the candidates must begin to be jumped.
+
+        If it does, the answer tends to lie beyond it, though scores before it would do.
+        """
         if self.mechanism is None:
             return math.inf
         shift = self.target_rank - float(self.request.level * (self.n + 1))
@@ -158,26 +162,25 @@ class Plan:
 
     def __str__(self) -> str:
         r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.n
-        law = law_of(r.candidates)
-        bell = law is not None and law.kind in ("residual", "signed")
-        typical = "on residuals of a bell whose unit is right" if bell else "on evenly spread scores"
         with_n = [
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
-            ("expected coverage", f"{self.expected_coverage:.4f}, {typical}"),
+            ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
             ("cost of privacy", f"about {self.expected_excess:.1f} records more covered than asked for"),
-            ("chance of +inf", f"{chance_text(self.chance_of_all)}; of that or a threshold beyond all scores, "
+            ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold beyond all scores, "
              f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
-            ("deserts crossed", f"an empty half of the candidates within {self.desert:.0f} ranks of the plain one"),
         ]  # fmt: skip
-        needed = f"{self.records_needed}; with fewer, +inf or beyond all scores in more than {UNLIKELY:.0%} of draws"
+        if self.mechanism is not None:
+            near = f"within {self.desert:.0f} ranks after the one without privacy"
+            with_n.append(("gaps jumped", f"half of the candidates without scores, if that begins {near}"))
         always = [
-            ("records needed", needed),
+            ("records needed", f"about {self.records_needed}; with fewer, +inf or beyond all scores is likelier than "
+             f"{UNLIKELY:.0%}"),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
-            ("candidate thresholds", f"{r.m}, {r.candidates.recipe['kind']}"),
-        ]
+            ("candidate thresholds", r.candidates.description),
+        ]  # fmt: skip
         if r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
         tried, found = "", self.on_pilot
@@ -188,6 +191,11 @@ class Plan:
             f"With {self.n} calibration records:\n{aligned(with_n)}\n"
             f"With any number of records:\n{aligned(always)}{tried}"
         )
+
+    def _answer(self) -> NDArray[np.float64]:
+        """The law of the answer on typical scores; shape (m,)."""
+        assert self.mechanism is not None
+        return typical_answer(self.mechanism, self.request.candidates, self.n)
 
     def _rank(self) -> str:
         if math.isinf(self.target_rank):

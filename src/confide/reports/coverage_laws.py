@@ -107,9 +107,8 @@ def _laws(mechanism: Mechanism | None, candidates: Candidates, level: float, siz
 
 def _typical(mechanism: Slopes, n: int, candidates: Candidates) -> Failure:
     """A candidate of rank r covers Beta(r, n + 1 - r); r follows from the law of the answer on typical scores."""
-    law, ranks = typical_answer(mechanism, candidates, n), n * typical_law(candidates)
-    ranks[-1] = n + 1
-    finite = (ranks > 0) & (ranks <= n) & (law > 1e-9)
+    law, ranks = typical_answer(mechanism, candidates, n), (n + 1) * typical_law(candidates)
+    finite = (ranks > 0) & (ranks < n + 1) & (law > 1e-9)
     ranks, weights, never = ranks[finite], law[finite], float(law[ranks <= 0].sum())
     return lambda c: never + float(weights @ binomial_at_least(ranks, n, c))
 

@@ -9,13 +9,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from confide.planning import Plan, Request, slopes_without_head_start
+from confide.planning import Plan, Request, make_plan
 from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, exact_level
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
-LOSSES, LOSS_REACH = (1, 2, 3, 5), (0.2, 10.0)
-SIZES, SIZE_REACH = (1, 1.5, 2, 3, 5, 7), (0.1, 100.0)
-"""Round numbers, in every decade, between these multiples of the chosen value. Every loss takes a tenth of a second."""
+STEPS, LOSS_REACH, SIZE_REACH = (1, 2, 5), (0.2, 5.0), (0.1, 20.0)
+"""Round numbers, in every decade, between these multiples of the chosen value. Where n is public every number of
+records has a decision of its own, which takes hundredths of a second: finer steps would be waited for."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ class Grid:
             "coverage": [round(100 * p.expected_coverage, 2) for p in self.plans],
             "excess": [round(p.expected_excess, 1) for p in self.plans],
             "most": [round(100 * p.coverage_at_most, 2) for p in self.plans],
+            "all": [_share(p.chance_of_all) for p in self.plans],
+            "beyond": [_share(p.chance_beyond) for p in self.plans],
+            "desert": [None if math.isinf(p.desert) else round(p.desert) for p in self.plans],
         }
 
 
@@ -60,7 +63,7 @@ def grid(request: Request, n: int) -> Grid:
     Examples
     --------
     >>> from confide import plan
-    >>> chosen = plan(alpha=0.1, epsilon=1.0, n=1000)
+    >>> chosen = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", candidates=10)
     >>> made = grid(chosen.request, 1000)
     >>> made[made.chosen].expected_excess == chosen.expected_excess
     True
@@ -68,22 +71,25 @@ def grid(request: Request, n: int) -> Grid:
     alphas = tuple(sorted({*LEVELS, request.alpha}))
     epsilon = float(f"{request.epsilon:.6g}")  # as it was asked for: what was spent can be smaller in the last digits
     least = LEAST_LOSS * request.records_per_person
-    epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_REACH, LOSSES, least, MOST_LOSS)}))
-    records = tuple(sorted({n, *map(round, _ladder(n, SIZE_REACH, SIZES, 1, MOST_RECORDS))}))
+    epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_REACH, least, MOST_LOSS)}))
+    records = tuple(sorted({n, *map(round, _ladder(n, SIZE_REACH, 1, MOST_RECORDS))}))
     public = request.neighbors == "replace_one"
     plans = []
     for alpha, loss, size in product(alphas, epsilons, records):
-        asked = replace(request, alpha=alpha, epsilon=loss, n=size if public else None, slopes=None, shift=None)
-        plans.append(Plan(asked, slopes_without_head_start(asked), size))
+        asked = replace(request, alpha=alpha, epsilon=loss, n=size if public else None)
+        plans.append(make_plan(replace(asked, slopes=None, rise=None, shift=None), size))
     chosen = (alphas.index(request.alpha), epsilons.index(epsilon), records.index(n))
     return Grid(alphas, epsilons, records, chosen, tuple(plans))
 
 
-def _ladder(
-    chosen: float, reach: tuple[float, float], steps: tuple[float, ...], least: float, most: float
-) -> list[float]:
+def _share(chance: float) -> float:
+    """In per cent; the page shows one digit after the point."""
+    return round(100 * chance, 1)
+
+
+def _ladder(chosen: float, reach: tuple[float, float], least: float, most: float) -> list[float]:
     """Round numbers between multiples of the chosen value, and between the least and the most that there are."""
     low, high = max(chosen * reach[0], least) * 0.999, min(chosen * reach[1], most) * 1.001
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = (float(f"{step}e{decade}") for decade in decades for step in steps)
+    found = (float(f"{step}e{decade}") for decade in decades for step in STEPS)
     return [value for value in found if low <= value <= high and least <= value <= most]

@@ -2,9 +2,12 @@
 
 import math
 import shlex
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
-from confide.planning import Plan
+from confide.candidates import SpreadKind
+from confide.planning import Plan, law_of
 from confide.reports.coverage_laws import SURE, plan_laws
 from confide.reports.grid import grid
 from confide.reports.numbers import dots
@@ -21,13 +24,13 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
     Examples
     --------
     >>> from confide import plan
-    >>> plan_page(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one"))
+    >>> plan_page(plan(alpha=0.1, epsilon=1.0, neighbors="replace_one", candidates=10))
     Page('Plan of a private calibration', 0.5 MB of HTML)
     """
     r, guarantee = plan.request, plan.guarantee
     drawn = [law.fields() for law in plan_laws(plan)]
     laws = [{"name": "", "level": float(r.level), "laws": drawn}] if drawn else []
-    own = r.slopes is None and r.shift is None
+    own = r.slopes is None and r.rise is None and r.shift is None
     context = {
         "headline": promise(guarantee),
         "coverage": short_guarantee(guarantee),
@@ -39,14 +42,30 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
         "laws": laws,
         "sure": SURE,
         "exact": False,
-        "grid_note": "" if own else "Slopes and shift are the library’s own choice here.",
+        "grid_note": "" if own else "Slopes, rise and shift are the library’s own choice here.",
         "neighbors": r.neighbors,
+        "candidates": r.candidates.description,
+        "typical": plan.typical_scores,
         "command": calibrate_command(plan),
         "rows_made": _rows(plan),
         "pilot": plan.on_pilot,
     }
     data = {"laws": laws, "grid": grid(r, plan.n).fields(), "evaluation": None, "silos": None}
     return page_of("plan.html", title or "Plan of a private calibration", context, data)
+
+
+_CLASSES = ("--probabilities", "p_*", "--label", "diagnosis")
+_COLUMNS: Mapping[SpreadKind | None, tuple[str, ...]] = MappingProxyType(
+    {
+        "margin": (*_CLASSES, "--score", "margin"),
+        "mass": (*_CLASSES, "--score", "aps"),
+        "rank": (*_CLASSES, "--score", "top_k"),
+        "residual": ("--prediction", "predicted", "--target", "true"),
+        "signed": ("--prediction", "lower,upper", "--target", "true"),
+        "any": ("--score-column", "score"),
+    }
+)
+"""The columns that scores are made of, by how their candidates are spread."""
 
 
 def calibrate_command(plan: Plan) -> str:
@@ -59,7 +78,9 @@ def calibrate_command(plan: Plan) -> str:
     "confide calibrate records.parquet --probabilities 'p_*' --label diagnosis --alpha 0.1 --epsilon 1 --neighbors ..."
     """
     r = plan.request
-    words = ["confide", "calibrate", "records.parquet", "--probabilities", "p_*", "--label", "diagnosis"]
+    law = law_of(r.candidates)
+    words = ["confide", "calibrate", "records.parquet", *_COLUMNS.get(law.kind if law else None, _CLASSES)]
+    words += ["--unit", f"{law.unit:.12g}"] if law and law.unit else []
     words += ["--alpha", _level(r.alpha), "--epsilon", f"{r.epsilon:.12g}"]
     if r.neighbors != "add_remove":
         words += ["--neighbors", r.neighbors]
@@ -87,7 +108,7 @@ def _rows(plan: Plan) -> Rows:
     over = "" if plan.target_rank <= plan.n else ", above n: +∞ is the likely answer"
     rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
-        *slopes_rows(m),
-        ("Candidate thresholds", f"{r.m:,}"),
+        *slopes_rows(m, r.m),
+        ("Candidate thresholds", r.candidates.description),
         ("With n records", f"{plan.n:,}: target rank {rank}, without privacy {plan.nonprivate_rank:,}"),
     )

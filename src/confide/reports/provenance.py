@@ -2,6 +2,7 @@
 
 import shlex
 
+from confide.candidates import spread_words
 from confide.federated import FederatedCalibration, SecureSum
 from confide.mechanisms import Slopes, mechanism_fields
 from confide.releases import ABOUT, Calibration, Release, class_list, parts_of
@@ -18,34 +19,52 @@ def mechanism_rows(calibration: Calibration) -> Rows:
     if mechanism is None:
         return (("Mechanism", "none: +∞ was answered without touching the data"),)
     if isinstance(mechanism, Slopes):
-        return slopes_rows(mechanism)
+        return slopes_rows(mechanism, calibration.candidates)
     stated = mechanism_fields(mechanism)
     return (("Mechanism", stated.pop("name")), *((name, str(value)) for name, value in stated.items()))
 
 
-def slopes_rows(mechanism: Slopes) -> Rows:
-    """The library's own mechanism and its parameters."""
+def slopes_rows(mechanism: Slopes, m: int) -> Rows:
+    """The library's own mechanism and its parameters, over m candidates."""
     grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
     return (
         ("Mechanism", "slopes on both sides of a target rank"),
         ("Target rank", f"{grows}{mechanism.offset}"),
         ("Slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
-        ("Head start of +∞", f"{mechanism.head_start_ranks:.6g} ranks"),
+        ("Rise of the candidates", _rise(mechanism, m)),
+        ("Head start of +∞", _head_start(mechanism)),
         ("Drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
+    )
+
+
+def _rise(mechanism: Slopes, m: int) -> str:
+    if not mechanism.rise:
+        return "none: all have equal odds before the records are looked at"
+    return (
+        f"the first {float(mechanism.flat):,.6g} of {m:,} have equal odds before the records are looked at; from there "
+        f"on log-odds rise evenly, by {mechanism.total_rise:.4g} in all, so that the many below the target together "
+        "weigh little and the promise costs few ranks"
+    )
+
+
+def _head_start(mechanism: Slopes) -> str:
+    if not mechanism.head_start or not mechanism.fade:
+        return f"{mechanism.head_start_ranks:.6g} ranks"
+    return (
+        f"{mechanism.head_start_ranks:.6g} ranks without records; it fades by {mechanism.fade_ranks:.4g} with every "
+        "record, for only few records need it"
     )
 
 
 def common_rows(calibration: Calibration) -> Rows:
     """What every calibration states besides."""
-    recipe = ", ".join(f"{key} {value}" for key, value in calibration.recipe.items() if key not in ("kind", "size"))
-    kind = str(calibration.recipe.get("kind", "unknown"))
     guarantee, n = calibration.guarantee, calibration.guarantee.n
     return (
         *((ABOUT[key], text) for key, text in calibration.about.items()),
         ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
         *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
         ("Miscoverage level α", str(calibration.alpha)),
-        ("Candidate thresholds", f"{calibration.candidates:,} ({kind}{', ' if recipe else ''}{recipe})"),
+        ("Candidate thresholds", f"{calibration.candidates:,} ({spread_words(calibration.recipe)})"),
         ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
         ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
         *((("Failure probability δ", f"{guarantee.delta:.6g}"),) if guarantee.delta is not None else ()),

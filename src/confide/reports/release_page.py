@@ -7,7 +7,7 @@ from typing import Any
 from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated import FederatedCalibration, SiloReport
 from confide.mechanisms import Slopes
-from confide.planning import Request, plan
+from confide.planning import Plan, plan
 from confide.releases import Calibration, Release, candidates_of, everything, parts_of, remarks
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
@@ -37,7 +37,7 @@ def release_page(
     if evaluation is not None:
         check_evaluation(evaluation, release)
     federation = silos(release, answers, silo_reports)
-    drawn, chosen = _drawn(parts), _request(first)
+    drawn, chosen = _drawn(parts), _plan(first)
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
     # Whether the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
@@ -70,7 +70,9 @@ def release_page(
         "sure": SURE,
         "exact": first.plan.method == "fedcp-qq" if isinstance(first, FederatedCalibration) else exact,
         "grid_note": _grid_note(release, first),
-        "neighbors": chosen.neighbors,
+        "neighbors": chosen.request.neighbors,
+        "candidates": chosen.request.candidates.description,
+        "typical": chosen.typical_scores,
         "making": provenance_rows(release),
         "certificate": release.to_json(),
         "sha256": fingerprint(release),
@@ -82,7 +84,7 @@ def release_page(
     }
     data = {
         "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
-        "grid": grid(chosen, chosen.n or first.n or chosen.n_typical).fields(),
+        "grid": grid(chosen.request, chosen.n).fields(),
         "evaluation": None if evaluation is None else evaluation_charts(evaluation),
         "silos": None if federation is None else silo_charts(first, federation["replies"], silo_reports),
     }
@@ -103,20 +105,20 @@ def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
     return drawn
 
 
-def _request(c: Calibration) -> Request:
-    """What `confide plan` is asked for at the point that the grid is drawn around."""
+def _plan(c: Calibration) -> Plan:
+    """What `confide plan` says at the point that the grid is drawn around."""
     epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
     return plan(
         c.alpha,
         float(f"{epsilon:.6g}"),
-        c.n or 1000,
+        c.n or max(c.guarantee.n_min or 1, 1000),
         neighbors=c.privacy.neighbors,
         candidates=1000 if c.recipe.get("kind") == "scores" else candidates_of(c),
         n_min=c.guarantee.n_min or 1,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
-    ).request
+    )
 
 
 def _grid_note(release: Release, first: Calibration) -> str:

@@ -68,8 +68,10 @@ def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[n
         law: NDArray[np.float64] = weights / weights.sum()
         return law
     s, ds = unit_nodes()
-    logs = np.log1p(-np.outer(s, weights))
-    law = weights * ((ds * np.exp(logs.sum(axis=1))) @ np.exp(-logs))
+    missed = np.multiply.outer(s, -weights)
+    all_missed = ds * np.exp(np.log1p(missed).sum(axis=1))
+    missed += 1
+    law = weights * (all_missed @ np.reciprocal(missed, out=missed))
     return law
 
 

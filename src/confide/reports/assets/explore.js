@@ -14,6 +14,8 @@ function explore(root, grid) {
   const plain = (a, n) => grid.plain[a * records.length + n];
   const write = (id, text) => { root.querySelector(`#${id}`).textContent = text; };
 
+  const chance = (share) => share < 0.1 ? "below 0.1\u00a0%" : `${share.toFixed(1)}\u00a0%`;
+
   function rank(where) {
     const target = grid.target[at(where)];
     if (target === null) return "none serves: the answer is +∞";
@@ -25,17 +27,20 @@ function explore(root, grid) {
     const [a, e, n] = place;
     const extra = grid.excess[at(place)].toFixed(1);
     const expected = `${grid.coverage[at(place)].toFixed(2)}\u00a0%`;
+    const beyond = grid.beyond[at(place)];
     const needed = grid.needed[a * epsilons.length + e];
     write("coverage", `${expected}, where ${Format.tick(level(a))} is asked for`);
     write("excess", `${extra} records more covered than asked for`);
     write("most", `${grid.most[at(place)].toFixed(2)}\u00a0%, for continuous scores`);
     write("target", rank(place));
     write("plain", plain(a, n) === null ? "+∞" : Format.count(plain(a, n)));
-    write("needed", `${Format.count(needed)}; with fewer, +∞ is the likely answer. For comfort ${Format.count(5 * needed)}`);
-    const short = records[n] < needed
-      ? `That is fewer than the ${Format.count(needed)} records needed: the answer is likely to be +∞, which excludes nothing.`
-      : records[n] < 5 * needed
-      ? `That is fewer than the ${Format.count(5 * needed)} records for comfort: the threshold may be +∞ or lie far beyond the scores.`
+    write("chances", `${chance(grid.all[at(place)])} for +∞; ${chance(beyond)} for +∞ or a threshold beyond all scores`);
+    write("gaps", grid.desert[at(place)] === null ? "every one: the answer is +∞" : `half of the candidates without scores, if that begins within ${Format.count(grid.desert[at(place)])} ranks after the one without privacy`);
+    write("needed", `about ${Format.count(needed)}; with fewer, +∞ or beyond all scores is likelier than 1\u00a0%`);
+    const short = beyond >= 50
+      ? `The answer is likely to be +∞, which excludes nothing, or a threshold beyond all scores: about ${Format.count(needed)} records are needed.`
+      : beyond > 1
+      ? `In ${chance(beyond)} of all draws the threshold is +∞ or lies beyond all scores: about ${Format.count(needed)} records are needed to make that rare.`
       : `Privacy costs as much as covering ${extra} records more than asked for.`;
     write("sentence", `With ${Format.count(records[n])} records and ε = ${epsilons[e]}, expect a coverage of ${expected} where ${Format.tick(level(a))} is asked for. ${short}`);
   }
