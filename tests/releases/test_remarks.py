@@ -86,15 +86,6 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
     assert not any(f"{threshold:g}" in note for note in notes)
 
 
-@pytest.mark.parametrize(
-    ("score", "threshold", "said"), [("lac", 1.0, True), ("margin", 1.0, True), ("lac", 0.99, False)]
-)
-def test_a_threshold_as_large_as_the_score_gets_excludes_nothing(score, threshold, said):
-    notes = remarks(replace(released("lac"), score=score, threshold=threshold))
-    assert bool(notes) == said
-    assert all("is as large as the score gets: every label is in every set" in note for note in notes)
-
-
 def test_calibrate_warns_of_the_outer_decades():
     made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made))

@@ -17,9 +17,6 @@ from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_t
 DETERMINISTIC = ["lac", "aps", "raps(penalty=0.01,k_reg=3)", "saps(penalty=0.1)", "margin", "top_k"]
 RANDOMISED = ["aps_randomised", "raps_randomised(penalty=0.01,k_reg=3)", "saps_randomised(penalty=0.1)"]
 
-EVERY_LABEL = pytest.mark.filterwarnings("ignore:the threshold is as large as the score gets:confide.CoverageWarning")
-"""More than a tenth of the labels is as strange as labels get: every set is full, and that is said."""
-
 
 def quantile(scores, level):
     """Split conformal prediction without privacy: the ceil((n+1) level)-th smallest score, +inf if there is none."""
@@ -59,7 +56,6 @@ def noisy(rng, n, k, noise):
     return truth, np.where(rng.random(n) < noise, rng.integers(0, k, n), truth)
 
 
-@EVERY_LABEL
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_01_zero_and_saturated_probabilities(score):
     """A tree's 0/1 probabilities and float32 softmax of overconfident logits, with 20 % wrong labels."""
@@ -198,7 +194,6 @@ def test_10_half_precision_and_rows_that_drift(score):
         check(table[:3000], y[:3000], table[3000:], y[3000:], score)
 
 
-@EVERY_LABEL
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_11_ties(score):
     """Hard and flat predictions: valid, and no wider than the score has to be."""

@@ -69,7 +69,6 @@ def test_one_column_of_two_classes(engine, rows, probabilities):
         assert sets == [[name for name, held in zip(("no", "yes"), row, strict=True) if held] for row in expected.mask]
 
 
-@pytest.mark.filterwarnings("ignore:the threshold is as large as the score gets")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("listed", [False, True])
 def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, dtype, listed):

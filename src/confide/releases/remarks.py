@@ -91,10 +91,6 @@ def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = N
     """What is to be said of the threshold, and why."""
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon)}"
-    largest = score_kind(c.score).high
-    if c.threshold >= largest:
-        why = f"{_reason(c, needed, epsilon)}; or more than a share alpha of the scores are as large"
-        return "is as large as the score gets", f"{everything(c.score)}; {why}"
     low, high = _sound(c.recipe)
     size, made = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
