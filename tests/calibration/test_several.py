@@ -117,7 +117,7 @@ def test_every_class_is_covered_on_its_own():
 
 
 def test_groups_by_simulation_and_small_groups():
-    """Coverage within each group by fresh points, level 1e-6; one with too few records gets 1 or +inf, which is named."""
+    """Coverage within each group by fresh points, level 1e-6; one of too few records gets 1 or +inf, which is named."""
     rng = np.random.default_rng(2)
     hits = np.zeros(2)
     sizes, infinite = [], 0
