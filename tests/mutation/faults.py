@@ -17,6 +17,7 @@ class Fault(NamedTuple):
 PRIVACY = "tests/mechanisms/test_privacy_exact.py"
 SELECTOR = "tests/selection/test_selector.py"
 COVERAGE = "tests/guarantee/test_coverage_exact.py"
+TWO_SIDED = "tests/guarantee/test_two_sided.py"
 CERTIFICATE = "tests/guarantee/test_certificate.py"
 RISING, RIVALS = "tests/guarantee/test_rising_weights.py", "tests/guarantee/test_rivals.py"
 BOOK, SAME = "tests/ledger/test_book.py", "tests/ledger/test_same_data.py"
@@ -187,6 +188,16 @@ FAULTS = (
     Fault("deficit one rank too large", "guarantee/certificate.py", "np.maximum(step * np.arange(depth) + x - 1, 0)",
           "np.maximum(step * np.arange(depth) + x, 0)",
           f"{COVERAGE}::test_public_certificate_never_exceeds_the_exact_minimum"),
+    Fault("two-sided certificate gains a rank", "guarantee/two_sided.py", "(c + 1 - Fraction(lost)) / (n + 1)",
+          "(c + 2 - Fraction(lost)) / (n + 1)", f"{TWO_SIDED}::test_never_above_the_exact_minimum"),
+    Fault("left competitors in full", "guarantee/adversary.py",
+          "fixed = (1 + rate + self.twin_short + self.y * weight)", "fixed = (1 + rate + self.twin_short + weight)",
+          f"{TWO_SIDED}::test_bound_of_every_spread_and_chain"),
+    Fault("a bin covers its own points without loss", "guarantee/adversary.py", "own * (n - t[: n + 1])",
+          "2 * (n - t[: n + 1])", f"{TWO_SIDED}::test_bound_of_every_spread_and_chain"),
+    Fault("head start grown at small n", "guarantee/two_sided.py",
+          "ahead = 0.0 if n is None else head_start(n)", "ahead = 9.0 if n is None else head_start(n) + 9.0",
+          f"{TWO_SIDED}::test_secret_mechanism_covers_for_every_n"),
     Fault("one candidate forgotten in the tail", "guarantee/random_rank.py",
           "worst: NDArray[np.float64] = rivals * p / (1 + rivals * p)",
           "worst: NDArray[np.float64] = (rivals - 1) * p / (1 + (rivals - 1) * p)",

@@ -3,6 +3,8 @@
 random_rank.py  the random-rank lemma: privacy noise is a random rank that knows nothing of the data
 rivals.py       how much the candidates weigh that can go wrong: G
 certificate.py  the sharp marginal certificate
+two_sided.py    the two-sided certificate: competitors on both sides of the target
+adversary.py    the worst case of the two-sided certificate, bounded
 marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum of a noise walk, for noisy histograms
@@ -25,11 +27,19 @@ from confide.guarantee.random_rank import (
 )
 from confide.guarantee.rivals import rivals_left, rivals_right
 from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind, coverage_text
+from confide.guarantee.two_sided import (
+    two_sided_coverage,
+    two_sided_loss,
+    two_sided_offset,
+    two_sided_shift,
+    two_sided_shortfall,
+)
 
 __all__ = [
     "GUARANTEE_KINDS", "NEVER_SMALL", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least",
     "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum",
     "mean_overshoot", "private_head_start", "private_offset", "private_shift", "private_shortfall",
     "public_coverage", "public_shift", "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss",
-    "tail", "tangent_rate", "total_above", "walk_maximum",
+    "tail", "tangent_rate", "total_above", "two_sided_coverage", "two_sided_loss", "two_sided_offset",
+    "two_sided_shift", "two_sided_shortfall", "walk_maximum",
 ]  # fmt: skip

@@ -1,0 +1,270 @@
+"""Theorem 6, the two-sided certificate: exact enumeration, a search for bad data, and its numerical parts."""
+
+import itertools
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from confide.guarantee.adversary import Setting, largest
+from confide.guarantee.certificate import sharp_loss
+from confide.guarantee.two_sided import (
+    _cases,
+    two_sided_coverage,
+    two_sided_loss,
+    two_sided_offset,
+    two_sided_shift,
+    two_sided_shortfall,
+)
+from confide.selection.selector import unit_nodes
+
+SELECTORS = ["permute_and_flip", "exponential"]
+_X, _W = np.polynomial.legendre.leggauss(8)  # exact for the products of seven factors or fewer
+
+
+@lru_cache
+def multisets(points, m):
+    """Every way to put the points into m bins, shape (ways, m)."""
+    cuts = itertools.combinations_with_replacement(range(points + 1), m - 1)
+    return np.array([np.diff([0, *cut, points]) for cut in cuts])
+
+
+def exact_laws(utilities, selector):
+    """The selector's laws along the last axis, for few candidates."""
+    p = np.exp(utilities - utilities.max(axis=-1, keepdims=True))
+    if selector == "exponential":
+        return p / p.sum(axis=-1, keepdims=True)
+    factors = 1 - (_X[:, None] + 1) / 2 * p[..., None, :]
+    others = [np.prod(np.delete(factors, j, axis=-1), axis=-1) @ (_W / 2) for j in range(p.shape[-1])]
+    return p * np.stack(others, axis=-1)
+
+
+def least_coverage(points, target, left, right, log_weights, selector, ahead=None):
+    """The least leave-one-out coverage over all multisets; with `ahead`, +inf has that head start and no left slope."""
+    m = len(log_weights)
+    ways = multisets(points, m)
+    covered = np.zeros(len(ways))
+    for b in range(m):
+        has = ways[:, b] > 0
+        counts = ways[has] - np.eye(m, dtype=int)[b]
+        reached = np.cumsum(counts, axis=1)
+        below = reached - counts
+        short = left * np.maximum(target - reached, 0.0)
+        if ahead is not None:
+            short[:, -1] = 0.0
+        utilities = log_weights - np.maximum(right * np.maximum(below - target, 0.0), short)
+        utilities[:, -1] += ahead or 0.0
+        covered[has] += ways[has, b] * exact_laws(utilities, selector)[:, b:].sum(axis=1)
+    return float(covered.min()) / points
+
+
+def random_weights(rng, m):
+    """Log weights that do not fall, their G, and the least ratio of one to the next."""
+    logs = np.cumsum(np.append(0.0, rng.exponential(rng.choice([1e-9, 0.05, 0.3, 1.0]), m - 1)))
+    weights = np.exp(logs - logs[-1])
+    total = max(float(weights[:g].sum() / weights[g]) for g in range(1, m))
+    return logs, total, math.exp(-float(np.diff(logs).max())) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_never_above_the_exact_minimum(selector):
+    """Theorem 6a for every multiset of points, random weights and slopes, whole and fractional targets."""
+    rng, gains = np.random.default_rng(2026), []
+    for case in range(50):
+        m, points = int(rng.integers(2, 6)), int(rng.integers(3, 10))
+        left, right = rng.uniform(0.2, 1.6), rng.uniform(0.25, 1.3)
+        logs, total, step = random_weights(rng, m)
+        whole = Fraction(int(rng.integers(1, points)))
+        target = whole if case % 2 else whole - Fraction(int(rng.integers(1, 16)), 16)
+        known = step if case % 5 else 0.0
+        exact = least_coverage(points, float(target), left, right, logs, selector)
+        promised = float(two_sided_coverage(points - 1, target, left, right, total, selector, step=known))
+        assert promised <= exact + 1e-12
+        x = float(target - math.ceil(target) + 1)
+        lost = sharp_loss(x, left, total, selector, competitor=math.exp(-right * (1 - x)))
+        gains.append(promised - max(0.0, (math.ceil(target) + 1 - lost) / points))
+    assert np.mean(gains) > 0.04
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_secret_n_with_a_head_start(selector):
+    """The bounds behind Theorem 6b at single n, T(n) below and above n, and for intervals and 'at least' cases."""
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        m, points = int(rng.integers(2, 6)), int(rng.integers(1, 9))
+        n, left, right = points - 1, rng.uniform(0.2, 1.6), rng.uniform(0.25, 1.3)
+        logs, total, step = random_weights(rng, m)
+        target, ahead = float(rng.uniform(0.2, 0.95) * points + rng.uniform(0, 3)), float(rng.choice([0.0, 0.7, 3.0]))
+        beyond = n - math.ceil(target)
+        x = target - n + 1 if target > n else target - math.ceil(target) + 1
+        exact = least_coverage(points, target, left, right, logs, selector, ahead)
+        setting = Setting(left, right, total, step, selector)
+        attempts = [(x, x, beyond, True, ahead)]
+        if beyond >= 0:
+            attempts.append((max(0.0, x - 0.07), min(1.0, x + 0.05), int(rng.integers(0, beyond + 1)), False, 0.0))
+        for low, high, points_beyond, known, head_start in attempts:
+            lost = largest(setting, list(_cases(setting, low, high, points_beyond, known, head_start))) - x
+            assert 1 - (max(beyond, 0) + lost) / points <= exact + 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_secret_mechanism_covers_for_every_n(selector):
+    """Where the shortfall is at most 0 every n >= n_min is served; without head start, or offset, it is not."""
+    rate, offset, left, right, m = Fraction(3, 5), Fraction(1, 2), 0.5, 0.5, 5
+
+    def head_start(n):
+        return max(0.0, 4 - 0.3 * n)
+
+    def least(n, ahead):
+        return least_coverage(n + 1, float(rate * (n + 1) + offset), left, right, np.zeros(m), selector, ahead)
+
+    assert two_sided_shortfall(rate, offset, head_start, 1, left, right, m - 1, selector, step=1.0) <= 0
+    assert min(least(n, head_start(n)) for n in range(1, 9)) >= rate - 1e-12
+    assert two_sided_shortfall(rate, offset, lambda n: 0.0, 1, left, right, m - 1, selector, step=1.0) > 0
+    assert min(least(n, 0.0) for n in range(1, 4)) < rate
+    assert two_sided_shortfall(rate, Fraction(-3, 2), head_start, 1, left, right, m - 1, selector, step=1.0) > 0
+
+
+def missed_points(counts, target, left, right, log_weights, selector):
+    """Expected number of missed points, for cumulative counts of any size."""
+    below, candidates = np.append(0, counts[:-1]), np.arange(len(counts))
+    bins = np.flatnonzero(counts > below)
+    reached = counts - (candidates >= bins[:, None])
+    short = left * np.maximum(target - reached, 0.0)
+    over = right * np.maximum(below - (candidates > bins[:, None]) - target, 0.0)
+    utilities = log_weights - np.maximum(over, short)
+    p = np.exp(utilities - utilities.max(axis=1, keepdims=True))
+    if selector == "exponential":
+        laws = p / p.sum(axis=1, keepdims=True)
+    else:
+        t, dt = unit_nodes()
+        logs = np.log1p(-np.minimum(p[:, :, None] * t, 1 - 1e-15))
+        laws = p * (np.exp(logs.sum(axis=1, keepdims=True) - logs) @ dt)
+    return float((counts - below)[bins] @ np.where(candidates < bins[:, None], laws, 0.0).sum(axis=1))
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("x", "total"), [(1.0, 28.0), (0.4, 8.2)])
+def test_a_search_for_bad_data_stays_below(selector, x, total):
+    """Hill climbing over counts of 60 points, candidates without points included: near the bound, never above it."""
+    points, beyond, left, right = 60, 14, 0.45, 0.55
+    flat = int(total) + 1
+    logs = np.append(np.zeros(flat), math.log(flat / total) + np.arange(20) * math.log1p(1 / total))
+    weights = np.exp(logs)
+    most = max(float(weights[:g].sum() / weights[g]) for g in range(1, len(logs)))
+    c = points - beyond - 1
+    bound = two_sided_loss(x, left, right, most, selector, beyond=beyond, step=total / (total + 1) * (1 - 1e-9))
+
+    def lost(counts):
+        return missed_points(counts, c - 1 + x, left, right, logs, selector) - beyond
+
+    rng, m, starts = np.random.default_rng(5), len(logs), []
+    for d, s, width in itertools.product(range(2, 9), (0, 2, 4), (2, 4, 20)):
+        right_bins = [min(points, k) for k in range(c + 1 + s, points + width, width)]
+        starts.append(np.append(np.full(m - len(right_bins), c - d), right_bins))
+    worst = max(starts, key=lost)
+    found = lost(worst)
+    for _ in range(250):
+        counts, i = worst.copy(), int(rng.integers(m - 1))
+        counts[i : i + int(rng.integers(1, 9))] += int(rng.integers(-2, 3))
+        counts[-1] = points
+        counts = np.maximum.accumulate(np.clip(counts, 0, points))
+        if (value := lost(counts)) > found:
+            worst, found = counts, value
+    assert found <= bound
+    assert found > bound - 0.6
+
+
+def program(q, mass, left, rho, kappa, s, right, selector):
+    """V^0 of docs/theory-two-sided.md, section 3, for whole targets, by adaptive quadrature of its own integrals."""
+    y, rate, extra = math.exp(-left), math.exp(-right * s) * rho, math.exp(-right * s) * kappa
+    weight = np.array([float(mass[e:] @ q[e:]) for e in range(len(q))])
+    if selector == "exponential":
+        race = weight[0] + 1 + rate
+        misses = weight / (weight + 1 + rate + y * (weight[0] - weight))
+        return 1 - ((s + 1) * (1 + rate) + extra) / race + float(misses[1:].sum())
+
+    def silent(t, e):
+        return math.exp(float(mass[e:] @ np.log1p(-t * q[e:])))
+
+    def density(t):
+        own = (1 - t) * math.exp(-rate * t)
+        value = -silent(t, 0) * ((s + 1) * (1 + rate * (1 - t)) * math.exp(-rate * t) + extra * own)
+        for e in range(1, len(q)):
+            hazard = float(np.sum(mass[e:] * q[e:] / (1 - t * q[e:])))
+            value += own * math.exp(-t * y * (weight[0] - weight[e])) * hazard * silent(t, e)
+        return value
+
+    return 1 + integrate.quad(density, 0, 1, limit=200)[0]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_bound_of_every_spread_and_chain(selector):
+    """No spread of the mass, no s and no chain of bins exceeds the maximum, and the best of some come near."""
+    rng, left, right, total, depth = np.random.default_rng(3), 0.5, 0.5, 20.0, 16
+    bound = two_sided_loss(1.0, left, right, total, selector)
+    q, best = np.exp(-left * np.arange(depth)), -math.inf
+    trials = []
+    for d, share, s, size in itertools.product((3, 4, 5), (0.0, 0.5), (1, 2, 3), (3, 4, 5)):
+        trials.append((np.eye(depth)[d] * (1 - share) + np.eye(depth)[d + 1] * share, s, np.full(40, size)))
+    for _ in range(20):
+        mass = rng.dirichlet(np.exp(-np.abs(np.arange(depth) - rng.integers(2, 7))))
+        trials.append((mass, int(rng.integers(0, 6)), rng.integers(1, 7, 40)))
+    for mass, s, sizes in trials if selector == "exponential" else trials[:: len(trials) // 24]:
+        begins = np.append(0, np.cumsum(sizes)[:-1])
+        far = np.exp(-right * begins)
+        rho, kappa = float(far.sum()), float(far @ (begins + math.exp(-right) * sizes))
+        value = program(q, total * mass, left, rho, kappa, s, right, selector)
+        assert value <= bound + 1e-9
+        best = max(best, value)
+    assert best > bound - (0.06 if selector == "exponential" else 0.25)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_intervals_bound_all_their_points(selector):
+    setting = Setting(0.5, 0.5, 12.0, 12 / 13, selector)
+    whole = largest(setting, list(_cases(setting, 0.4, 0.6, 2**40, False, 0.0)))
+    for x in (0.4, 0.5, 0.6):
+        assert two_sided_loss(x, 0.5, 0.5, 12.0, selector, step=12 / 13) + x <= whole + 0.02
+
+
+def test_ranks_saved():
+    """The savings that the page states."""
+    for total, left, selector, saved in [
+        (3.6, 0.3, "exponential", 1.6), (8.2, 0.35, "exponential", 1.6), (28.0, 0.45, "exponential", 1.6),
+        (182.0, 0.55, "exponential", 1.75), (3.6, 0.3, "permute_and_flip", 0.95),
+        (8.2, 0.35, "permute_and_flip", 1.05), (28.0, 0.45, "permute_and_flip", 1.1),
+        (182.0, 0.55, "permute_and_flip", 1.35),
+    ]:  # fmt: skip
+        one = sharp_loss(1.0, left, total, selector)
+        two = two_sided_loss(1.0, left, 1 - left, total, selector)
+        assert one - two > saved
+
+
+def test_small_slopes_and_few_candidates():
+    """One candidate, grouped indices, and a target without points beyond it."""
+    for selector in SELECTORS:
+        assert two_sided_loss(1.0, 0.5, 0.5, 0.0, selector) == pytest.approx(0.0, abs=1e-6)
+        alone = two_sided_loss(1.0, 0.5, 0.5, 29.0, selector, beyond=0)
+        assert two_sided_loss(1.0, 0.5, 0.5, 29.0, selector) < alone < sharp_loss(1.0, 0.5, 29.0, selector)
+    one, two = sharp_loss(1.0, 0.045, 300.0, "exponential"), two_sided_loss(1.0, 0.045, 0.055, 300.0, "exponential")
+    assert 0.7 * one < two < 0.8 * one
+
+
+def test_targets_and_offsets_are_the_smallest_that_pass():
+    level, selector, slopes = Fraction(9, 10), "exponential", (0.35, 0.65, 8.2)
+    target = two_sided_shift(100, level, *slopes, selector, 8, step=0.89)
+    assert two_sided_coverage(100, target, *slopes, selector, step=0.89) >= level
+    assert two_sided_coverage(100, target - Fraction(1, 8), *slopes, selector, step=0.89) < level
+    assert two_sided_shift(10, level, *slopes, selector, 8) is None
+    offset = two_sided_offset(level, *slopes, selector, 10, step=0.89)
+    assert 1 < offset < 1.5
+    assert offset >= target - level * 101 - Fraction(1, 8)
+
+    def short(some):
+        return two_sided_shortfall(level, some, lambda n: 6.0, 1, *slopes, selector, step=0.89)
+
+    assert short(offset + Fraction(1, 10)) <= 0 < short(offset - Fraction(1, 10))
