@@ -1,5 +1,6 @@
 """`confide plan --pilot`: a public sample from a table says what sets and intervals are worth."""
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,8 +62,28 @@ def test_intervals(confide_run, records):
     assert confide_run(*LEVELS, "--json").json["pilot"] is None
 
 
+def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
+    """With a decimal comma, without incomplete records, from a database: the same numbers as from the plain file."""
+    columns = ("--prediction", "f", "--target", "y")
+    plain = confide_run(*LEVELS, "--pilot", "records.csv", *columns, "--json").json
+    assert "left_out" not in plain
+    gaps = pd.concat([records[:7], records[:2].assign(f=[np.nan, 1.0], y=[0.0, np.nan]), records[7:]])
+    gaps.to_csv("gaps.csv", index=False, sep=";", decimal=",")
+    marked = ("--pilot", "gaps.csv", *columns, "--decimal", ",")
+    assert "missing values are left out by --skip-incomplete" in confide_run(*LEVELS, *marked).error
+    found = confide_run(*LEVELS, *marked, "--skip-incomplete", "--json").json
+    assert found["left_out"] == 2
+    assert found["pilot"] == plain["pilot"]
+    assert "left out: 2 records with missing values" in confide_run(*LEVELS, *marked, "--skip-incomplete").out
+    with duckdb.connect("clinic.duckdb") as database:
+        database.execute("CREATE TABLE records AS SELECT * FROM 'records.csv'")
+    stored = ("--pilot", "duckdb://clinic.duckdb", "--table", "records")
+    assert confide_run(*LEVELS, *stored, *columns, "--json").json["pilot"] == pytest.approx(plain["pilot"])
+
+
 def test_what_cannot_be_read_is_refused(confide_run, records):
-    assert "columns are those of --pilot" in confide_run(*LEVELS, "--label", "label").error
+    for given in (("--label", "label"), ("--decimal", ","), ("--table", "records"), ("--skip-incomplete",)):
+        assert "are those of --pilot, which is missing" in confide_run(*LEVELS, *given).error
     assert "--pilot needs --probabilities with --label" in confide_run(*LEVELS, "--pilot", "records.csv").error
     sides = ("--prediction", "lower,upper", "--target", "y", "--score", "cqr_sides")
     assert "two sides" in confide_run(*LEVELS, "--pilot", "records.csv", *sides).error

@@ -98,6 +98,28 @@ def test_whole_way_over_files(files, capsys, method):
     assert f"{method}, in 3 silos" in capsys.readouterr().out
 
 
+def test_a_unit_of_residuals_reaches_the_candidates_of_every_silo(files, capsys):
+    silos = [part for name in ("north", "south", "east") for part in ("--silo", files / f"{name}.json")]
+    asked = [*silos, "--keys", files / "c.key", "--alpha", 0.1, "--epsilon", 2, "--unit", 25]
+    plan = ["federated", "plan", *asked, "--out", files / "plan.json"]
+    assert run(*plan, "--score", "lac") != 0
+    assert "--unit must be left out for the score 'lac', which has a scale of its own" in capsys.readouterr().err
+    assert run(*plan, "--score", "absolute_residual", "--candidates", "geometric") != 0
+    assert "--unit must be left out with candidates of your own" in capsys.readouterr().err
+    assert run(*plan, "--score", "absolute_residual") == 0
+    made = confide.Candidates.spread("residual", 180, unit=25.0)  # as private-qq takes for silos of about 180 records
+    said = capsys.readouterr().out
+    assert f"candidate thresholds: {made.size}, by the decade, densest around the unit 25\n" in said
+    stated = json.loads((files / "plan.json").read_text())["content"]["candidates"]
+    assert stated == {"kind": "spread", "of": "residual", "size": 180, "unit": 25.0}
+    for name in ("north", "south", "east"):
+        assert answer(files, name, "--score", "absolute_residual") == 0
+    assert aggregate(files, "north", "south", "east") == 0
+    released = Calibration.load(files / "released.json")
+    assert released.recipe == stated
+    assert released.threshold in made.values
+
+
 def test_wrong_files_are_refused_by_name(files, capsys):
     assert make_plan(files, "--epsilon", 2, "--dropouts", 1) == 0
     for name in ("north", "south", "east"):

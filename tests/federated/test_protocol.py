@@ -423,6 +423,12 @@ def test_plans_state_how_candidates_rise():
         (20, {"score": "lac"}, Candidates.spread("probability", 30)),
         (200, {"score": "absolute_residual"}, Candidates.spread("residual", 400)),
         (200, {"score": "absolute_residual", "unit": 25.0}, Candidates.spread("residual", 200, 25.0)),
+        (
+            200,
+            {"score": "absolute_residual", "unit": 25.0, "method": "secure-sum"},
+            Candidates.spread("residual", 1000, 25.0),
+        ),
+        (200, {"score": "cqr", "unit": 25.0, "method": "fedcp2-qq"}, Candidates.spread("signed", 1000, 25.0)),
         (200, {"score": "lac", "candidates": Candidates.around(0.9)}, Candidates.spread("probability", 200, None, 0.9)),
         (200, {"score": "lac", "method": "secure-sum"}, Candidates.unit(1000, "logit")),
         (200, {"score": "lac", "candidates": Candidates.unit(10)}, Candidates.unit(10)),

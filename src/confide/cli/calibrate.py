@@ -45,10 +45,7 @@ def calibrate(
         ),
     ] = "slopes",
     candidates: o.CandidatesSpec = None,
-    unit: Annotated[
-        float | None,
-        o.making("NUMBER", "With --prediction: a public typical size of the target."),
-    ] = None,
+    unit: o.Unit = None,
     people: o.PeopleOptions,
     groups: o.GroupOptions,
     budget: LedgerOptions,

@@ -113,6 +113,7 @@ def plan(
     method: Annotated[str, typer.Option(click_type=click.Choice(METHODS), help="How to calibrate.")] = "private-qq",
     score: Score = None,
     candidates: o.CandidatesSpec = None,
+    unit: o.Unit = None,
     delta: o.Delta = None,
     dropouts: Annotated[int, typer.Option(help="Silos that may be missing.", min=0)] = 0,
     liars: Annotated[int, typer.Option(help="Silos that may send anything.", min=0)] = 0,
@@ -150,6 +151,7 @@ def plan(
         method=method,
         score=score,
         candidates=parsed(candidates),
+        unit=unit,
         delta=delta,
         dropouts=dropouts,
         liars=liars,
@@ -163,6 +165,7 @@ def plan(
     )
     output.write(made.sign(SiloKeys.load(keys)), "plan")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
+    say(f"candidate thresholds: {made.candidates.description}")
     for answers, promise in made.promises().items():
         say(f"  {answers} answers: {_promised(promise)}")
 

@@ -64,6 +64,7 @@ CandidatesSpec: TypeAlias = Annotated[
         "Public candidates, as unit:1000, geometric:UNIT, sinh:UNIT (default: those that suit the score).",
     ),
 ]
+Unit: TypeAlias = Annotated[float | None, making("NUMBER", "Of residuals: a public typical size of the target.")]
 ByColumn: TypeAlias = Annotated[
     str | None,
     grouping("COLUMN", "The column of each record's group; `evaluate` takes any."),
@@ -75,18 +76,10 @@ Force: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[bool, output(None, "Print one JSON document.", "--json")]
 
 
-@dataclass(frozen=True)
-class Source:
-    """The table that is read."""
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How a table is read, whichever it is."""
 
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="A Parquet, CSV or Arrow file, a folder or a quoted pattern of them, or - for standard input; with "
-            "--table a database, as duckdb://FILE or postgresql://USER@HOST/DB, or Spark, as local[2].",
-        ),
-    ]
     table: Annotated[
         str | None,
         columns("NAME", "The table of the database; for Spark also a path."),
@@ -102,6 +95,33 @@ class Source:
     ] = False
     decimal: Annotated[str, columns("MARK", "Of CSV: --decimal ',' for a decimal comma.")] = "."
 
+    @contextmanager
+    def opened(self, file: str, doing: str, *, write: bool = False) -> Iterator[tuple[Any, Progress]]:
+        """The open table, and a progress bar."""
+        with (
+            open_table(file, self.table, write=write, decimal=self.decimal) as opened,
+            progress_bar(doing, opened.row_count) as progress,
+        ):
+            yield opened, progress
+
+    def left_out(self, opened: Any) -> dict[str, int]:
+        """How many records were left out, for those who may know their number."""
+        return {"left_out": opened.left_out()} if self.skip_incomplete else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(ReadingOptions):
+    """The table that is read."""
+
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A Parquet, CSV or Arrow file, a folder or a quoted pattern of them, or - for standard input; with "
+            "--table a database, as duckdb://FILE or postgresql://USER@HOST/DB, or Spark, as local[2].",
+        ),
+    ]
+
     @property
     def files(self) -> tuple[Path, ...]:
         """The files of this machine that are read."""
@@ -112,17 +132,10 @@ class Source:
         self, doing: str, what: What | None, ways: str, *, write: bool = False
     ) -> Iterator[tuple[Any, What, Progress]]:
         """The open table, what is read of it, and a progress bar; columns that nobody named are asked for by ways."""
-        with (
-            open_table(self.file, self.table, write=write, decimal=self.decimal) as opened,
-            progress_bar(doing, opened.row_count) as progress,
-        ):
+        with self.opened(self.file, doing, write=write) as (opened, progress):
             if what is None:
                 raise InputError(f"say which columns to read, by {ways}; {opened.existing()}")
             yield opened, what, progress
-
-    def left_out(self, opened: Any) -> dict[str, int]:
-        """How many records were left out, for those who may know their number."""
-        return {"left_out": opened.left_out()} if self.skip_incomplete else {}
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ import click
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.cli.columns import Columns
-from confide.cli.output import check_output, emit, say
+from confide.cli.output import check_output, emit, say, say_left_out
 from confide.cli.parameters import command
-from confide.cli.progress import progress_bar
 from confide.planning import Plan
 from confide.planning import plan as make_plan
 from confide.support import Kind
-from confide.tables import open_table, read_pilot
+from confide.tables import files_of, read_pilot
 
 
 @command
@@ -38,9 +37,7 @@ def plan(
             "suit the score and the other choices).",
         ),
     ] = None,
-    unit: Annotated[
-        float | None, o.privacy("NUMBER", "For a score of residuals: a public typical size, as in `confide calibrate`.")
-    ] = None,
+    unit: o.Unit = None,
     pilot: Annotated[
         str | None,
         o.columns(
@@ -49,6 +46,7 @@ def plan(
             "intervals will be; named by the options of columns. Never private ones: what is printed tells of them.",
         ),
     ] = None,
+    reading: o.ReadingOptions,
     columns: Columns,
     out: Annotated[Path | None, o.output("FILE", "Also write an HTML page that shows it, to be moved.")] = None,
     force: o.Force = False,
@@ -66,27 +64,31 @@ def plan(
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
     level = o.one_level(alpha)
-    check_output(out, Kind.PAGE, force=force)
+    check_output(out, Kind.PAGE, *(() if pilot is None else files_of(pilot)), force=force)
     chosen = None if candidates is None else int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
     what = columns.what()
-    if pilot is None and columns != Columns(score=columns.score):
-        raise click.UsageError("columns are those of --pilot, which is missing")
+    if pilot is None and (columns != Columns(score=columns.score) or reading != o.ReadingOptions()):
+        raise click.UsageError("columns, and how they are read, are those of --pilot, which is missing")
     if pilot is not None and what is None:
         raise click.UsageError(f"--pilot needs {columns.ways}")
     score = columns.score or ("lac" if what is None else what.kind.name)
     options = {"score": score, "candidates": chosen, "unit": unit, **vars(privacy)}
     made = make_plan(level, n=n, **options)  # public choices are refused before anything is opened
+    left_out: dict[str, int] = {}
     if pilot is not None and what is not None:
-        with open_table(pilot) as opened, progress_bar("reading", opened.row_count) as progress:
-            made = make_plan(level, n=n, **options, pilot=read_pilot(opened, what, progress=progress))
+        with reading.opened(pilot, "reading") as (opened, progress):
+            sample = read_pilot(opened, what, skip_incomplete=reading.skip_incomplete, progress=progress)
+            left_out = reading.left_out(opened)
+        made = make_plan(level, n=n, **options, pilot=sample)
     if out is not None:
         from confide.reports import report
 
         report(made).save(out, overwrite=force)
     if as_json:
-        emit(_document(made))
+        emit({**_document(made), **left_out})
         return
     say(str(made))
+    say_left_out(left_out)
     if out is not None:
         say(f"saved: {out}")
 

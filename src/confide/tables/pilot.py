@@ -17,7 +17,7 @@ from confide.tables.stream_counts import rows_per_batch
 from confide.tables.what import Classified, Losses, Regressed, What
 
 
-def read_pilot(source: Any, what: What, *, progress: Progress = silent) -> Pilot:
+def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progress: Progress = silent) -> Pilot:
     """Read a PUBLIC sample; never private records, for a plan tells what it sees.
 
     Parameters
@@ -26,6 +26,9 @@ def read_pilot(source: Any, what: What, *, progress: Progress = silent) -> Pilot
         Whatever `open_table` opens, or what it gave.
     what
         The columns: scores; probabilities and labels, of which set sizes are told besides; or predictions and targets.
+    skip_incomplete
+        Leave out records in which a value that is read is missing, instead of refusing them; `left_out()` of an open
+        table tells how many.
 
     Raises
     ------
@@ -46,6 +49,7 @@ def read_pilot(source: Any, what: What, *, progress: Progress = silent) -> Pilot
     read = replace(what, score="aps") if isinstance(what, Classified) else what
     with opened(source) as table:
         (reading,), found, start = read.readings(table), Findings(), 0
+        table = table.complete(reading.reads) if skip_incomplete else table
         with closing(table.batches(reading.reads, rows_per_batch(reading.width))) as batches:
             for batch in batches:
                 arrays, wrong = reading.arrays(batch)
@@ -64,7 +68,7 @@ def read_pilot(source: Any, what: What, *, progress: Progress = silent) -> Pilot
                 scores.append(reading.score_of(arrays))
                 if isinstance(what, Regressed) and what.kind.family == "cqr":
                     widths.append(float(np.diff(arrays[0], axis=1).sum()))
-        found.refuse(reading.requirements, table.rows)
+        found.refuse(reading.requirements, table.rows, skips=not skip_incomplete)
         if not start:
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
     return Pilot(
