@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from confide.guarantee.adversary import Setting, largest
+from confide.guarantee import left_side
+from confide.guarantee.adversary import _ALL, _Search, accuracy, largest
 from confide.guarantee.certificate import sharp_loss
+from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
 from confide.guarantee.two_sided import (
     _cases,
     two_sided_coverage,
+    two_sided_holds,
     two_sided_loss,
     two_sided_offset,
     two_sided_shift,
@@ -223,6 +226,61 @@ def test_bound_of_every_spread_and_chain(selector):
     assert best > bound - (0.06 if selector == "exponential" else 0.25)
 
 
+def two_places(q, total, mean, rng):
+    """A spread of the whole mass, on an index left and one right of a mean weight."""
+    left = int(rng.integers(0, np.count_nonzero(q > mean)))
+    right = int(rng.integers(np.count_nonzero(q > mean), min(len(q), np.count_nonzero(q > mean) + 40)))
+    share = (mean - q[right]) / (q[left] - q[right])
+    return total * (np.eye(len(q))[left] * share + np.eye(len(q))[right] * (1 - share))
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_ranges_bound_every_s_inside(selector):
+    """A wide range of s, undivided: above the program of every s, chain and spread in it; one corner serves as all."""
+    rng, left, right, total = np.random.default_rng(11), 0.08, 0.1, 20.0
+    q, low, high = np.exp(-left * np.arange(120)), 4.0, 6.0
+    search, near = _Search(Setting(left, right, total, 1.0, selector), [Case(True, False, 1, 1, 2**40, False, 0)]), []
+    for first, final in ((0, 9), (3, 5), (6, 30), (20, 21), (0, int(search.far[0]))):
+        corners = np.array([*range(6), _ALL])
+        parts = search._solve(*(np.full(7, z) for z in (0, first, final)), corners, np.tile([low, high], (7, 1)))
+        bound = parts.peak()[:-1].max()
+        assert bound <= parts.peak()[-1] + 1e-9
+        start, end = search._terms(*(np.array([z]) for z in (0, first, final, 2)))[0][0]
+        for s in range(first, min(final, 60) + 1):
+            line = start + (end - start) * (s - first) / (final - first)
+            rate, later, in_bin, extra = search._terms(*(np.array([z]) for z in (0, s, s, 2)))[0][0, 0]
+            assert line[0] <= rate + 1e-12
+            assert line[1] >= later - 1e-12 or line[3] == 0
+            assert line[2] <= in_bin + 1e-12
+            assert line[3] <= extra + 1e-12
+        for s in {first, final, *rng.integers(first, final + 1, 12 if selector == "exponential" else 2).tolist()}:
+            sizes = rng.integers(1, 60, 40) if s % 2 else np.full(40, 20)
+            begins = np.append(0, np.cumsum(sizes)[:-1])
+            far = np.exp(-right * begins)
+            mass = two_places(q, total, float(rng.uniform(low, high)) / total, rng)
+            kappa = float(far @ (begins + math.exp(-right) * sizes))
+            near.append(bound - program(q, mass, left, float(far.sum()), kappa, s, right, selector))
+    assert min(near) > -1e-9
+    assert min(near) < 3
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_indices_beyond_the_depth_are_bounded(selector, monkeypatch):
+    """With all indices but three left out of the table, lines stay above spreads that use the others."""
+    monkeypatch.setattr(left_side, "_DEPTH", -3)
+    rng, left, total = np.random.default_rng(4), 0.3, 12.0
+    q, side = np.exp(-left * np.arange(40)), LeftSide(Setting(left, 0.4, total, 1.0, selector),
+                                                      [Case(True, False, 1, 1, 2**40, False, 0)])  # fmt: skip
+    assert side.depth < 5
+    for place in (3, 4, 6, 10, None) if selector == "exponential" else (4, None):
+        mass = total * (rng.dirichlet(np.ones(40) / 3) if place is None else np.eye(40)[place])
+        weight, s, rho, kappa = float(mass @ q), int(rng.integers(0, 5)), 1.5, 3.0
+        rate = math.exp(-0.4 * s) * rho
+        one = Rows(np.array([0]), *np.array([[weight], [rate], [rate], [s + 1.0], [math.exp(-0.4 * s) * kappa]]))
+        value, _ = side.lines(one)
+        assert value[0] >= program(q, mass, left, rho, kappa, s, 0.4, selector) - 1e-9
+
+
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_intervals_bound_all_their_points(selector):
     setting = Setting(0.5, 0.5, 12.0, 12 / 13, selector)
@@ -254,11 +312,41 @@ def test_small_slopes_and_few_candidates():
     assert 0.7 * one < two < 0.8 * one
 
 
+@pytest.mark.parametrize(
+    ("selector", "slopes", "total", "x", "beyond", "lost"),
+    [
+        ("permute_and_flip", 1.0, 28.0, 1.0, None, 3.177),
+        ("permute_and_flip", 1.0, 3.6, 0.5, 20, 1.121),
+        ("permute_and_flip", 1.0, 182.0, 1.0, 3, 6.728),
+        ("permute_and_flip", 0.25, 8.2, 1.0, None, 3.584),
+        ("exponential", 1.0, 999.0, 1.0, None, 9.824),
+        ("exponential", 5.0, 28.0, 0.5, 0, 2.064),
+        ("exponential", 0.1, 182.0, 1.0, None, 59.01),
+    ],
+)  # fmt: skip
+def test_values_of_a_division_point_by_point(selector, slopes, total, x, beyond, lost):
+    """The maximum found by dividing into single s and 12 weights: this one is as large, or closer."""
+    found = two_sided_loss(x, 0.45 * slopes, 0.55 * slopes, total, selector, beyond=beyond, step=total / (total + 1))
+    assert 0.96 * lost - 0.02 < found < lost + 2 * accuracy(lost)
+
+
+def test_holds_is_what_plans_and_readers_ask():
+    """A target that `two_sided_shift` returns holds; the next smaller ones do not; coverage says the same."""
+    level, selector, slopes = Fraction(9, 10), "permute_and_flip", (0.45, 0.55, 28.0)
+    for n in (60, 1000):
+        target = two_sided_shift(n, level, *slopes, selector, 16, step=0.96)
+        assert two_sided_holds(n, target, level, *slopes, selector, step=0.96)
+        assert not two_sided_holds(n, target - Fraction(1, 8), level, *slopes, selector, step=0.96)
+        coverage = two_sided_coverage(n, target, *slopes, selector, step=0.96)
+        assert level - Fraction(2, 100) / (n + 1) < coverage < level + Fraction(2, 10) / (n + 1)
+    assert not two_sided_holds(30, Fraction(31), level, *slopes, selector)
+    assert not two_sided_holds(30, Fraction(0), level, *slopes, selector)
+    assert two_sided_shift(20, level, *slopes, selector, 16) is None
+
+
 def test_targets_and_offsets_are_the_smallest_that_pass():
     level, selector, slopes = Fraction(9, 10), "exponential", (0.35, 0.65, 8.2)
     target = two_sided_shift(100, level, *slopes, selector, 8, step=0.89)
-    assert two_sided_coverage(100, target, *slopes, selector, step=0.89) >= level
-    assert two_sided_coverage(100, target - Fraction(1, 8), *slopes, selector, step=0.89) < level
     assert two_sided_shift(10, level, *slopes, selector, 8) is None
     offset = two_sided_offset(level, *slopes, selector, 10, step=0.89)
     assert 1 < offset < 1.5

@@ -2,290 +2,205 @@
 
 It chooses where the left candidates stand (their mass K by index), how many points s share the bin of the first
 candidate g beyond rank c, how the others are put into bins right of it (rho, kappa), and whether a candidate stands at
-rank c itself (docs/theory-two-sided.md, sections 4 and 5). The pairs (rho, kappa) lie above a polygon, and only its
-corners matter. With W_0, the weight of all left candidates, fixed among the competitors everything is concave in K, and
-it is convex in W_0: two gradients at each of a few W_0 bound all between them. The part with the largest bound is
-divided; wherever that stops, the bound holds.
+rank c itself (docs/theory-two-sided.md, sections 4 and 5). For ranges of s, for corners of the polygon of (rho, kappa)
+and for ranges of W_0, the weight of all left candidates, the programs at the ends bound all between them. Parts of the
+search with too large a bound are divided, all at once; wherever that stops, the bound holds.
 """
 
-import heapq
 import math
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection import Selector, unit_nodes
+from confide.guarantee.left_side import Array, Case, Indices, LeftSide, Rows, Setting
+from confide.guarantee.right_side import corner_count, corners
 
-Array: TypeAlias = NDArray[np.float64]
-Corner: TypeAlias = tuple[float, float, float]
-"""rho, kappa, and the next larger rho."""
-
-_TOLERANCE = 0.015
-_MULTIPLIERS = np.array([0.0, 0.4, 1.0, 2.5, 8.0])
-"""Slopes of the polygon's edges."""
-_WEIGHTS = 12
-"""Values of W_0 at the start."""
-_LONGEST = 400
-"""Points right of g's bin that earn credit; more would only add to it."""
-_MOST_AHEAD = 8.0
-"""Head start in log-odds that is counted right of g; more would only add to it."""
-_DEPTH = 11
-"""Log of the weight, against 1/G, below which indices are not looked at one by one."""
-_STEP = 0.35
-_TURNS = 4
+_TOLERANCE = 0.015, 0.003
+"""Accuracy in ranks, and in proportion to the loss."""
+_SCAN = 12
+"""Values of W_0 that are tried to find the worst one."""
+_CELLS = np.array([0.12, 0.4, 0.8, 1.25, 2.5, 8.0])
+"""First division of W_0, against the worst one."""
+_WIDTH = 0.35
+"""First division of s: rise of r s over the first range."""
+_MOST = 2000
+"""Divisions after which the bound is taken as it is."""
+_ALL = -1
+"""In place of a corner: one below all of them."""
 
 
-class Setting(NamedTuple):
-    """What is public: slopes, the largest mass of left candidates, their least ratio to the next one, the selector."""
+class Parts(NamedTuple):
+    """Parts of the search: a range of s, a corner or all of them, W_0 between two values, and the lines there.
 
-    slope_left: float
-    slope_right: float
-    total: float
-    step: float
-    selector: Selector
-
-
-class Case(NamedTuple):
-    """Where the adversary stands: x in [low, high], and how many points lie beyond rank c + 1, exactly or at least.
-
-    twin: a candidate is exactly at rank c; last: the candidate g is +inf, whose head start is in log-odds.
+    Values and slopes have shape (parts, ends of s, ends of W_0); loose is about what they suffer from s in between.
     """
 
-    twin: bool
-    last: bool
-    low: float
-    high: float
-    beyond: int
-    exact: bool
-    head_start: float
-
-
-class Terms(NamedTuple):
-    """R, the R that discounts X, v (s+1), and X."""
-
-    rate: float
-    later: float
-    in_bin: float
-    extra: float
-
-
-class Span(NamedTuple):
-    """A part of the search: all s in [first, final]."""
-
-    case: Case
-    first: int
-    final: int
-
-
-class Piece(NamedTuple):
-    """A part of the search: one s and one corner, W_0 between the two ends of `weight`, and the lines at both."""
-
-    case: Case
-    terms: Terms
+    case: Indices
+    first: Indices
+    final: Indices
+    corner: Indices
+    loose: Array
     weight: Array
-    values: Array
-    slopes: Array
+    value: Array
+    slope: Array
+
+    def take(self, which: NDArray[np.bool_]) -> "Parts":
+        """Some of them."""
+        return Parts._make(column[which] for column in self)
+
+    def repeat(self, number: int) -> "Parts":
+        """Each of them several times."""
+        return Parts._make(np.repeat(column, number, axis=0) for column in self)
+
+    def peak(self) -> Array:
+        """The largest mixture of the lines at two values of W_0, each weighted by the distance to the other's end."""
+        width = (self.weight[:, 1] - self.weight[:, 0])[:, None]
+        start, bend = self.value[:, :, 0], self.slope[:, :, 1] - self.slope[:, :, 0]
+        rise = self.value[:, :, 1] - start - bend * width
+        inside = (bend < 0) & (rise > 0) & (rise < -2 * bend * width)
+        top = start - np.divide(rise**2, 4 * bend * width, out=np.zeros_like(rise), where=inside)
+        peak: Array = np.maximum(self.value.max(axis=2), top).max(axis=1)
+        return peak
+
+
+def accuracy(lost: float) -> float:
+    """How far the maximum may be exceeded, in ranks."""
+    return max(_TOLERANCE[0], _TOLERANCE[1] * lost)
 
 
 def largest(setting: Setting, cases: list[Case], goal: float | None = None) -> float:
     """An upper bound on the largest L2(x) + x over the cases; the search ends when it meets the goal, or cannot."""
-    lefts = {case: _Left(setting, case) for case in cases}
-    least = max(case.high + 1 - left.own for case, left in lefts.items())
-    reached, count = least, 0
-    tolerance = _TOLERANCE * max(1.0, 0.5 / min(setting.slope_left, setting.slope_right)) ** 1.5
-    heap: list[tuple[float, int, Span | Piece]] = []
-
-    def push(part: Span | Piece, bound: float) -> None:
-        nonlocal count
-        count += 1
-        heapq.heappush(heap, (-bound, count, part))
-
-    for case in cases:
-        push(Span(case, case.beyond if case.last else 0, case.beyond if case.last else _far(setting, case)), math.inf)
-    while True:
-        negative, _, part = heapq.heappop(heap)
-        if -negative <= reached + tolerance or (goal is not None and (-negative <= goal or reached > goal)):
-            return max(-negative, least) + 1e-9
-        left, high = lefts[part.case], part.case.high
-        if isinstance(part, Piece):
-            middle = math.sqrt(part.weight[0] * part.weight[1]) if part.weight[0] else part.weight[1] / 3
-            pieces = left.pieces(part.terms, np.array([*part.weight, middle])[[0, 2, 1]])
-            reached = max(reached, float(pieces[0].values[1]) + high)
-            for piece in pieces:
-                push(piece, min(-negative, _between(piece) + high))
-        elif part.first < part.final:
-            width = part.final - part.first
-            middle = part.first + (width // 2 if width < 6 else width // 4)
-            for span in (part._replace(final=middle), part._replace(first=middle + 1)):
-                single = span.first == span.final  # without +inf, fewer points left over bound more of them
-                case = span.case if single else span.case._replace(exact=False)
-                terms = _terms(setting, left, span, _least(_corners(setting, case, span.final)))
-                push(span, min(-negative, max(map(_between, left.pieces(terms, left.grid))) + high))
-        else:
-            corners = [(0.0, 0.0, 0.0)] if part.case.last else _corners(setting, part.case, part.first)
-            for corner in corners:
-                for piece in left.pieces(_terms(setting, left, part, corner), left.grid):
-                    reached = max(reached, float(max(piece.values)) + high)
-                    push(piece, min(-negative, _between(piece) + high))
+    return float(bounds(setting, cases, goal).max())
 
 
-def _between(piece: Piece) -> float:
-    """The largest mixture of the two lines, each weighted by the distance to the other's end."""
-    width, (start, end), (first, final) = piece.weight[1] - piece.weight[0], piece.values, piece.slopes
-    bend, rise = final - first, end - start - (final - first) * width
-    top = max(start, end)
-    if bend < 0 and 0 < rise < -2 * bend * width:
-        top = max(top, start - rise**2 / (4 * bend * width))
-    return float(top)
+def bounds(setting: Setting, cases: list[Case], goal: float | None = None) -> Array:
+    """An upper bound on L2(x) + x in each case; the largest one, or whether it meets the goal, is known accurately."""
+    return _Search(setting, cases).run(goal)
 
 
-def _far(setting: Setting, case: Case) -> int:
-    """The largest s that is looked at; where there can be more points, it stands for all larger ones."""
-    far = int(12 / setting.slope_right) + 8
-    return min(case.beyond, far) if case.exact else far
+class _Search:
+    """The parts of a search, with what holds for all of them."""
 
+    def __init__(self, setting: Setting, cases: list[Case]) -> None:
+        self.setting, self.cases, self.left = setting, cases, LeftSide(setting, cases)
+        self.beyond = np.array([case.beyond for case in cases])
+        self.exact = np.array([case.exact for case in cases])
+        self.last = np.array([case.last for case in cases])
+        self.high = np.array([case.high for case in cases])
+        far = int(12 / setting.slope_right) + 8  # where there can be more points, it stands for all larger ones
+        self.far = np.where(self.last, self.beyond, np.where(self.exact, np.minimum(self.beyond, far), far))
+        self.first = np.where(self.last, self.beyond, 0)
+        self.least = self.high + 1 - self.left.own
+        self.reached = self.least.copy()
 
-def _terms(setting: Setting, left: "_Left", span: Span, corner: Corner) -> Terms:
-    case, (rho, kappa, larger) = span.case, corner
-    endless = span.final == _far(setting, case) and not (case.exact and span.final == case.beyond)
-    scale = 0.0 if case.last or endless else left.far * math.exp(-setting.slope_right * span.final)
-    extra = scale * (kappa + (1 - left.own) * (span.first + 1) * rho)
-    return Terms(scale * rho, scale * larger, left.own * (span.first + 1), extra)
+    def run(self, goal: float | None) -> Array:
+        """Divide until no bound is larger than the goal, or than what dividing could still reach."""
+        bounds, parts, divided = self.least.copy(), self._start(), 0
+        while True:
+            self._count(parts)
+            bound, best = parts.peak() + self.high[parts.case], float(self.reached.max())
+            if goal is None:
+                active = bound > best + accuracy(best - 1)
+            else:  # whether it is met has to be known better
+                reached = self.reached[parts.case]
+                active = (bound > goal) & (bound > reached + accuracy(best - 1) / 8) & (reached <= goal)
+            divided += int(active.sum())
+            active &= divided <= _MOST
+            np.maximum.at(bounds, parts.case[~active], bound[~active])
+            if not active.any():
+                return bounds + 1e-9
+            parts = self._divide(parts.take(active))
 
+    def _count(self, parts: Parts) -> None:
+        """Note what dividing can still reach: values at a corner, for one s."""
+        value = parts.value.max(axis=(1, 2)) - 2 * parts.loose + self.high[parts.case]
+        np.maximum.at(self.reached, parts.case, np.where(parts.corner == _ALL, -math.inf, value))
 
-def _least(corners: list[Corner]) -> Corner:
-    """A corner below all of them."""
-    rho, kappa = min(corner[0] for corner in corners), min(corner[1] for corner in corners)
-    return rho, kappa, rho
+    def _start(self) -> Parts:
+        """Ranges of s, each with all corners at once, and W_0 divided around the worst one for a typical s."""
+        count, most = len(self.cases), self.left.most[:, None]
+        s = np.where(self.last, self.beyond, np.minimum(self.far, round(1.2 / self.setting.slope_right)))
+        scan = most * np.geomspace(min(0.2, 0.5 / self.setting.total), 1.0, _SCAN)
+        parts = self._solve(np.arange(count), s, s, np.full(count, 3), scan)
+        self._count(parts)
+        worst = scan[np.arange(count), parts.value[:, 0, 0].reshape(count, -1).argmax(axis=1)]
+        edges = np.hstack([np.zeros((count, 1)), np.minimum(worst[:, None] * _CELLS, most), most])
+        ranges = np.array([(k, *span) for k in range(count) for span in self._ranges(k)])
+        case, first, final = ranges.T
+        return self._solve(case, first, final, np.full(len(case), _ALL), edges[case])
 
+    def _ranges(self, k: int) -> Iterator[tuple[int, int]]:
+        """All s in one case, in ranges that grow with it."""
+        first, far, slope = int(self.first[k]), int(self.far[k]), self.setting.slope_right
+        while first <= far:
+            final = min(far, first + int(_WIDTH / slope * math.exp(min(slope * first / 2, 20.0))))
+            yield first, final
+            first = final + 1
 
-def _corners(setting: Setting, case: Case, s: int) -> list[Corner]:
-    """(rho, kappa, next larger rho) at the corners of a polygon below every chain of the points that s leaves over."""
-    finite, ended = _chains(setting.slope_right, min(case.head_start, _MOST_AHEAD))
-    table = ended if case.exact else finite
-    left_over = max(case.beyond - s, 0)
-    line = table[:, left_over] if left_over < table.shape[1] else finite[:, -1]
-    rho = np.append(np.diff(line) / np.diff(_MULTIPLIERS), 1.0 if case.exact or left_over else 0.0)
-    kappa = np.maximum(line - _MULTIPLIERS * rho, 0.0)
-    return list(zip(rho.tolist(), kappa.tolist(), [float(rho[0]), *rho[:-1].tolist()], strict=True))
+    def _solve(self, case: Indices, first: Indices, final: Indices, corner: Indices, edges: Array) -> Parts:
+        """Parts between neighbouring edges of W_0, shape (ranges, edges)."""
+        terms, loose = self._terms(case, first, final, corner)
+        cells, wide = edges.shape[1], final > first
+        lines = np.empty((2, len(case), 2, cells))
+        for end, which in ((0, np.ones_like(wide)), (1, wide)):
+            if which.any():
+                rows = Rows._make(
+                    [np.repeat(case[which], cells), edges[which].ravel(), *np.repeat(terms[which, end], cells, 0).T]
+                )
+                lines[:, which, end] = np.reshape(self.left.lines(rows), (2, -1, cells))
+        lines[:, ~wide, 1] = lines[:, ~wide, 0]
+        pairs = np.stack([np.arange(cells - 1), np.arange(1, cells)], axis=1)
+        value, slope = lines[..., pairs].swapaxes(2, 3).reshape(2, -1, 2, 2)
+        columns = (np.repeat(column, cells - 1) for column in (case, first, final, corner, loose))
+        parts = Parts._make([*columns, edges[:, pairs].reshape(-1, 2), value, slope])
+        return parts.take(parts.weight[:, 1] > parts.weight[:, 0])
 
+    def _divide(self, parts: Parts) -> Parts:
+        """Each part by corner first, then by what its bound suffers from more: s or W_0."""
+        every = parts.corner == _ALL
+        ranged = ~every & (parts.loose > parts.peak() - parts.value.max(axis=(1, 2)))
+        number, found = corner_count(self.setting.slope_right), []
+        if every.any():
+            case, first, final, _, _, weight, *_ = parts.take(every).repeat(number)
+            found.append(self._solve(case, first, final, np.tile(np.arange(number), int(every.sum())), weight))
+        if ranged.any():
+            case, first, final, corner, _, weight, *_ = parts.take(ranged)
+            middle = first + (final - first) // 2
+            found.append(self._solve(case, first, middle, corner, weight))
+            found.append(self._solve(case, middle + 1, final, corner, weight))
+        if not (every | ranged).all():
+            case, first, final, corner, _, weight, *_ = parts.take(~every & ~ranged)
+            low, high = weight.T
+            middle = np.where(low > 0, np.sqrt(low * high), high / 3)
+            found.append(self._solve(case, first, final, corner, np.stack([low, middle, high], axis=1)))
+        return Parts._make(np.concatenate(column) for column in zip(*found, strict=True))
 
-@lru_cache(maxsize=64)
-def _chains(slope: float, head_start: float) -> tuple[Array, Array]:
-    """Least kappa + multiplier rho over all ways to put 0, 1, .. points into bins right of g: (multipliers, points).
+    def _terms(self, case: Indices, first: Indices, final: Indices, corner: Indices) -> tuple[Array, Array]:
+        """R, the R that discounts X, v (s+1) and X at both ends of each range; and what s in between adds, about."""
+        slope, own, width = self.setting.slope_right, self.left.own[case], final - first
+        rho, kappa, larger = np.array([self._corner(*part) for part in zip(case, first, final, corner, strict=True)]).T
+        endless = (final == self.far[case]) & ~(self.exact[case] & (final == self.beyond[case]))
+        scale = np.where(self.last[case] | endless, 0.0, self.left.far[case])
+        ends = np.stack([first, final], axis=1)
+        exact = np.exp(-slope * ends)
+        # Where s lies in between: a tangent of exp(-rs) that is below it everywhere and nowhere below 0.
+        steep = np.maximum(exact[:, 0] - exact[:, 1], 1e-300) / (slope * np.maximum(width, 1))
+        touch = np.maximum(-np.log(steep) / slope, final - 1 / slope)[:, None]
+        tangent = np.exp(-slope * touch) * (1 - slope * (ends - touch))
+        least = np.where((width > 1)[:, None], np.minimum(tangent, exact), exact) * scale[:, None]
+        count = np.where(endless[:, None], first[:, None], ends) + 1.0
+        later = np.repeat((exact[:, 0] * scale * larger)[:, None], 2, axis=1)
+        extra = least * (kappa + (1 - own) * (first + 1) * rho)[:, None]
+        loose = (exact[:, 0] * scale - least[:, 0]) * kappa / 4
+        loose += np.where(endless & (width > 0), math.inf, 0.0) + np.where(self.exact[case], least[:, 0] * width / 4, 0)
+        return np.stack([least * rho[:, None], later, own[:, None] * count, extra], axis=2), loose
 
-    A bin of s points that begins after t others adds exp(-slope t) to rho and exp(-slope t) (t + exp(-slope) s) to
-    kappa. First without the last candidate, then with it as the last bin or behind it, its head start counted.
-    """
-    top = min(_LONGEST, max(2, int(14 / slope)))
-    t = np.arange(top + 1)
-    far, own, multipliers = np.exp(-slope * t), math.exp(-slope), _MULTIPLIERS[:, None]
-    finite = np.zeros((len(_MULTIPLIERS), top + 1))
-    ended = np.empty_like(finite)
-    for n in range(top + 1):
-        bins = far[: n + 1] * (t[: n + 1] + multipliers + own * (n - t[: n + 1]))
-        if n:
-            finite[:, n] = np.min(finite[:, :n] + bins[:, :n], axis=1)
-        ended[:, n] = np.min(finite[:, : n + 1] + math.exp(head_start) * bins, axis=1)
-    return finite, ended
-
-
-class _Left:
-    """The candidates left of g in one case: their weights, and lines above the concave programs at several W_0."""
-
-    def __init__(self, setting: Setting, case: Case) -> None:
-        slope, total = setting.slope_left, setting.total
-        behind = case.head_start if case.last else 0.0
-        group = max(1, int(0.06 / slope))  # small slopes: neighbouring indices share the largest weight among them
-        depth = int((math.log(total + 1) + _DEPTH) / (slope * group)) + 3
-        distance = np.maximum(group * np.arange(depth + 1) + case.low - 1, 0.0)
-        if not case.twin and case.low < 1 and group == 1:
-            distance[0] = distance[1]
-        weights = np.exp(-slope * distance - behind)
-        self.case, self.q, self.total = case, weights[:-1], total
-        self.points = np.full(depth, float(group))
-        self.points[0] -= 1
-        self.y = math.exp(-slope * (group + case.high - case.low))
-        self.far = math.exp(-setting.slope_right * max(1 - case.low, 0.0))
-        self.own = self.far if case.twin else 1.0
-        self.twin = setting.step * math.exp(-behind) if case.twin and case.low < 1 else 0.0
-        self.twin_short = self.twin * math.exp(-slope * min(case.high, 1.0))
-        self.ignored = total * float(weights[-1]) * group * (depth + 1 + 1 / (1 - math.exp(-slope * group)))
-        most = total * float(self.q[0])
-        self.grid = np.append(0.0, np.geomspace(min(0.5, most / 2), most, _WEIGHTS))
-        self.selector = setting.selector
-        if self.selector == "permute_and_flip":
-            t, self.dt = unit_nodes()
-            self.t, self.rest = t, 1 - t
-            self.logs = -np.log1p(-np.outer(self.q, t))
-            self.gained = self.logs + np.log1p(-np.outer(self.q * self.y, t))
-            self.twin_log = -self.twin * np.log1p(-t)
-
-    def pieces(self, terms: Terms, weight: Array) -> list[Piece]:
-        """The parts between neighbouring W_0: value and slope of a line above the program with that W_0 in phi_e."""
-        spread = self._spread(weight)
-        bound, slope, vertex = self._line(spread, weight, terms)
-        again, steeper, _ = self._line(spread + _STEP * (vertex - spread), weight, terms)
-        bound, slope = np.minimum(bound, again), np.where(again < bound, steeper, slope)
-        bound += self.ignored * (1 + terms.in_bin + terms.extra)
-        pairs = [slice(i, i + 2) for i in range(len(weight) - 1)]
-        return [Piece(self.case, terms, weight[pair], bound[pair], slope[pair]) for pair in pairs]
-
-    def _line(self, spread: Array, weight: Array, terms: Terms) -> tuple[Array, Array, Array]:
-        """Value at the weight and slope of a line above the maximum over spreads, and the best spread for its plane."""
-        value, gradient = self._program(spread, weight, terms)
-        mean, rows = np.minimum(weight / self.total, self.q[0]), np.arange(len(weight))
-        heavy = self.q >= mean[:, None]
-        left = np.maximum(heavy.sum(axis=1) - 1, 0)
-        right = np.minimum(left + 1, len(self.q) - 1)
-        best = np.maximum((gradient / self.q).max(axis=1), 0.0)
-        lowest = best * weight
-        for _ in range(
-            _TURNS
-        ):  # the edge of the hull of (q, gradient) over the mean; every slope on the way is a bound
-            gap = self.q[left] - self.q[right]
-            steep = np.where(gap > 0, (gradient[rows, left] - gradient[rows, right]) / np.where(gap > 0, gap, 1.0), 0.0)
-            gain = gradient - steep[:, None] * self.q
-            height = steep * weight + self.total * np.maximum(gain.max(axis=1), 0.0)
-            best, lowest = np.where(height < lowest, steep, best), np.minimum(height, lowest)
-            left = np.where(heavy, gain, -np.inf).argmax(axis=1)
-            right = np.where(heavy, -np.inf, gain).argmax(axis=1)
-        gap = self.q[left] - self.q[right]
-        share = np.where(gap > 0, (mean - self.q[right]) / np.where(gap > 0, gap, 1.0), 1.0)
-        vertex = np.zeros_like(spread)
-        vertex[rows, right] = self.total * (1 - share)
-        vertex[rows, left] = self.total * share
-        return value + lowest - np.sum(gradient * spread, axis=1), best, vertex
-
-    def _spread(self, weight: Array) -> Array:
-        """All mass on the two neighbouring indices that give it the weight wanted."""
-        mean = np.minimum(weight / self.total, self.q[0])
-        d = np.clip(np.count_nonzero(self.q > mean[:, None], axis=1) - 1, 0, len(self.q) - 2)
-        gap = self.q[d] - self.q[d + 1]
-        share = np.where(gap > 0, (mean - self.q[d + 1]) / np.where(gap > 0, gap, 1.0), 1.0)
-        spread = np.zeros((len(weight), len(self.q)))
-        rows = np.arange(len(weight))
-        spread[rows, d], spread[rows, d + 1] = self.total * share, self.total * (1 - share)
-        return np.maximum(spread, 0.0)
-
-    def _program(self, spread: Array, weight: Array, terms: Terms) -> tuple[Array, Array]:
-        """Value and gradient of 1 - credit + sum phi_e, concave in the spread, with W_0 = weight in phi_e only."""
-        rate, later, in_bin, extra = terms
-        if self.selector == "exponential":
-            beyond = np.cumsum((spread * self.q)[:, ::-1], axis=1)[:, ::-1]
-            fixed = (1 + rate + self.twin_short + self.y * weight)[:, None]
-            whole = fixed + (1 - self.y) * beyond
-            race, slow = (beyond[:, :1] + self.twin + 1 + z for z in (rate, later))
-            steep = in_bin * (1 + rate) / race**2 + extra / slow**2
-            value = 1 - (in_bin * (1 + rate) / race + extra / slow)[:, 0] + np.sum(self.points * beyond / whole, axis=1)
-            return value, self.q * (steep + np.cumsum(self.points * fixed / whole**2, axis=1))
-        earned = in_bin * (1 + rate * self.rest) * np.exp(-rate * self.t) + extra * self.rest * np.exp(-later * self.t)
-        credit = np.exp(-(spread @ self.logs) - self.twin_log) * self.dt * earned
-        k = (rate + self.twin_short + self.y * weight)[:, None]
-        first = np.exp(-k * self.t) * (1 + k * self.rest) * self.dt / (1 - self.y)
-        gained = np.cumsum((spread[:, :, None] * self.gained)[:, ::-1], axis=1)[:, ::-1]
-        missed = np.exp(-gained) * self.points[:, None] * first[:, None, :]
-        value = 1 - credit.sum(axis=1) + self.points.sum() * first.sum(axis=1) - missed.sum(axis=(1, 2))
-        return value, credit @ self.logs.T + np.einsum("ds,mds->md", self.gained, np.cumsum(missed, axis=1))
+    def _corner(self, case: int, first: int, final: int, corner: int) -> Array:
+        """Rho, kappa, and the next larger rho at one corner."""
+        left_over = self.beyond[case] - np.array([final, first])
+        fewest, most = np.maximum(left_over, 0).tolist()
+        ahead = self.cases[case].head_start if self.exact[case] and not self.last[case] else None
+        found: Array = corners(self.setting.slope_right, fewest, most, ahead)[corner]
+        return found

@@ -1,0 +1,193 @@
+"""The candidates left of g against all others: lines above the concave programs of the two-sided certificate.
+
+With W_0, the weight of all left candidates, fixed among the competitors, 1 - credit + sum_(e>=1) phi_e is concave in
+the spread K of their mass over the indices (docs/theory-two-sided.md, section 5). Its tangent plane at any spread,
+maximised over sum K <= G and sum K_d q_d = W_0, is a line in W_0 above it. Spreads here stand on two or four indices:
+sums over indices have as many terms, and the slopes of the plane at all indices are a matrix product.
+"""
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.selection import Selector, unit_nodes
+
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.int64]
+
+_DEPTH = 7
+"""Log of the weight, against 1/G, below which indices are bounded together."""
+_STEP = 0.35
+_TURNS = 4
+
+
+class Setting(NamedTuple):
+    """What is public: slopes, the largest mass of left candidates, their least ratio to the next one, the selector."""
+
+    slope_left: float
+    slope_right: float
+    total: float
+    step: float
+    selector: Selector
+
+
+class Case(NamedTuple):
+    """Where the adversary stands: x in [low, high], and how many points lie beyond rank c + 1, exactly or at least.
+
+    twin: a candidate is exactly at rank c; last: the candidate g is +inf, whose head start is in log-odds.
+    """
+
+    twin: bool
+    last: bool
+    low: float
+    high: float
+    beyond: int
+    exact: bool
+    head_start: float
+
+
+class Rows(NamedTuple):
+    """Programs: the case of each, the W_0 of its phi_e, R, the R that discounts X, v (s+1), and X."""
+
+    case: Indices
+    weight: Array
+    rate: Array
+    later: Array
+    in_bin: Array
+    extra: Array
+
+
+class Spread(NamedTuple):
+    """Mass on a few indices, in order: (programs, places)."""
+
+    place: Indices
+    mass: Array
+
+
+class LeftSide:
+    """The candidates left of g in each case."""
+
+    def __init__(self, setting: Setting, cases: list[Case]) -> None:
+        slope, total = setting.slope_left, setting.total
+        twin = np.array([case.twin for case in cases])
+        low, high = (np.array([case[at] for case in cases]) for at in (2, 3))
+        behind = np.array([case.head_start if case.last else 0.0 for case in cases])
+        self.group = max(1, int(0.06 / slope))  # small slopes: neighbouring indices share their largest weight
+        self.decay = slope * self.group
+        self.depth = int((math.log(total + 1) + _DEPTH) / self.decay) + 3
+        distance = np.maximum(self.group * np.arange(self.depth) + low[:, None] - 1, 0.0)
+        if self.group == 1:
+            lonely = ~twin & (low < 1)
+            distance[lonely, 0] = distance[lonely, 1]
+        self.q, self.total = np.exp(-slope * distance - behind[:, None]), total
+        self.points = self.group * (np.arange(self.depth) + 1.0) - 1  # e >= 1 up to each index
+        self.y = np.exp(-slope * (self.group + high - low))
+        self.far = np.exp(-setting.slope_right * np.maximum(1 - low, 0.0))
+        self.own = np.where(twin, self.far, 1.0)
+        self.twin = np.where(twin & (low < 1), setting.step * np.exp(-behind), 0.0)
+        self.twin_short = self.twin * np.exp(-slope * np.minimum(high, 1.0))
+        self.most = total * self.q[:, 0]
+        self.flip = setting.selector == "permute_and_flip"
+        if self.flip:
+            self.t, self.dt = unit_nodes()
+            self.logs = -np.log1p(-self.q[:, :, None] * self.t)
+            self.gained = self.logs + np.log1p(-(self.q * self.y[:, None])[:, :, None] * self.t)
+
+    def lines(self, rows: Rows) -> tuple[Array, Array]:
+        """Value at its W_0 and slope of a line above each program, as a function of the weight of the spread."""
+        q = self.q[rows.case]
+        shared = self._integrands(rows) if self.flip else ()
+        spread = self._spread(q, rows.weight)
+        value, slope, vertex = self._line(q, spread, rows, shared)
+        mass = np.concatenate([(1 - _STEP) * spread.mass, _STEP * vertex.mass], axis=1)
+        index = np.concatenate([spread.place, vertex.place], axis=1)
+        order = np.argsort(index, axis=1)
+        mixed = Spread(np.take_along_axis(index, order, 1), np.take_along_axis(mass, order, 1))
+        again, steeper, _ = self._line(q, mixed, rows, shared)
+        return np.minimum(value, again), np.where(again < value, steeper, slope)
+
+    def _line(self, q: Array, spread: Spread, rows: Rows, shared: tuple[Array, ...]) -> tuple[Array, Array, Spread]:
+        """Value at the weight and slope of a line above the maximum over spreads, and the best spread for its plane."""
+        value, gradient, further = (self._race if self.flip else self._shares)(q, spread, rows, *shared)
+        mean, at = np.minimum(rows.weight / self.total, q[:, 0]), np.arange(len(q))
+        heavy = q >= mean[:, None]
+        left = np.maximum(heavy.sum(axis=1) - 1, 0)
+        right = np.minimum(left + 1, self.depth - 1)
+        best = np.maximum((gradient / q).max(axis=1), 0.0)
+        lowest = best * rows.weight + self.total * self._beyond(gradient[:, -1] - best * q[:, -1], further)
+        for _ in range(_TURNS):  # the hull's edge of (q, gradient) over the mean; every slope on the way is a bound
+            gap = q[at, left] - q[at, right]
+            steep = np.where(gap > 0, (gradient[at, left] - gradient[at, right]) / np.where(gap > 0, gap, 1.0), 0.0)
+            gain = gradient - steep[:, None] * q
+            top = np.maximum(gain.max(axis=1), self._beyond(gain[:, -1], further))
+            height = steep * rows.weight + self.total * np.maximum(top, 0.0)
+            best, lowest = np.where(height < lowest, steep, best), np.minimum(height, lowest)
+            left = np.where(heavy, gain, -np.inf).argmax(axis=1)
+            right = np.where(heavy, -np.inf, gain).argmax(axis=1)
+        used = np.sum(np.take_along_axis(gradient, spread.place, 1) * spread.mass, axis=1)
+        return value + lowest - used, best, self._between(q, left, right, mean)
+
+    def _beyond(self, last: Array, further: Array) -> Array:
+        """The largest of (last + u further) exp(-decay u), u >= 0: what an index behind the last one can gain."""
+        rising = np.minimum(self.decay * last / further, 1.0)
+        return np.where(rising < 1, further / self.decay * np.exp(rising - 1), last)
+
+    def _spread(self, q: Array, weight: Array) -> Spread:
+        """All mass on the two neighbouring indices that give it the weight wanted."""
+        mean = np.minimum(weight / self.total, q[:, 0])
+        d = np.clip(np.count_nonzero(q > mean[:, None], axis=1) - 1, 0, self.depth - 2)
+        return self._between(q, d, d + 1, mean)
+
+    def _between(self, q: Array, left: Indices, right: Indices, mean: Array) -> Spread:
+        at = np.arange(len(q))
+        gap = q[at, left] - q[at, right]
+        share = np.clip(np.where(gap > 0, (mean - q[at, right]) / np.where(gap > 0, gap, 1.0), 1.0), 0.0, 1.0)
+        mass = np.stack([share, 1 - share], axis=1) * self.total
+        return Spread(np.stack([left, right], axis=1), mass)
+
+    def _counts(self, spread: Spread) -> tuple[Array, Array]:
+        """How many e lie between neighbouring places, and how many of them, and of those behind, up to each index."""
+        ends = np.concatenate([np.zeros((len(spread.place), 1)), self.points[spread.place]], axis=1)
+        counts = np.diff(ends, axis=1)
+        reached = np.maximum(self.points - ends[:, :, None], 0.0)
+        reached[:, :-1] = np.minimum(reached[:, :-1], counts[:, :, None])
+        return counts, reached
+
+    def _shares(self, q: Array, spread: Spread, rows: Rows) -> tuple[Array, Array, Array]:
+        """Exponential mechanism: value, gradient, and by how much e behind the last index add to that one's."""
+        fixed = 1 + rows.rate + self.twin_short[rows.case] + self.y[rows.case] * rows.weight
+        behind = np.cumsum((spread.mass * np.take_along_axis(q, spread.place, 1))[:, ::-1], axis=1)[:, ::-1]
+        whole = fixed[:, None] + (1 - self.y[rows.case])[:, None] * behind
+        race, slow = (behind[:, 0] + self.twin[rows.case] + 1 + z for z in (rows.rate, rows.later))
+        counts, reached = self._counts(spread)
+        value = 1 - rows.in_bin * (1 + rows.rate) / race - rows.extra / slow + np.sum(counts * behind / whole, axis=1)
+        steep = rows.in_bin * (1 + rows.rate) / race**2 + rows.extra / slow**2
+        each = np.concatenate([fixed[:, None] / whole**2, 1 / fixed[:, None]], axis=1)
+        return value, q * (steep[:, None] + np.einsum("rs,rsd->rd", each, reached)), q[:, -1] / fixed * self.group
+
+    def _integrands(self, rows: Rows) -> tuple[Array, Array]:
+        """What the credit, and what phi_e, multiply with the chance that all are silent."""
+        t, dt, rest, case = self.t, self.dt, 1 - self.t, rows.case
+        rate, later, in_bin, extra = (column[:, None] for column in rows[2:])
+        earned = in_bin * (1 + rate * rest) * np.exp(-rate * t) + extra * rest * np.exp(-later * t)
+        earned *= np.exp(self.twin[case][:, None] * np.log1p(-t)) * dt
+        k = rate + (self.twin_short[case] + self.y[case] * rows.weight)[:, None]
+        return earned, np.exp(-k * t) * (1 + k * rest) * dt / (1 - self.y[case])[:, None]
+
+    def _race(self, q: Array, spread: Spread, rows: Rows, earned: Array, first: Array) -> tuple[Array, Array, Array]:
+        """Permute-and-flip: value, gradient, and by how much e behind the last index add to that one's."""
+        at = (rows.case[:, None], spread.place)
+        credit = np.exp(-np.einsum("rs,rst->rt", spread.mass, self.logs[at])) * earned
+        gained = np.cumsum((spread.mass[:, :, None] * self.gained[at])[:, ::-1], axis=1)[:, ::-1]
+        missed = np.concatenate([np.exp(-gained) * first[:, None], first[:, None]], axis=1)
+        counts, reached = self._counts(spread)
+        value = 1 - credit.sum(axis=1) + np.sum(counts * (missed[:, -1:] - missed[:, :-1]).sum(axis=2), axis=1)
+        each, gradient = np.empty((*missed.shape[:2], self.depth)), np.empty_like(q)
+        for case in np.unique(rows.case):
+            here = rows.case == case
+            gradient[here] = credit[here] @ self.logs[case].T
+            some = missed[here]
+            each[here] = (some.reshape(-1, some.shape[2]) @ self.gained[case].T).reshape(*some.shape[:2], -1)
+        return value, gradient + np.einsum("rsd,rsd->rd", each, reached), each[:, -1, -1] * self.group
