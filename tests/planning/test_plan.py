@@ -1,6 +1,7 @@
 """A plan states the mechanism that calibrate runs, its costs, and how many records it takes."""
 
 import math
+import sys
 from dataclasses import fields, replace
 from fractions import Fraction
 
@@ -118,6 +119,33 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, ep
     assert beyond(needed) <= 0.01
     assert beyond(2 * needed) <= 0.01
     assert beyond(round(0.75 * needed)) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("alpha", "epsilon", "options"),
+    [
+        (0.1, 1.0, {"score": "absolute_residual"}),
+        (0.01, 1.0, {"score": "absolute_residual", "unit": 25.0}),
+        (0.1, 0.1, {"score": "aps"}),
+        (0.01, 0.1, {"score": "lac"}),
+    ],
+    ids=str,
+)
+def test_records_needed_are_found_with_few_certificates(monkeypatch, alpha, epsilon, options):
+    """The number is right within a tenth, and no more than two plans are certified to find it."""
+
+    def planned(n):
+        return confide.plan(alpha, epsilon, n, neighbors="replace_one", **options)
+
+    chosen, certified, module = planned(1000), [], sys.modules["confide.planning.plan"]
+    original = module.make_plan
+    monkeypatch.setattr(module, "make_plan", lambda *asked: certified.append(asked) or original(*asked))
+    needed = chosen.records_needed
+    monkeypatch.undo()
+    assert 1 <= len(certified) <= 2
+    assert planned(needed).chance_beyond <= 0.01
+    assert planned(round(0.9 * needed)).chance_beyond > 0.01
+    assert planned(400).records_needed == needed  # whatever number the plan is stated for
 
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])

@@ -7,6 +7,7 @@ rise.py            heights that rise as slowly as they can
 mechanism.py       the mechanism for a request: the smallest target rank that is certified; mechanisms of others
 typical.py         what a mechanism answers on typical scores
 pilot.py           what a plan is worth in sets, on a public sample
+needed.py          how many records it takes
 plan.py            `Plan`: what follows for coverage, usefulness and privacy
 """
 

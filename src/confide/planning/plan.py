@@ -17,6 +17,7 @@ from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
+from confide.planning.needed import closely_needed, least, likely_enough
 from confide.planning.pilot import OnPilot, Pilot, chance_text, on_pilot
 from confide.planning.reference_laws import law_of
 from confide.planning.request import Request, check_request
@@ -141,23 +142,20 @@ class Plan:
         On typical scores; within a tenth. With fewer, +inf or a threshold beyond all scores gets likely quickly. A
         public number gets the candidates that suit it, if they are spread; a secret one the same mechanism.
         """
-        law = law_of(self.request.candidates) if self.request.candidates.recipe["kind"] == "spread" else None
+        r = self.request
+        law = law_of(r.candidates) if r.candidates.recipe["kind"] == "spread" else None
 
         def enough(n: int) -> bool:
-            if self.request.n is None:
+            if r.n is None:
                 return replace(self, n=n).chance_beyond <= UNLIKELY
-            asked = replace(self.request, n=n)
+            asked = replace(r, n=n)
             return make_plan(asked if law is None else asked.suited(law), n).chance_beyond <= UNLIKELY
 
-        many = min(math.ceil(12 / float(self.request.alpha) / min(self.request.per_record, 1.0)), MOST_RECORDS)
+        if r.n is None or r.slopes is not None or r.shift is not None:  # then nothing, or little, is decided
+            return least(enough, likely_enough(r))
+        many = closely_needed(r, law or r.candidates, UNLIKELY)
         while many < MOST_RECORDS and not enough(many):
-            many = min(2 * many, MOST_RECORDS)
-        few = many // 2
-        while few and enough(few):
-            few, many = few // 2, few
-        while many - few > max(1, many // 10):
-            middle = (few + many) // 2
-            few, many = (few, middle) if enough(middle) else (middle, many)
+            many = min(many + max(1, many // 30), MOST_RECORDS)
         return many
 
     def __str__(self) -> str:

@@ -63,10 +63,15 @@ class Request:
     @property
     def choice(self) -> Choice:
         """The slopes and the rise that suit it, or those that it asks for."""
-        return _choice(self.candidates, self._circumstances, self.slopes, self.rise)
+        return self.choice_of(self.candidates)
+
+    def choice_of(self, candidates: Candidates | Spread) -> Choice:
+        """The slopes and the rise that suit other candidates; of a spread as many as suit, besides."""
+        return _choice(candidates, self.circumstances, self.slopes, self.rise)
 
     @property
-    def _circumstances(self) -> Circumstances:
+    def circumstances(self) -> Circumstances:
+        """What candidates, slopes and rise are decided by; a secret n is guessed."""
         n = max(self.n_min, self.n_typical) if self.n is None else self.n
         return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector)
 
@@ -74,7 +79,7 @@ class Request:
         """The same request over as many candidates of a spread as suit it; a published method takes 1000."""
         if self.mechanism != "slopes":
             return replace(self, candidates=Candidates.quantiles(spread, _OF_PUBLISHED))
-        return replace(self, candidates=_choice(spread, self._circumstances, self.slopes, self.rise).candidates)
+        return replace(self, candidates=self.choice_of(spread).candidates)
 
     @property
     def per_record(self) -> float:

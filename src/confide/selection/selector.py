@@ -69,8 +69,8 @@ def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[n
         return law
     s, ds = unit_nodes()
     missed = np.multiply.outer(s, -weights)
-    all_missed = ds * np.exp(np.log1p(missed).sum(axis=1))
     missed += 1
+    all_missed = ds * missed.prod(axis=1)
     law = weights * (all_missed @ np.reciprocal(missed, out=missed))
     return law
 
