@@ -1,0 +1,64 @@
+"""One silo whose scores lie far away: how far it can move the answer of private-qq, for every planned rank k.
+
+The threshold is the k-th smallest of m replies, so one silo, whatever it replies, leaves it between the (k-1)-th and
+the k-th smallest reply of the m - 1 others. For k < m the answer lies beyond all of their scores only if m - k of their
+own replies do: a chance that is exactly a binomial tail, and tiny. For k = m the threshold is the largest reply, and
+one silo decides; a plan says which k it takes.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.federated.protocols.sorted_replies import kth_reply
+from tests.exact import mechanism_law
+from tests.federated.helpers import Federation
+
+SILOS, SIZE, LAST = 5, 210, 2
+CANDIDATES = Candidates.of([1, 2, 3, 1e6])
+"""Honest scores are 1, 2 or 3, the last at position `LAST`; then comes a desert."""
+HONEST = np.repeat([1.0, 2.0, 3.0], SIZE // 3)
+FAR = {"beyond a desert": 1e6, "larger than every candidate": 1e300, "infinite": math.inf}
+
+
+@pytest.fixture
+def federation(tmp_path, request):
+    return Federation(tmp_path, [np.full(SIZE, request.param), *[HONEST] * (SILOS - 1)])
+
+
+def replies(plan, scores):
+    """The exact laws of the silos' replies, shape (silos, candidates)."""
+    counts = [tuple(np.bincount(np.searchsorted(CANDIDATES.edges, s), minlength=CANDIDATES.size)) for s in scores]
+    return np.array([mechanism_law(plan.protocol.mechanism(plan, i), h) for i, h in enumerate(counts)])
+
+
+@pytest.mark.parametrize("federation", FAR.values(), ids=FAR, indirect=True)
+def test_a_far_silo_does_not_carry_the_answer_away(federation):
+    signed = federation.plan(0.2, 2.0, candidates=CANDIDATES)
+    plan, _ = federated.FederatedPlan.read(signed)
+    bad, *honest = replies(plan, federation.scores)
+    assert bad[LAST + 1 :].sum() > 1 - 1e-9  # it does reply far away
+    others, away = SILOS - 1, honest[0][LAST + 1 :].sum()
+    chances = dict.fromkeys(range(1, SILOS + 1), 0.0)
+    for vector in itertools.product(range(CANDIDATES.size), repeat=others):
+        chance = math.prod(law[j] for law, j in zip(honest, vector, strict=True))
+        low_to_high = sorted(vector)
+        for k, told in itertools.product(chances, range(CANDIDATES.size)):
+            answer = kth_reply([told, *vector], k, CANDIDATES.size)
+            assert answer >= (low_to_high[k - 2] if k > 1 else 0)
+            assert answer <= (low_to_high[k - 1] if k < SILOS else CANDIDATES.size - 1)
+            chances[k] += chance * bad[told] * (answer > LAST)
+    for k in range(1, SILOS):
+        assert chances[k] == pytest.approx(stats.binom.sf(SILOS - k - 1, others, away), rel=1e-6, abs=1e-15)
+    assert chances[SILOS] > 1 - 1e-9  # the largest reply is the far one
+    k, _ = plan.certify()
+    assert k < SILOS
+    assert chances[k] < 1e-9
+    released = federated.aggregate(signed, federation.answers(signed))
+    assert released.k == k
+    assert released.threshold <= HONEST.max()
