@@ -61,7 +61,8 @@ def calibrate(
         Yields pairs (inputs, labels), or mappings with `labels` (or `label`) among the arguments of the model: a
         DataLoader or any iterable.
     alpha, epsilon, candidates, unit, **options
-        As in `confide.calibrate`.
+        As in `confide.calibrate`. Under `replace_one` default candidates suit the number of records that the loader
+        yields, as those of `confide.plan(n=...)` do; under `add_remove` they suit `n_typical` records.
     score
         A classification score, as in `confide.class_score`, or `absolute_residual`, `gamma` or `cqr`.
     logits
@@ -97,7 +98,13 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
-    total = ScoreHistogram.empty(suited_candidates(candidates, score, alpha, epsilon, unit=unit, **options))
+    public = options.get("neighbors") == "replace_one"
+
+    def suited(n: int | None) -> Candidates:
+        later = public and n is None
+        return suited_candidates(candidates, score, alpha, epsilon, n, unit=unit, known_later=later, **options)
+
+    total = ScoreHistogram.empty(suited(None))
     ignored, known = 0, None if classes is None else public_classes("classes", classes)
     training = getattr(model, "training", False)
     if training:
@@ -119,9 +126,10 @@ def calibrate(
     finally:
         if training:
             model.train()  # type: ignore[attr-defined]
-    if options.get("neighbors") == "replace_one":
+    if public:
         if total.total == 0:
             raise InputError("loader must yield at least one record; found none")
+        total = total.over(suited(total.total))
         if ignored:
             warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
     if kind.task == "classification" and known is None:

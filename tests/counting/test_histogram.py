@@ -272,3 +272,15 @@ def test_repr_tells_no_counts():
     )
     assert "1234567" not in f"{histogram} {histogram!r}"
     assert_no_private_value(ScoreHistogram.from_scores(PLANTED, Candidates.unit(3)))
+
+
+def test_counts_over_some_of_the_candidates_are_those_of_these_alone():
+    rng = np.random.default_rng(0)
+    edges = np.unique(rng.normal(size=60).round(2))
+    scores = rng.choice(np.append(edges, rng.normal(size=40) * 3), 500)
+    fine = ScoreHistogram.from_scores(scores, Candidates.of(edges))
+    for kept in (edges, edges[::3], edges[:1], edges[-2:]):
+        few = Candidates.of(kept)
+        np.testing.assert_array_equal(fine.over(few).counts, ScoreHistogram.from_scores(scores, few).counts)
+    with pytest.raises(confide.InputError, match="among those that were counted over"):
+        fine.over(Candidates.of([edges[0], edges[0] + 1e-9]))

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from confide.calibration.shares import different_levels, part_of, part_of_failure, typical_of_groups
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
-from confide.planning import OPTIONS, check_request
+from confide.planning import OPTIONS, SIZES, check_request
 from confide.scores import score_kind
 from confide.support import Level
 
@@ -21,6 +23,7 @@ def suited_candidates(
     unit: float | None = None,
     parts: int = 1,
     groups: int | None = None,
+    known_later: bool = False,
     **options: Any,
 ) -> Candidates:
     """The candidates to count over, decided from public numbers before there are any counts.
@@ -32,7 +35,7 @@ def suited_candidates(
     score
         The name of the score.
     n
-        The number of records where it is public; if it is not known yet, `n_typical` stands for it.
+        The number of records where it is public; where it is secret `n_typical` stands for it.
     alpha, epsilon, **options
         As in `calibrate`. Options that are no choices of a plan are not looked at.
     unit
@@ -41,6 +44,9 @@ def suited_candidates(
         Among how many thresholds the budget is divided.
     groups
         How many groups the records are divided into, if each gets a threshold of its own.
+    known_later
+        The number of records is public, but nobody knows it before they are counted: take every candidate that may be
+        chosen then, see `ScoreHistogram.over`.
 
     Raises
     ------
@@ -79,6 +85,9 @@ def suited_candidates(
     known = n or chosen.get("n_typical") or typical_of_groups(1, chosen.get("n_min", 1))
     spread = kind.spread(unit, candidates)
     request = check_request(alpha=alpha, epsilon=own, rho=rho, delta=delta, n=known, candidates=spread, **chosen)
+    if known_later and request.mechanism == "slopes":
+        lists = [Candidates.quantiles(spread, size).edges for size in SIZES]
+        return Candidates.of(np.unique(np.concatenate(lists)))
     return request.candidates
 
 

@@ -88,6 +88,26 @@ class ScoreHistogram:
         """The number of scores counted. Private under `add_remove`."""
         return int(self.counts.sum())
 
+    def over(self, candidates: Candidates) -> "ScoreHistogram":
+        """The same scores over some of the candidates, or all, exactly as if they had been counted over these.
+
+        Raises
+        ------
+        InputError
+            If one of the candidates is none that was counted over.
+
+        Examples
+        --------
+        >>> histogram = ScoreHistogram.from_scores([0.1, 0.5, 0.6], Candidates.of([0.2, 0.5, 1.0]))
+        >>> histogram.over(Candidates.of([0.5])).counts
+        array([2, 1])
+        """
+        known, wanted = self.candidates.edges, candidates.edges
+        if not np.isin(wanted, known).all():
+            raise InputError("candidates must be among those that were counted over; some are not")
+        reached = np.cumsum(self.counts)[np.append(np.searchsorted(known, wanted), len(known))]
+        return ScoreHistogram(candidates, np.diff(reached, prepend=0))
+
     def __add__(self, other: "ScoreHistogram") -> "ScoreHistogram":
         if not isinstance(other, ScoreHistogram):
             return NotImplemented

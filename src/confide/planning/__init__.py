@@ -11,7 +11,7 @@ needed.py          how many records it takes
 plan.py            `Plan`: what follows for coverage, usefulness and privacy
 """
 
-from confide.planning.choice import PARTS, answer_law
+from confide.planning.choice import PARTS, SIZES, answer_law
 from confide.planning.mechanism import mechanism_for
 from confide.planning.pilot import OnPilot, Pilot
 from confide.planning.plan import Plan, make_plan, plan
@@ -21,6 +21,6 @@ from confide.planning.rise import flat_for
 from confide.planning.typical import typical_answer, typical_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "flat_for", "law_of",
-    "make_plan", "mechanism_for", "plan", "typical_answer", "typical_law",
+    "OPTIONS", "PARTS", "SIZES", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "flat_for",
+    "law_of", "make_plan", "mechanism_for", "plan", "typical_answer", "typical_law",
 ]  # fmt: skip

@@ -58,7 +58,8 @@ def score_batches(
     score
         The score's name, for a column or a function: it sets the valid range and the default candidates.
     candidates
-        The public candidates, by default those that suit the score.
+        The public candidates, by default the score's list for any number of records; those of `plan(...).request`
+        suit what is asked, and so the release is the one that was planned.
 
     Raises
     ------

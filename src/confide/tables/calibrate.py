@@ -71,8 +71,9 @@ def calibrate_table(
         One threshold for each class.
     n
         The public number of rows, under `replace_one` only; needed there with a ledger where an engine counts. A table
-        with another number of rows is refused. Default candidates suit it; without it those of a table that is asked,
-        or passes by once, suit `n_typical` records.
+        with another number of rows is refused. Default candidates suit it, as those of `confide.plan` do; without it
+        they suit the number that is found, also where rows pass by once: then every candidate that may be chosen is
+        counted over.
     epsilon, candidates, unit, neighbors, records_per_person, about, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
         `records_per_person` follows from `people` if that is given.
@@ -112,13 +113,20 @@ def calibrate_table(
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
             options["classes"] = what.columns(table)[1]
         public = group is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
-        about_n = table.counted_rows() if public and n is None and table.local else n
+        some_count = skip_incomplete or people is not None
+        rows = table.counted_rows() if public and n is None and table.local and not some_count else n
         parts = None if group is None else len(group.names)
-        chosen = _suited(what, candidates, alpha, epsilon, about_n, unit=unit, groups=parts, **options)
-        counting = Counting.of(table, what, chosen, group, people, skip_incomplete)
+        later = public and rows is None
+
+        def suited(n: int | None, *, known_later: bool = False) -> Candidates:
+            own = {"unit": unit, "groups": parts, "known_later": known_later, **options}
+            return _suited(what, candidates, alpha, epsilon, n, **own)
+
+        counting = Counting.of(table, what, suited(rows, known_later=later), group, people, skip_incomplete)
 
         def price(records: int | None) -> PricedRelease:
-            return _priced(what, alpha, epsilon, records, counting, by_class, options)
+            chosen = suited(records) if later else counting.candidates[0]
+            return _priced(what, alpha, epsilon, records, counting, chosen, by_class, options)
 
         if not public and n is not None:
             raise InputError("n must be left out: the number of records, or of those in each group, is secret")
@@ -131,6 +139,9 @@ def calibrate_table(
             total = next(iter(counted.values())).total
             if not total:
                 raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
+            if later:
+                chosen = suited(total)
+                counted = {name: one.over(chosen) for name, one in counted.items()}
             return price(total).release(lambda: counted)
         return price(n).release(lambda: _by_name(counting, progress, n), charge_first=not table.local)
 
@@ -154,10 +165,11 @@ def _priced(
     epsilon: float | None,
     n: int | None,
     counting: Counting,
+    candidates: Candidates,
     by_class: bool,
     options: dict[str, Any],
 ) -> PricedRelease:
-    candidates, name = counting.candidates[0], what.kind.name
+    name = what.kind.name
     several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
     kinds = [several, counting.group is not None, len(counting.readings) > 1, isinstance(what, Losses)]
     if sum(kinds) > 1:

@@ -129,7 +129,7 @@ def score_histogram(
     what
         The columns: `Scored`, `Classified`, `Regressed` or `Losses`.
     candidates
-        Public candidate thresholds; by default those that suit the score.
+        Public candidate thresholds; by default the score's list for any number of records, as in `score_batches`.
     people
         Bounds the records that count of each person.
     skip_incomplete

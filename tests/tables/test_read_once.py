@@ -1,0 +1,99 @@
+"""Rows that pass by once, with a public number that nobody knows before: the release is that of the plan."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+import confide
+import confide.torch
+from confide.calibration import suited_candidates
+from confide.releases import parts_of
+from confide.tables import People, Regressed, Scored, calibrate_table, score_batches
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # now and then a threshold is beyond all
+
+N, PUBLIC = 200, {"neighbors": "replace_one"}
+SCORES = np.abs(np.random.default_rng(0).normal(size=N))
+WHAT = Scored("s", "absolute_residual")
+
+
+def batches(columns):
+    """The same rows as a stream of mappings, fresh for every reader."""
+    return ({name: values[rows] for name, values in columns.items()} for rows in np.array_split(np.arange(N), 4))
+
+
+def test_a_stream_is_calibrated_as_planned():
+    """Candidates for 1000 records, the usual guess, would have half of such answers beyond all scores."""
+    plan = confide.plan(0.1, 1.0, N, score="absolute_residual", n_typical=N, **PUBLIC)
+    assert plan.mechanism == confide.plan(0.1, 1.0, N, score="absolute_residual", **PUBLIC).mechanism
+    assert plan.chance_beyond < 0.05
+    for options in ({}, {"n": N}, {"n_typical": N}, {"n_typical": 7}):
+        released = calibrate_table(batches({"s": SCORES}), WHAT, 0.1, 1.0, **PUBLIC, **options)
+        assert released.mechanism == plan.mechanism
+        assert released.recipe == plan.request.candidates.recipe
+
+
+@pytest.mark.parametrize("source", [batches, pa.table], ids=["a stream", "a table"])
+def test_the_records_that_count_are_counted_and_not_the_rows(source):
+    """170 of 200 rows are complete; 50 persons have four rows each, of which two count."""
+    gaps = np.where(np.arange(N) < 30, np.nan, SCORES)
+    released = calibrate_table(source({"s": gaps}), WHAT, 0.1, 1.0, skip_incomplete=True, **PUBLIC)
+    assert released.mechanism == confide.plan(0.1, 1.0, 170, score="absolute_residual", **PUBLIC).mechanism
+    owned = {"s": SCORES, "who": np.arange(N) % 50, "at": np.arange(N)}
+    released = calibrate_table(source(owned), WHAT, 0.1, 4.0, people=People("who", 2, ("at",)), **PUBLIC)
+    planned = confide.plan(0.1, 4.0, 100, score="absolute_residual", records_per_person=2, **PUBLIC)
+    assert released.mechanism == planned.mechanism
+
+
+def test_levels_and_sides_suit_the_number_that_was_found():
+    several = calibrate_table(batches({"s": SCORES}), WHAT, [0.2, 0.1], 2.0, **PUBLIC)
+    at_once = confide.calibrate_levels(SCORES, [0.2, 0.1], 2.0, score="absolute_residual", **PUBLIC)
+    assert [part.mechanism for part in several.parts.values()] == [part.mechanism for part in at_once.parts.values()]
+    quantiles = np.column_stack([SCORES - 1, SCORES + 1])
+    low, high, y = *quantiles.T, SCORES[::-1]
+    sides = calibrate_table(
+        batches({"low": low, "high": high, "y": y}), Regressed(("low", "high"), "y", "cqr_sides"), 0.2, 2.0, **PUBLIC
+    )
+    at_once = confide.calibrate_sides(quantiles, y, 0.2, 2.0, **PUBLIC)
+    assert [one.recipe for one in parts_of(sides).values()] == [one.recipe for one in parts_of(at_once).values()]
+
+
+AROUND = confide.Candidates.around(2.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"unit": 2.0}, {"delta": 0.05}, {"candidates": AROUND}], ids=str)
+def test_a_loader_is_calibrated_as_planned(options):
+    f, y = torch.zeros(N), torch.as_tensor(SCORES)
+    loader = list(zip(f.split(60), y.split(60), strict=True))
+    identity = torch.nn.Identity()
+    asked = {"score": "absolute_residual", **PUBLIC, **options}
+    released = confide.torch.calibrate(identity, iter(loader), 0.1, 1.0, progress=False, **asked)
+    plan = confide.plan(0.1, 1.0, N, **asked)
+    assert released.mechanism == plan.mechanism
+    assert released.recipe == plan.request.candidates.recipe
+    given = confide.Candidates.geometric(2.0, 0.5)
+    released = confide.torch.calibrate(
+        identity, iter(loader), 0.1, 1.0, progress=False, **PUBLIC, score="absolute_residual", candidates=given
+    )
+    assert released.recipe == given.recipe
+
+
+def test_a_secret_number_is_guessed():
+    """Under `add_remove` candidates follow from `n_typical` alone, for the number of rows must not show."""
+    found = set()
+    for scores in (SCORES, SCORES[:50]):
+        rows = ({"s": part} for part in np.array_split(scores, 2))
+        released = calibrate_table(rows, WHAT, 0.1, 1.0, n_typical=N)
+        assert released.recipe == suited_candidates(None, "absolute_residual", 0.1, 1.0, n_typical=N).recipe
+        found.add(released.mechanism)
+    assert found == {confide.plan(0.1, 1.0, score="absolute_residual", n_typical=N).mechanism}
+
+
+@pytest.mark.parametrize("options", [PUBLIC, {"n_typical": N}], ids=["public n", "secret n"])
+def test_counts_over_the_candidates_of_a_plan(options):
+    """For array batches, whose counts are made before anything is asked of them."""
+    plan = confide.plan(0.1, 1.0, N, score="absolute_residual", **options)
+    counts = score_batches(np.array_split(SCORES, 4), score="absolute_residual", candidates=plan.request.candidates)
+    released = confide.calibrate_histogram(counts, 0.1, 1.0, score="absolute_residual", **options)
+    assert released.mechanism == plan.mechanism
