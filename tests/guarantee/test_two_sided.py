@@ -13,14 +13,21 @@ from confide.guarantee import left_side
 from confide.guarantee.adversary import _ALL, _Search, accuracy, largest
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
+from confide.guarantee.secret_n import (
+    _few,
+    _halves,
+    _many,
+    two_sided_head_start,
+    two_sided_offset,
+    two_sided_secret,
+    two_sided_shortfall,
+)
 from confide.guarantee.two_sided import (
-    _cases,
+    adversaries,
     two_sided_coverage,
     two_sided_holds,
     two_sided_loss,
-    two_sided_offset,
     two_sided_shift,
-    two_sided_shortfall,
 )
 from confide.selection.selector import unit_nodes
 
@@ -94,7 +101,7 @@ def test_never_above_the_exact_minimum(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_secret_n_with_a_head_start(selector):
-    """The bounds behind Theorem 6b at single n, T(n) below and above n, and for intervals and 'at least' cases."""
+    """The bounds behind Theorem 6b at single n, T(n) below and above n, for intervals, and for many points beyond."""
     rng = np.random.default_rng(7)
     for _ in range(30):
         m, points = int(rng.integers(2, 6)), int(rng.integers(1, 9))
@@ -105,11 +112,13 @@ def test_secret_n_with_a_head_start(selector):
         x = target - n + 1 if target > n else target - math.ceil(target) + 1
         exact = least_coverage(points, target, left, right, logs, selector, ahead)
         setting = Setting(left, right, total, step, selector)
-        attempts = [(x, x, beyond, True, ahead)]
+        attempts = [(x, x, beyond, beyond, ahead)]
         if beyond >= 0:
-            attempts.append((max(0.0, x - 0.07), min(1.0, x + 0.05), int(rng.integers(0, beyond + 1)), False, 0.0))
-        for low, high, points_beyond, known, head_start in attempts:
-            lost = largest(setting, list(_cases(setting, low, high, points_beyond, known, head_start))) - x
+            fewest, more = int(rng.integers(0, beyond + 1)), int(rng.integers(0, 4))
+            attempts.append((max(0.0, x - 0.07), min(1.0, x + 0.05), fewest, None, 0.0))
+            attempts.append((max(0.0, x - 0.07), min(1.0, x + 0.05), fewest, beyond + more, ahead / 2))
+        for low, high, fewest, most, head_start in attempts:
+            lost = largest(setting, list(adversaries(setting, low, high, fewest, most, head_start))) - x
             assert 1 - (max(beyond, 0) + lost) / points <= exact + 1e-12
 
 
@@ -129,6 +138,9 @@ def test_secret_mechanism_covers_for_every_n(selector):
     assert two_sided_shortfall(rate, offset, lambda n: 0.0, 1, left, right, m - 1, selector, step=1.0) > 0
     assert min(least(n, 0.0) for n in range(1, 4)) < rate
     assert two_sided_shortfall(rate, Fraction(-3, 2), head_start, 1, left, right, m - 1, selector, step=1.0) > 0
+    found = two_sided_head_start(rate, offset, 0.3, 1, left, right, m - 1, selector, step=1.0)
+    assert found < 4
+    assert min(least(n, max(0.0, found - 0.3 * n)) for n in range(1, 9)) >= rate - 1e-12
 
 
 def missed_points(counts, target, left, right, log_weights, selector):
@@ -239,7 +251,10 @@ def test_ranges_bound_every_s_inside(selector):
     """A wide range of s, undivided: above the program of every s, chain and spread in it; one corner serves as all."""
     rng, left, right, total = np.random.default_rng(11), 0.08, 0.1, 20.0
     q, low, high = np.exp(-left * np.arange(120)), 4.0, 6.0
-    search, near = _Search(Setting(left, right, total, 1.0, selector), [Case(True, False, 1, 1, 2**40, False, 0)]), []
+    search, near = (
+        _Search(Setting(left, right, total, 1.0, selector), [Case(True, False, 1, 1, 2**40, None, 0)], None),
+        [],
+    )
     for first, final in ((0, 9), (3, 5), (6, 30), (20, 21), (0, int(search.far[0]))):
         corners = np.array([*range(6), _ALL])
         parts = search._solve(*(np.full(7, z) for z in (0, first, final)), corners, np.tile([low, high], (7, 1)))
@@ -270,7 +285,7 @@ def test_indices_beyond_the_depth_are_bounded(selector, monkeypatch):
     monkeypatch.setattr(left_side, "_DEPTH", -3)
     rng, left, total = np.random.default_rng(4), 0.3, 12.0
     q, side = np.exp(-left * np.arange(40)), LeftSide(Setting(left, 0.4, total, 1.0, selector),
-                                                      [Case(True, False, 1, 1, 2**40, False, 0)])  # fmt: skip
+                                                      [Case(True, False, 1, 1, 2**40, None, 0)])  # fmt: skip
     assert side.depth < 5
     for place in (3, 4, 6, 10, None) if selector == "exponential" else (4, None):
         mass = total * (rng.dirichlet(np.ones(40) / 3) if place is None else np.eye(40)[place])
@@ -284,7 +299,7 @@ def test_indices_beyond_the_depth_are_bounded(selector, monkeypatch):
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_intervals_bound_all_their_points(selector):
     setting = Setting(0.5, 0.5, 12.0, 12 / 13, selector)
-    whole = largest(setting, list(_cases(setting, 0.4, 0.6, 2**40, False, 0.0)))
+    whole = largest(setting, list(adversaries(setting, 0.4, 0.6, 2**40, None)))
     for x in (0.4, 0.5, 0.6):
         assert two_sided_loss(x, 0.5, 0.5, 12.0, selector, step=12 / 13) + x <= whole + 0.02
 
@@ -356,3 +371,54 @@ def test_targets_and_offsets_are_the_smallest_that_pass():
         return two_sided_shortfall(level, some, lambda n: 6.0, 1, *slopes, selector, step=0.89)
 
     assert short(offset + Fraction(1, 10)) <= 0 < short(offset - Fraction(1, 10))
+
+
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(333, 1000), Fraction(19, 20), Fraction(99, 100)])
+def test_head_starts_are_the_least_that_readers_accept(level):
+    terms, step = (0.45, 0.55, 28.0, "exponential"), 0.96
+    fade = 0.3 * float(1 - level)
+    offset = two_sided_offset(level, *terms, 20, step=step) + Fraction(1, 20)
+    ahead = two_sided_head_start(level, offset, fade, 1, *terms, step=step)
+
+    def short(some):
+        return two_sided_shortfall(level, offset, lambda n: max(0.0, some - fade * n), 1, *terms, step=step)
+
+    assert short(ahead) <= 0 < short(ahead - 0.1)
+    assert two_sided_head_start(level, offset, fade, 1, *terms, most=ahead - 0.1, step=step) == math.inf
+    assert two_sided_head_start(level, offset, fade, 1, *terms, most=ahead, step=step) == ahead
+    assert two_sided_head_start(level, offset, fade, 20_000, *terms, step=step) == 0
+    assert two_sided_head_start(level, offset - 1, fade, 1, *terms, step=step) == math.inf
+
+
+def test_offset_and_head_start_go_together():
+    """The faster the head start fades the more of it, or of the offset, is needed."""
+    level, terms = Fraction(9, 10), (1, 0.45, 0.55, 28.0, "exponential", 20)
+    slow, fast, wide = (
+        two_sided_secret(level, fade, most, *terms, step=28 / 29)
+        for fade, most in ((0.03, 5.0), (0.1, 6.0), (0.1, 10.0))
+    )
+    assert slow[0] == two_sided_offset(level, *terms[1:], step=28 / 29)
+    assert slow[1] < 4
+    assert slow[0] < wide[0] < fast[0] < slow[0] + 1
+    assert fast[1] <= 6 < wide[1] <= 10
+    for (offset, ahead), fade in ((slow, 0.03), (fast, 0.1), (wide, 0.1)):
+        start = lambda n, ahead=ahead, fade=fade: max(0.0, ahead - fade * n)  # noqa: E731
+        assert two_sided_shortfall(level, offset, start, *terms[:-1], step=28 / 29) <= 0
+    assert two_sided_secret(level, 0.45, 2.0, *terms, step=28 / 29) is None
+
+
+@pytest.mark.parametrize("rate", [Fraction(9, 10), Fraction(99, 100), Fraction(2, 3)])
+def test_groups_hold_every_n_once(rate):
+    offset, enough = Fraction(47, 20), 12
+    groups = _few(rate, offset, 7, enough)
+    found = sorted(size.n for group in groups for size in group)
+    assert found == list(range(7, found[-1] + 1))
+    assert found[-1] + 1 - math.ceil(rate * (found[-1] + 2) + offset) == enough
+    for group in groups:
+        assert sorted(group) == group
+        assert sorted(itertools.chain(*_halves(group))) == group
+    many = _many(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
+    for n in range(found[-1] + 1, found[-1] + 101):
+        target = rate * (n + 1) + offset
+        x = float(target - math.ceil(target) + 1)
+        assert any(case.low <= x <= case.high and case.beyond <= n - math.ceil(target) for case in many)

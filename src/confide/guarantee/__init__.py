@@ -4,6 +4,7 @@ random_rank.py  the random-rank lemma: privacy noise is a random rank that knows
 rivals.py       how much the candidates weigh that can go wrong: G
 certificate.py  the sharp marginal certificate
 two_sided.py    the two-sided certificate: competitors on both sides of the target
+secret_n.py     the same where n is secret
 adversary.py    the worst case of the two-sided certificate, bounded
 left_side.py    its candidates left of the target, which can go wrong
 right_side.py   its candidates right of the target, which compete with them
@@ -28,14 +29,18 @@ from confide.guarantee.random_rank import (
     tail,
 )
 from confide.guarantee.rivals import rivals_left, rivals_right
+from confide.guarantee.secret_n import (
+    two_sided_head_start,
+    two_sided_offset,
+    two_sided_secret,
+    two_sided_shortfall,
+)
 from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind, coverage_text
 from confide.guarantee.two_sided import (
     two_sided_coverage,
     two_sided_holds,
     two_sided_loss,
-    two_sided_offset,
     two_sided_shift,
-    two_sided_shortfall,
 )
 
 __all__ = [
@@ -43,6 +48,6 @@ __all__ = [
     "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum",
     "mean_overshoot", "private_head_start", "private_offset", "private_shift", "private_shortfall",
     "public_coverage", "public_shift", "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss",
-    "tail", "tangent_rate", "total_above", "two_sided_coverage", "two_sided_holds", "two_sided_loss",
-    "two_sided_offset", "two_sided_shift", "two_sided_shortfall", "walk_maximum",
+    "tail", "tangent_rate", "total_above", "two_sided_coverage", "two_sided_head_start", "two_sided_holds",
+    "two_sided_loss", "two_sided_offset", "two_sided_secret", "two_sided_shift", "two_sided_shortfall", "walk_maximum",
 ]  # fmt: skip

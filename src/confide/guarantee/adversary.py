@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from confide.guarantee.left_side import Array, Case, Indices, LeftSide, Rows, Setting
 from confide.guarantee.right_side import corner_count, corners
 
-_TOLERANCE = 0.015, 0.003
+_TOLERANCE = 0.01, 0.003
 """Accuracy in ranks, and in proportion to the loss."""
 _SCAN = 12
 """Values of W_0 that are tried to find the worst one."""
-_CELLS = np.array([0.12, 0.4, 0.8, 1.25, 2.5, 8.0])
+_CELLS = np.array([0.25, 0.6, 0.85, 1.2, 1.8, 4.0])
 """First division of W_0, against the worst one."""
 _WIDTH = 0.35
 """First division of s: rise of r s over the first range."""
 _MOST = 2000
-"""Divisions after which the bound is taken as it is."""
+"""Divisions per case after which the bound is taken as it is."""
 _ALL = -1
 """In place of a corner: one below all of them."""
 
@@ -72,68 +72,88 @@ def accuracy(lost: float) -> float:
 
 def largest(setting: Setting, cases: list[Case], goal: float | None = None) -> float:
     """An upper bound on the largest L2(x) + x over the cases; the search ends when it meets the goal, or cannot."""
-    return float(bounds(setting, cases, goal).max())
+    return float(_Search(setting, cases, goal).run(together=True).max())
 
 
-def bounds(setting: Setting, cases: list[Case], goal: float | None = None) -> Array:
-    """An upper bound on L2(x) + x in each case; the largest one, or whether it meets the goal, is known accurately."""
-    return _Search(setting, cases).run(goal)
+def each(setting: Setting, cases: list[Case], goal: float) -> Array:
+    """An upper bound on L2(x) + x in each of the cases, good enough to tell whether it meets the goal."""
+    return _Search(setting, cases, goal).run(together=False)
 
 
 class _Search:
     """The parts of a search, with what holds for all of them."""
 
-    def __init__(self, setting: Setting, cases: list[Case]) -> None:
-        self.setting, self.cases, self.left = setting, cases, LeftSide(setting, cases)
+    def __init__(self, setting: Setting, cases: list[Case], goal: float | None) -> None:
+        self.setting, self.cases, self.goal = setting, cases, goal
+        self.left = LeftSide(setting, cases)
         self.beyond = np.array([case.beyond for case in cases])
-        self.exact = np.array([case.exact for case in cases])
+        self.exact = np.array([case.most is not None for case in cases])
         self.last = np.array([case.last for case in cases])
         self.high = np.array([case.high for case in cases])
         far = int(12 / setting.slope_right) + 8  # where there can be more points, it stands for all larger ones
-        self.far = np.where(self.last, self.beyond, np.where(self.exact, np.minimum(self.beyond, far), far))
+        self.most = np.array([far + 1 if case.most is None else case.most for case in cases])
+        self.far = np.where(self.last, self.beyond, np.minimum(self.most, far))
         self.first = np.where(self.last, self.beyond, 0)
         self.least = self.high + 1 - self.left.own
         self.reached = self.least.copy()
 
-    def run(self, goal: float | None) -> Array:
+    def run(self, together: bool) -> Array:
         """Divide until no bound is larger than the goal, or than what dividing could still reach."""
-        bounds, parts, divided = self.least.copy(), self._start(), 0
+        bounds, divided = self.least.copy(), 0
+        edges = self._scan()
+        if self.goal is not None and together and self.reached.max() > self.goal:
+            return self.reached
+        parts = self._start(edges)
         while True:
             self._count(parts)
-            bound, best = parts.peak() + self.high[parts.case], float(self.reached.max())
-            if goal is None:
-                active = bound > best + accuracy(best - 1)
-            else:  # whether it is met has to be known better
-                reached = self.reached[parts.case]
-                active = (bound > goal) & (bound > reached + accuracy(best - 1) / 8) & (reached <= goal)
+            bound = parts.peak() + self.high[parts.case]
+            active = bound > self._enough()[parts.case]
+            if self.goal is not None:
+                hopeless = self.reached > self.goal
+                active &= ~(hopeless.any() if together else hopeless[parts.case])
             divided += int(active.sum())
-            active &= divided <= _MOST
+            active &= divided <= _MOST * len(self.cases)
             np.maximum.at(bounds, parts.case[~active], bound[~active])
             if not active.any():
                 return bounds + 1e-9
             parts = self._divide(parts.take(active))
+
+    def _enough(self) -> Array:
+        """Up to what, in each case, a bound is good enough; whether a goal is met has to be known better."""
+        if self.goal is None:
+            best = float(self.reached.max())
+            return np.full(len(self.cases), best + accuracy(best - 1))
+        finer = [accuracy(reached - 1) / 8 for reached in self.reached.tolist()]
+        return np.maximum(self.goal, self.reached + finer)
 
     def _count(self, parts: Parts) -> None:
         """Note what dividing can still reach: values at a corner, for one s."""
         value = parts.value.max(axis=(1, 2)) - 2 * parts.loose + self.high[parts.case]
         np.maximum.at(self.reached, parts.case, np.where(parts.corner == _ALL, -math.inf, value))
 
-    def _start(self) -> Parts:
-        """Ranges of s, each with all corners at once, and W_0 divided around the worst one for a typical s."""
+    def _scan(self) -> Array:
+        """First edges of W_0 in each case: around the worst one for a typical s."""
         count, most = len(self.cases), self.left.most[:, None]
         s = np.where(self.last, self.beyond, np.minimum(self.far, round(1.2 / self.setting.slope_right)))
-        scan = most * np.geomspace(min(0.2, 0.5 / self.setting.total), 1.0, _SCAN)
-        parts = self._solve(np.arange(count), s, s, np.full(count, 3), scan)
+        tried = most * np.geomspace(min(0.2, 0.5 / self.setting.total), 1.0, _SCAN)
+        parts = self._solve(np.arange(count), s, s, np.full(count, 3), tried)
         self._count(parts)
-        worst = scan[np.arange(count), parts.value[:, 0, 0].reshape(count, -1).argmax(axis=1)]
-        edges = np.hstack([np.zeros((count, 1)), np.minimum(worst[:, None] * _CELLS, most), most])
-        ranges = np.array([(k, *span) for k in range(count) for span in self._ranges(k)])
-        case, first, final = ranges.T
+        worst = tried[np.arange(count), parts.value[:, 0, 0].reshape(count, -1).argmax(axis=1)]
+        return np.hstack([np.zeros((count, 1)), np.minimum(worst[:, None] * _CELLS, most), most])
+
+    def _start(self, edges: Array) -> Parts:
+        """Ranges of s in each case, each with all corners at once."""
+        hopeless = np.zeros(len(self.cases), bool) if self.goal is None else self.reached > self.goal
+        ranges = [(k, *span) for k in range(len(self.cases)) for span in self._ranges(k, bool(hopeless[k]))]
+        case, first, final = np.array(ranges).T
         return self._solve(case, first, final, np.full(len(case), _ALL), edges[case])
 
-    def _ranges(self, k: int) -> Iterator[tuple[int, int]]:
-        """All s in one case, in ranges that grow with it."""
+    def _ranges(self, k: int, whole: bool) -> Iterator[tuple[int, int]]:
+        """All s in one case, in ranges that grow with it, or in one."""
         first, far, slope = int(self.first[k]), int(self.far[k]), self.setting.slope_right
+        if whole:
+            yield first, far
+            return
         while first <= far:
             final = min(far, first + int(_WIDTH / slope * math.exp(min(slope * first / 2, 20.0))))
             yield first, final
@@ -149,7 +169,8 @@ class _Search:
                 rows = Rows._make(
                     [np.repeat(case[which], cells), edges[which].ravel(), *np.repeat(terms[which, end], cells, 0).T]
                 )
-                lines[:, which, end] = np.reshape(self.left.lines(rows), (2, -1, cells))
+                found = self.left.lines(rows, (self._enough() - self.high)[rows.case])
+                lines[:, which, end] = np.reshape(found, (2, -1, cells))
         lines[:, ~wide, 1] = lines[:, ~wide, 0]
         pairs = np.stack([np.arange(cells - 1), np.arange(1, cells)], axis=1)
         value, slope = lines[..., pairs].swapaxes(2, 3).reshape(2, -1, 2, 2)
@@ -181,7 +202,7 @@ class _Search:
         """R, the R that discounts X, v (s+1) and X at both ends of each range; and what s in between adds, about."""
         slope, own, width = self.setting.slope_right, self.left.own[case], final - first
         rho, kappa, larger = np.array([self._corner(*part) for part in zip(case, first, final, corner, strict=True)]).T
-        endless = (final == self.far[case]) & ~(self.exact[case] & (final == self.beyond[case]))
+        endless = (final == self.far[case]) & (final != self.most[case])
         scale = np.where(self.last[case] | endless, 0.0, self.left.far[case])
         ends = np.stack([first, final], axis=1)
         exact = np.exp(-slope * ends)
@@ -199,8 +220,7 @@ class _Search:
 
     def _corner(self, case: int, first: int, final: int, corner: int) -> Array:
         """Rho, kappa, and the next larger rho at one corner."""
-        left_over = self.beyond[case] - np.array([final, first])
-        fewest, most = np.maximum(left_over, 0).tolist()
+        fewest, most = max(int(self.beyond[case]) - int(final), 0), max(int(self.most[case]) - int(first), 0)
         ahead = self.cases[case].head_start if self.exact[case] and not self.last[case] else None
         found: Array = corners(self.setting.slope_right, fewest, most, ahead)[corner]
         return found

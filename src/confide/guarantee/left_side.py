@@ -34,9 +34,10 @@ class Setting(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Where the adversary stands: x in [low, high], and how many points lie beyond rank c + 1, exactly or at least.
+    """Where the adversary stands: x in [low, high], and how many points lie beyond rank c + 1, from `beyond` to `most`.
 
-    twin: a candidate is exactly at rank c; last: the candidate g is +inf, whose head start is in log-odds.
+    If `most` is None there may be any number, and +inf is not counted right of g. twin: a candidate is exactly at rank
+    c; last: the candidate g is +inf, whose head start is in log-odds.
     """
 
     twin: bool
@@ -44,7 +45,7 @@ class Case(NamedTuple):
     low: float
     high: float
     beyond: int
-    exact: bool
+    most: int | None
     head_start: float
 
 
@@ -95,18 +96,26 @@ class LeftSide:
             self.logs = -np.log1p(-self.q[:, :, None] * self.t)
             self.gained = self.logs + np.log1p(-(self.q * self.y[:, None])[:, :, None] * self.t)
 
-    def lines(self, rows: Rows) -> tuple[Array, Array]:
-        """Value at its W_0 and slope of a line above each program, as a function of the weight of the spread."""
+    def lines(self, rows: Rows, enough: Array | float = -math.inf) -> tuple[Array, Array]:
+        """Value at its W_0 and slope of a line above each program, as a function of the weight of the spread.
+
+        Values above `enough` are improved.
+        """
         q = self.q[rows.case]
         shared = self._integrands(rows) if self.flip else ()
         spread = self._spread(q, rows.weight)
         value, slope, vertex = self._line(q, spread, rows, shared)
-        mass = np.concatenate([(1 - _STEP) * spread.mass, _STEP * vertex.mass], axis=1)
-        index = np.concatenate([spread.place, vertex.place], axis=1)
-        order = np.argsort(index, axis=1)
-        mixed = Spread(np.take_along_axis(index, order, 1), np.take_along_axis(mass, order, 1))
-        again, steeper, _ = self._line(q, mixed, rows, shared)
-        return np.minimum(value, again), np.where(again < value, steeper, slope)
+        poor = np.flatnonzero(value > enough)
+        if len(poor):
+            mass = np.concatenate([(1 - _STEP) * spread.mass[poor], _STEP * vertex.mass[poor]], axis=1)
+            index = np.concatenate([spread.place[poor], vertex.place[poor]], axis=1)
+            order = np.argsort(index, axis=1)
+            mixed = Spread(np.take_along_axis(index, order, 1), np.take_along_axis(mass, order, 1))
+            some = Rows._make(column[poor] for column in rows)
+            again, steeper, _ = self._line(q[poor], mixed, some, tuple(column[poor] for column in shared))
+            slope[poor] = np.where(again < value[poor], steeper, slope[poor])
+            value[poor] = np.minimum(value[poor], again)
+        return value, slope
 
     def _line(self, q: Array, spread: Spread, rows: Rows, shared: tuple[Array, ...]) -> tuple[Array, Array, Spread]:
         """Value at the weight and slope of a line above the maximum over spreads, and the best spread for its plane."""
@@ -180,7 +189,9 @@ class LeftSide:
         """Permute-and-flip: value, gradient, and by how much e behind the last index add to that one's."""
         at = (rows.case[:, None], spread.place)
         credit = np.exp(-np.einsum("rs,rst->rt", spread.mass, self.logs[at])) * earned
-        gained = np.cumsum((spread.mass[:, :, None] * self.gained[at])[:, ::-1], axis=1)[:, ::-1]
+        gained = spread.mass[:, :, None] * self.gained[at]
+        for place in reversed(range(gained.shape[1] - 1)):
+            gained[:, place] += gained[:, place + 1]
         missed = np.concatenate([np.exp(-gained) * first[:, None], first[:, None]], axis=1)
         counts, reached = self._counts(spread)
         value = 1 - credit.sum(axis=1) + np.sum(counts * (missed[:, -1:] - missed[:, :-1]).sum(axis=2), axis=1)

@@ -32,7 +32,8 @@ def corners(slope: float, fewest: int, most: int, head_start: float | None) -> A
     else:
         numbers = range(fewest, min(most, finite.shape[1] - 1) + 1)
         ahead = math.exp(min(head_start, _MOST_AHEAD))
-        line = np.min([np.min(finite[:, : n + 1] + ahead * _last_bins(slope, n), axis=1) for n in numbers], axis=0)
+        lines = [np.min(finite[:, : n + 1] + ahead * _last_bins(slope, n), axis=1) for n in numbers]
+        line = np.min([*lines, finite[:, -1]] if most >= finite.shape[1] else lines, axis=0)
     rho = np.append(np.diff(line) / np.diff(multipliers), 1.0 if head_start is not None or fewest else 0.0)
     kappa = np.maximum(line - multipliers * rho, 0.0)
     table = np.stack([rho, kappa, np.append(rho[0], rho[:-1])], axis=1)

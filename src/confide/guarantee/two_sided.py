@@ -19,30 +19,16 @@ when it has to cover them; R = w exp(-rs) rho the weight of the candidates right
 X = w exp(-rs) [ kappa + (1-v)(s+1) rho ] that weight times the points it covers beyond those of g.
 """
 
-import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 from confide.guarantee.adversary import accuracy, largest
 from confide.guarantee.left_side import Case, Setting
 from confide.selection import Selector
-from confide.support import ceil_to
 
 _UNLIMITED = 2**40
-_ENOUGH = (5, 8, 12, 18, 30)
-"""Points beyond rank c + 1 from which on all n are treated as one, tried in turn."""
-
-
-class Stretch(NamedTuple):
-    """Some n: x in [low, high], the points beyond rank c + 1 (-1 where T exceeds n), and n (None: all large n)."""
-
-    low: float
-    high: float
-    beyond: int
-    n: int | None
 
 
 def two_sided_coverage(
@@ -92,7 +78,7 @@ def two_sided_loss(
     """
     setting = Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)
     many = _UNLIMITED if beyond is None else beyond
-    return largest(setting, list(_cases(setting, x, x, many, beyond is not None, 0.0))) - x
+    return largest(setting, list(adversaries(setting, x, x, many, beyond))) - x
 
 
 @lru_cache(maxsize=4096)
@@ -120,7 +106,7 @@ def two_sided_holds(
         return False
     setting, c = Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector), math.ceil(target)
     x, goal = float(target - c + 1), float(target + 2 - level * (n + 1))
-    return largest(setting, list(_cases(setting, x, x, n - c, True, 0.0)), goal) <= goal
+    return largest(setting, list(adversaries(setting, x, x, n - c, n - c)), goal) <= goal
 
 
 def two_sided_shift(
@@ -167,103 +153,14 @@ def two_sided_shift(
     return Fraction(guess, unit)
 
 
-def two_sided_offset(
-    level: Fraction,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
-    selector: Selector,
-    unit: int,
-    *,
-    step: float = 0.0,
-) -> Fraction:
-    """The smallest offset, in steps of 1/unit, that serves every n with some 30 points beyond its target rank.
-
-    What smaller n need besides is a head start of +inf: see `two_sided_shortfall`.
-
-    Examples
-    --------
-    >>> float(two_sided_offset(Fraction(9, 10), 0.45, 0.55, 28.0, "exponential", 10, step=0.9))
-    2.4
-    """
-    setting = Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)
-    rows = _fractions(level, Fraction(1, unit), _ENOUGH[-1])
-    cases = [case for row in rows for case in _cases(setting, row.low, row.high, row.beyond, False, 0.0)]
-    return ceil_to(max(0.0, largest(setting, cases) - 2), unit)
-
-
-def two_sided_shortfall(
-    rate: Fraction,
-    offset: Fraction,
-    head_start: Callable[[int], float],
-    n_min: int,
-    slope_left: float,
-    slope_right: float,
-    rivals: float,
-    selector: Selector,
-    *,
-    step: float = 0.0,
-) -> float:
-    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 6b); at most 0 if enough.
-
-    head_start(n) is what +inf has ahead at n records, in log-odds; it may not grow with n.
-
-    Examples
-    --------
-    >>> rate, offset = Fraction(9, 10), Fraction(4)
-    >>> short = two_sided_shortfall(rate, offset, lambda n: 4.0, 1, 0.6, 0.5, 49.0, "exponential", step=1.0)
-    >>> short <= 0
-    True
-    """
-    setting, goal = Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector), float(offset) + 2
-
-    def worst(rows: list[Stretch]) -> float:
-        n, exact = rows[-1].n, rows[-1].n is not None
-        ahead = 0.0 if n is None else head_start(n)
-        cases = _cases(setting, rows[-1].low, rows[0].high, rows[0].beyond, exact, ahead)
-        found = largest(setting, list(cases), goal)
-        if found <= goal or len(rows) == 1:
-            return found
-        half = len(rows) // 2
-        return max(worst(rows[:half]), worst(rows[half:]))
-
-    # Beyond some number of points right of rank c + 1 more of them make no difference: all those n are one case.
-    for enough in _ENOUGH:
-        short = max(worst([row]) for row in _fractions(rate, offset, enough))
-        if short <= goal:
-            break
-    for _, rows in itertools.groupby(_each(rate, offset, n_min, enough), lambda row: row.beyond):
-        if short > goal:
-            break
-        short = max(short, worst(list(rows)))
-    return short - goal
-
-
-def _cases(setting: Setting, low: float, high: float, beyond: int, exact: bool, head_start: float) -> Iterator[Case]:
+def adversaries(
+    setting: Setting, low: float, high: float, beyond: int, most: int | None, head_start: float = 0.0
+) -> Iterator[Case]:
     """All that an adversary can choose where x lies in [low, high]; x > 1 says that T(n) exceeds n."""
     if high > 1:
-        yield Case(False, True, low, high, 0, True, head_start)
+        yield Case(False, True, low, high, 0, 0, head_start)
         return
     for twin in (True, False) if low < 1 and setting.step > 0 else (True,):
-        yield Case(twin, False, low, high, beyond, exact, head_start)
-        if exact:
-            yield Case(twin, True, low, high, beyond, exact, head_start)
-
-
-def _each(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> Iterator[Stretch]:
-    """Every n >= n_min with fewer than `enough` points beyond rank c + 1."""
-    for n in range(n_min, math.ceil((enough + offset + 2) / (1 - rate)) + 1):
-        target = rate * (n + 1) + offset
-        beyond = max(n - math.ceil(target), -1)
-        x = float(target - n + max(beyond, 0) + 1)
-        if beyond < enough:
-            yield Stretch(x, x, beyond, n)
-
-
-def _fractions(rate: Fraction, offset: Fraction, enough: int) -> Iterator[Stretch]:
-    """All n with at least `enough` points beyond rank c + 1: every x that T(n) can have, or intervals of them."""
-    unit = math.lcm(rate.denominator, offset.denominator)
-    parts = min(unit, 24)
-    for k in range(parts):
-        high = (parts - k) / parts
-        yield Stretch(high if parts == unit else high - 1 / parts, high, enough, None)
+        yield Case(twin, False, low, high, beyond, most, head_start)
+        if most is not None:
+            yield Case(twin, True, low, high, beyond, most, head_start)

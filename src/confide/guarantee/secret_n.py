@@ -1,0 +1,315 @@
+"""The two-sided certificate where n is secret: one offset for all n, and a head start of +inf for few records.
+
+T(n) = rate (n+1) + offset serves n if L2 + x <= offset + 2 (docs/theory-two-sided.md, Theorem 6b). All n with many
+points beyond rank c + 1 are a few cases, one for each fractional part of T(n). The others are taken in groups, which
+are divided where the bound of a group is not enough.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from confide.guarantee.adversary import each, largest
+from confide.guarantee.left_side import Case, Setting
+from confide.guarantee.two_sided import adversaries, two_sided_loss
+from confide.selection import Selector
+from confide.support import ceil_to
+
+_ENOUGH = (5, 8, 12, 18, 30)
+"""Points beyond rank c + 1 from which on all n are treated as one, tried in turn; more at small slopes."""
+_SPARSE = 5
+"""Points beyond rank c + 1 from which on all n with (about) the same fractional part of T(n) begin as one group."""
+_FRACTIONS = 24
+"""Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
+_AT_ONCE = 64
+"""Groups of n in one search."""
+_TRIED = 16
+"""Single n that are asked before all are."""
+_FINE = 0.05
+"""Steps of the head start, in log-odds."""
+
+
+class Size(NamedTuple):
+    """A number of records n, its x, and the points beyond rank c + 1 (-1 where T exceeds n)."""
+
+    n: int
+    x: float
+    beyond: int
+
+
+Group: TypeAlias = list[Size]
+"""Some n in order, with much the same x, or with equally many points beyond."""
+
+
+def two_sided_offset(
+    level: Fraction,
+    slope_left: float,
+    slope_right: float,
+    rivals: float,
+    selector: Selector,
+    unit: int,
+    *,
+    step: float = 0.0,
+) -> Fraction:
+    """The smallest offset, in steps of 1/unit, that serves every n with many points beyond its target rank.
+
+    That is some 30 of them, more at small slopes. What smaller n need besides is a head start of +inf: see
+    `two_sided_head_start`.
+
+    Examples
+    --------
+    >>> float(two_sided_offset(Fraction(9, 10), 0.45, 0.55, 28.0, "exponential", 10, step=0.9))
+    2.4
+    """
+    setting = _setting(slope_left, slope_right, rivals, selector, step)
+    lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, step=step)
+    offset = ceil_to(max(0.0, lost - 1), unit)
+    while not _serves_many(setting, level, offset, _tried(setting)[-1]):
+        offset += Fraction(1, unit)
+    return offset
+
+
+def two_sided_shortfall(
+    rate: Fraction,
+    offset: Fraction,
+    head_start: Callable[[int], float],
+    n_min: int,
+    slope_left: float,
+    slope_right: float,
+    rivals: float,
+    selector: Selector,
+    *,
+    step: float = 0.0,
+) -> float:
+    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 6b); at most 0 if enough.
+
+    head_start(n) is what +inf has ahead at n records, in log-odds; it may not grow with n. Where the offset is too
+    small the search ends early, and the number is rough.
+
+    Examples
+    --------
+    >>> rate, offset = Fraction(9, 10), Fraction(4)
+    >>> short = two_sided_shortfall(rate, offset, lambda n: 4.0, 1, 0.6, 0.5, 49.0, "exponential", step=1.0)
+    >>> short <= 0
+    True
+    """
+    setting = _setting(slope_left, slope_right, rivals, selector, step)
+    enough = _enough(setting, rate, offset)
+    if enough is None:
+        worst = largest(setting, _many(setting, rate, offset, _tried(setting)[-1]), float(offset) + 2)
+    elif needing := _needing(setting, offset, _few(rate, offset, n_min, enough), head_start):
+        worst = max(_bounds(setting, offset, needing, head_start))
+    else:
+        return 0.0
+    return max(worst - float(offset) - 2, 1e-9)
+
+
+def two_sided_head_start(
+    rate: Fraction,
+    offset: Fraction,
+    fade: float,
+    n_min: int,
+    slope_left: float,
+    slope_right: float,
+    rivals: float,
+    selector: Selector,
+    *,
+    most: float = math.inf,
+    step: float = 0.0,
+) -> float:
+    """The least a, to a twentieth, with which the head start max(0, a - fade n) of +inf serves every n >= n_min.
+
+    In log-odds; `two_sided_shortfall` is at most 0 with it. It is inf if it had to be larger than `most`, or if the
+    offset is too small for large n, which no head start mends.
+
+    Examples
+    --------
+    >>> a = two_sided_head_start(Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential", step=0.96)
+    >>> 3 < a < 5
+    True
+    """
+    setting = _setting(slope_left, slope_right, rivals, selector, step)
+    enough = _enough(setting, rate, offset)
+    if enough is None:
+        return math.inf
+    groups = _few(rate, offset, n_min, enough)
+
+    def ahead(steps: int) -> Callable[[int], float]:
+        return lambda n: max(0.0, steps * _FINE - fade * n)
+
+    def serving(some: list[Group], below: int) -> tuple[int, Group | None]:
+        """The least number of steps from `below` that serves some n, and the n that needs it."""
+        some = _failing(setting, offset, some, ahead(below))
+        if not some:
+            return below, None
+        above = below + 20
+        while still := _failing(setting, offset, some, ahead(above)):
+            some, below, above = still, above, 2 * above - below
+        while above - below > 1:
+            middle = (below + above) // 2
+            if still := _failing(setting, offset, some, ahead(middle)):
+                some, below = still, middle
+            else:
+                above = middle
+        return above, some[0]
+
+    # A few n say nearly what all need; where others need more, they are asked, too.
+    steps, neediest = serving(_some(groups, 8), 0)
+    if neediest and steps * _FINE <= most:
+        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _some(groups, 64))
+        steps, _ = serving([group for _, group in near[:6]], steps)
+    while steps * _FINE <= most and (needing := _needing(setting, offset, groups, ahead(steps))):
+        steps, _ = serving(needing, steps + 1)
+    return steps * _FINE if steps * _FINE <= most else math.inf
+
+
+def two_sided_secret(
+    level: Fraction,
+    fade: float,
+    most: float,
+    n_min: int,
+    slope_left: float,
+    slope_right: float,
+    rivals: float,
+    selector: Selector,
+    unit: int,
+    *,
+    step: float = 0.0,
+) -> tuple[Fraction, float] | None:
+    """The smallest offset, in steps of 1/unit, with which a head start of at most `most` serves every n >= n_min.
+
+    And the least such head start, see `two_sided_head_start`. A slow fade serves with the offset of large n; a fast one
+    needs more of either. None if `most` is too small for any offset up to three ranks more.
+
+    Examples
+    --------
+    >>> terms = Fraction(9, 10), 0.05, 5.0, 1, 0.45, 0.55, 28.0, "exponential", 20
+    >>> offset, ahead = two_sided_secret(*terms, step=0.96)
+    >>> float(offset), ahead < 5
+    (2.4, True)
+    """
+    terms = (slope_left, slope_right, rivals, selector)
+    setting = _setting(*terms, step)
+
+    def promising(number: int) -> bool:
+        """Whether some n, the smallest and every so many, are served."""
+        offset = Fraction(number, unit)
+        enough = _enough(setting, level, offset)
+        some = [] if enough is None else _some(_few(level, offset, n_min, enough), _TRIED)
+        return enough is not None and not _failing(setting, offset, some, lambda n: max(0.0, most - fade * n))
+
+    least = int(two_sided_offset(level, *terms, unit, step=step) * unit)
+    below, number, stride = least - 1, least, 1
+    while not promising(number):
+        if number >= least + 3 * unit:
+            return None
+        below, number, stride = number, number + stride, 2 * stride
+    while number - below > 1:
+        middle = (below + number) // 2
+        below, number = (below, middle) if promising(middle) else (middle, number)
+    while number < least + 4 * unit:
+        offset = Fraction(number, unit)
+        ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step)
+        if ahead < math.inf:
+            return offset, ahead
+        number += 1
+    return None
+
+
+def _setting(slope_left: float, slope_right: float, rivals: float, selector: Selector, step: float) -> Setting:
+    return Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)
+
+
+@lru_cache(maxsize=256)
+def _enough(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
+    """Points beyond rank c + 1 with which the offset serves, without a head start; None if it never does."""
+    return next((enough for enough in _tried(setting) if _serves_many(setting, rate, offset, enough)), None)
+
+
+def _tried(setting: Setting) -> list[int]:
+    return [int(enough * max(1.0, 0.3 / setting.slope_right)) for enough in _ENOUGH]
+
+
+def _serves_many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
+    goal = float(offset) + 2
+    return largest(setting, _many(setting, rate, offset, enough), goal) <= goal
+
+
+def _many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
+    """All n with at least `enough` points beyond rank c + 1: every x that T(n) can have, or intervals of them."""
+    parts = min(rate.denominator, _FRACTIONS)
+    found: list[Case] = []
+    first = offset % Fraction(1, parts)  # T(n) is the offset and a multiple of 1/denominator
+    for k in range(parts):
+        if parts == rate.denominator:
+            low = high = float(first + Fraction(k, parts)) or 1.0
+        else:
+            low, high = k / parts, (k + 1) / parts
+        found.extend(adversaries(setting, low, high, enough, None))
+    return found
+
+
+def _few(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
+    """Every n >= n_min with fewer than `enough` points beyond rank c + 1, in groups."""
+    groups: dict[tuple[int, Fraction | int], Group] = {}
+    for n in range(n_min, math.ceil((enough + offset + 2) / (1 - rate)) + 1):
+        target = rate * (n + 1) + offset
+        beyond = max(n - math.ceil(target), -1)
+        if beyond < enough:
+            x = target - n + max(beyond, 0) + 1
+            part = x if rate.denominator <= _FRACTIONS else math.ceil(_FRACTIONS * x)
+            key = (_SPARSE, part) if beyond >= _SPARSE else (beyond, 0)
+            groups.setdefault(key, []).append(Size(n, float(x), beyond))
+    return list(groups.values())
+
+
+def _needing(
+    setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]
+) -> list[Group]:
+    """Some single n that the offset and the head start do not serve; none if all n of the groups are served."""
+    if single := _failing(setting, offset, _some(groups, 8), head_start):
+        return single
+    while groups := _failing(setting, offset, groups, head_start):
+        if single := [group for group in groups if len(group) == 1]:
+            return single
+        groups = [half for group in groups for half in _halves(group)]
+    return []
+
+
+def _halves(group: Group) -> tuple[Group, Group]:
+    """By n, or by x where all have about equally many points beyond."""
+    if group[-1].beyond <= 1.5 * group[0].beyond:
+        group = sorted(group, key=lambda size: size.x)
+    return sorted(group[: len(group) // 2]), sorted(group[len(group) // 2 :])
+
+
+def _some(groups: list[Group], number: int) -> list[Group]:
+    """About so many n from smallest to largest, each on its own."""
+    every = sorted(size for group in groups for size in group)
+    return [[size] for size in every[:: max(1, len(every) // number)]]
+
+
+def _failing(
+    setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]
+) -> list[Group]:
+    """The groups whose bound is too large."""
+    bounds = _bounds(setting, offset, groups, head_start)
+    return [group for group, bound in zip(groups, bounds, strict=True) if bound > float(offset) + 2]
+
+
+def _bounds(setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]) -> list[float]:
+    """An upper bound on L2(x) + x in each group, good enough to tell whether the offset serves it."""
+    found: list[float] = []
+    for some in (groups[k : k + _AT_ONCE] for k in range(0, len(groups), _AT_ONCE)):
+        cases = [list(_together(setting, group, head_start)) for group in some]
+        bounds = iter(each(setting, [case for of_one in cases for case in of_one], float(offset) + 2))
+        found += [max(float(next(bounds)) for _ in of_one) for of_one in cases]
+    return found
+
+
+def _together(setting: Setting, group: Group, head_start: Callable[[int], float]) -> Iterator[Case]:
+    """All that an adversary can choose at some n of a group."""
+    x, first, last = [size.x for size in group], group[0], group[-1]
+    return adversaries(setting, min(x), max(x), first.beyond, last.beyond, head_start(last.n))
