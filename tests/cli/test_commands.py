@@ -225,6 +225,10 @@ def test_ready_made_scores(confide_run, folder):
     assert seen["coverage"]["value"] == np.mean(scores <= released.threshold)
     assert confide_run("calibrate", records, *column, *LEVELS, "--out", "unnamed.json").code == 0
     assert confide.Calibration.load("unnamed.json").score is None
+    unit = ("--score", "normalised_residual", "--unit", 2.5)
+    sizes = write(folder / "sizes.parquet", {"s": np.abs(scores)})
+    assert confide_run("calibrate", sizes, *column, *unit, *LEVELS, "--out", "unit.json").code == 0
+    assert confide.Calibration.load("unit.json").recipe["unit"] == 2.5
 
 
 def test_too_few_records_warn_and_are_done(confide_run, folder):

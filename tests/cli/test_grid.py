@@ -291,6 +291,11 @@ REFUSED = {
         "one of several levels, groups or classes, two sides, and losses may be asked for",
     ),
     "a unit of probabilities": ("calibrate", (*CLASSES, *SURE, "--unit", "1"), "--unit belongs to --prediction"),
+    "a unit of a column of probabilities": (
+        "calibrate",
+        ("--score-column", "s", "--score", "lac", *SURE, "--unit", "1"),
+        "--unit must be left out for the score 'lac', which has a scale of its own",
+    ),
     "classes of predictions": (
         "calibrate",
         ("--prediction", "f", "--target", "t", *SURE, "--by-class"),

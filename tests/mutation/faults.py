@@ -671,6 +671,8 @@ FAULTS = (
     Fault("a stream calibrated for all rows", "tables/calibrate.py",
           "some_count = skip_incomplete or people is not None", "some_count = False",
           "tests/tables/test_read_once.py::test_the_records_that_count_are_counted_and_not_the_rows[a table]"),
+    Fault("a unit for predictions only", "cli/columns.py", "isinstance(what, Regressed | Scored)",
+          "isinstance(what, Regressed)", "tests/cli/test_commands.py::test_ready_made_scores"),
     Fault("a guess judged like a unit", "planning/reference_laws.py", "return _OF_A_GUESS if law.around else 1.0",
           "return 1.0", "tests/test_efficiency.py::test_a_warm_start_is_cheaper_and_a_wrong_one_hardly_dearer[1000]"),
     Fault("few candidates for many records", "planning/choice.py", "480, 680, 960, 1360, 1920, 2720, 3840)", "480)",

@@ -255,8 +255,8 @@ def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -
         raise click.UsageError("give one of --candidates and --unit, not both")
     if unit is None:
         return parsed(spec)
-    if not isinstance(what, Regressed):
-        raise click.UsageError("--unit belongs to --prediction")
+    if not isinstance(what, Regressed | Scored):
+        raise click.UsageError("--unit belongs to --prediction or --score-column")
     return what.kind.spread(unit)
 
 
