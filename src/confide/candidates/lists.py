@@ -1,8 +1,8 @@
 """Public candidate thresholds e_1 < ... < e_(m-1) and e_m = +inf. They never depend on the private scores.
 
-The number of candidates costs next to nothing (docs/theory.md, section 2), so they are spent on relative resolution and
-nobody is asked for clipping bounds. Values are rounded to twelve significant digits, so that every machine has the same
-ones.
+Weights that rise make many candidates cheap (docs/theory.md, sections 2 and 5), so they are spent on relative
+resolution and nobody is asked for clipping bounds; with few records few serve better, which is decided for each
+request. Values are rounded to twelve significant digits, so that every machine has the same ones.
 """
 
 from collections.abc import Mapping
@@ -259,9 +259,9 @@ class Candidates:
         """Candidates for scores in [0, inf) in any units: 0, then steps of `step` over `decades` decades around `unit`.
 
         The relative error of a threshold is at most `step`, whatever the scale of the residuals; `unit` is a public
-        number in the units of the scores and may be wrong by decades/2 powers of ten. With a few hundred records one
-        of the many candidates beyond all scores is drawn now and then; `decades=6` or `slopes=(1, 1)` in `calibrate`
-        makes that rare (docs/benchmarks.md has numbers).
+        number in the units of the scores and may be wrong by decades/2 powers of ten. With two or three hundred
+        records one of the many candidates beyond all scores is drawn often; a `step` of 0.1 makes that rare, and so
+        does `spread`, the default of `calibrate`, which takes as many as suit what is asked.
         """
         unit, step = positive_number("unit", unit), positive_number("step", step)
         decades = positive_integer("decades", decades, most=300)
@@ -286,7 +286,7 @@ class Candidates:
 
     @classmethod
     def anything(cls) -> "Candidates":
-        """Candidates for scores of which nothing is known, the default for scores without a name.
+        """Candidates for scores of which nothing is known, the default for counts of scores without a name.
 
         Logit-spaced in (0, 1) from 1e-6 to 1-1e-6 as for probabilities, steps of 1 % from 1 to 1e6, and all of that
         mirrored below 0. About 4,800 candidates: naming the score needs fewer.
