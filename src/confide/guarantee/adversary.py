@@ -212,9 +212,10 @@ class _Search:
         tangent = np.exp(-slope * touch) * (1 - slope * (ends - touch))
         least = np.where((width > 1)[:, None], np.minimum(tangent, exact), exact) * scale[:, None]
         count = np.where(endless[:, None], first[:, None], ends) + 1.0
-        later = np.repeat((exact[:, 0] * scale * larger)[:, None], 2, axis=1)
+        later = np.where((width > 1)[:, None], exact[:, :1], exact) * (scale * larger)[:, None]
         extra = least * (kappa + (1 - own) * (first + 1) * rho)[:, None]
         loose = (exact[:, 0] * scale - least[:, 0]) * kappa / 4
+        loose += np.where(width > 1, least[:, 0] * kappa * (later[:, 0] - scale * larger * exact[:, 1]) / 32, 0.0)
         loose += np.where(endless & (width > 0), math.inf, 0.0) + np.where(self.exact[case], least[:, 0] * width / 4, 0)
         return np.stack([least * rho[:, None], later, own[:, None] * count, extra], axis=2), loose
 
