@@ -340,9 +340,9 @@ def test_small_slopes_and_few_candidates():
     ],
 )  # fmt: skip
 def test_values_of_a_division_point_by_point(selector, slopes, total, x, beyond, lost):
-    """The maximum found by dividing into single s and 12 weights: this one is as large, or closer."""
+    """The maximum by single s, 12 weights and five corners: this one is as large, or less (more corners at small slopes)."""
     found = two_sided_loss(x, 0.45 * slopes, 0.55 * slopes, total, selector, beyond=beyond, step=total / (total + 1))
-    assert 0.96 * lost - 0.02 < found < lost + 2 * accuracy(lost)
+    assert 0.93 * lost - 0.02 < found < lost + 2 * accuracy(lost)
 
 
 def test_holds_is_what_plans_and_readers_ask():
