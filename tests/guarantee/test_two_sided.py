@@ -340,7 +340,7 @@ def test_small_slopes_and_few_candidates():
     ],
 )  # fmt: skip
 def test_values_of_a_division_point_by_point(selector, slopes, total, x, beyond, lost):
-    """The maximum by single s, 12 weights and five corners: this one is as large, or less (more corners at small slopes)."""
+    """The maximum by single s, 12 weights and five corners: as large, or more, having fewer corners at small slopes."""
     found = two_sided_loss(x, 0.45 * slopes, 0.55 * slopes, total, selector, beyond=beyond, step=total / (total + 1))
     assert 0.93 * lost - 0.02 < found < lost + 2 * accuracy(lost)
 
