@@ -152,6 +152,16 @@ class Slopes(Mechanism):
         whole, part = divmod(self.rise, steps)
         return whole * taken + part * taken // steps
 
+    def ahead(self, n: int) -> int:
+        """The head start of +inf with n records, in units of left/unit."""
+        return max(0, self.head_start - self.fade * n)
+
+    def log_weights(self, m: int, n: int) -> NDArray[np.float64]:
+        """Heights and the head start with n records in log-odds, shape (m,)."""
+        heights = self.heights(m) / self.scale
+        heights[-1] += self.ahead(n) / self.scale
+        return heights
+
     def rivals(self, m: int) -> float:
         """G: how much the candidates left of one weigh, relative to that one (docs/theory.md, section 2)."""
         return _rivals(self, m)
@@ -165,7 +175,7 @@ class Slopes(Mechanism):
         """
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(n) * unit)
-        ahead = max(0, self.head_start - self.fade * n)
+        ahead = self.ahead(n)
         fits = max(self.left, self.right) * (unit * n + abs(target)) + ahead + self.rise <= _INT64_ROOM
         whole = counts.astype(np.int64 if fits else object)
         at_or_below = unit * np.cumsum(whole)
@@ -200,8 +210,7 @@ class Slopes(Mechanism):
 
     def overshoot(self, n: int, m: int) -> float:
         """Upper bound on the expected ranks by which the selected bin begins beyond the target, with n records."""
-        heights = self.heights(m) / self.scale
-        heights[-1] += max(0, self.head_start - self.fade * n) / self.scale
+        heights = self.log_weights(m, n)
         return mean_overshoot(self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any())
 
     def coverage_at_most(self, n: int, m: int) -> float:

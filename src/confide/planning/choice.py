@@ -29,7 +29,7 @@ RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 """Not beyond 20: a longer rise would carry thresholds across longer deserts (see `desert_crossed`)."""
 LEFTS = tuple(range(4, 16))
 
-_MANY: dict[SpreadKind, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
+_MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
 """Candidates per alpha n epsilon with which the descent begins; 5 for other kinds, 8 for residuals with a unit."""
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
@@ -132,10 +132,8 @@ def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, r
 def mean_price(laws: ReferenceLaws, terms: Circumstances, left: float, rise: float) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks."""
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
-    rivals = rivals_for(m, rise)
-    heights = (
-        rise / max(m - float(flat_for(m, rise)), 1) * np.maximum(np.arange(1, m + 1) - float(flat_for(m, rise)), 0)
-    )
+    rivals, flat = rivals_for(m, rise), float(flat_for(m, rise))
+    heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
     sizes = ((float(terms.n), 1.0), (terms.n / _FEWER, _FEWER_WEIGHT))
     for n, weight in sizes[:1] if terms.neighbors == "replace_one" else sizes:
@@ -196,9 +194,7 @@ def _first(
 ) -> tuple[int, int, int]:
     """Where the descent begins: a closed form in Z = alpha n epsilon, which is nearly all that matters."""
     z = float(1 - terms.level) * terms.n * terms.epsilon
-    many = 5.0
-    if isinstance(of, Spread):
-        many = 8.0 if of.unit or of.around else _MANY.get(of.kind, 5.0) if of.kind else 5.0
+    many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else _MANY.get(of.kind, 5.0)
     size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
     return (
         int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import Candidates, Spread, SpreadKind
 
 PRICE_OF_ALL = 8.0
 
@@ -33,6 +33,12 @@ _WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 5.0
 _DESERTS = ((0.7, 0.25), (0.9, 0.1))
 """What share of alpha lies beyond the desert, and the weight of the law."""
 _ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
+
+_SPREAD_AS: dict[str, SpreadKind] = {
+    "unit": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank", "anything": "any",
+    "geometric": "residual", "sinh": "signed",
+}  # fmt: skip
+"""The lists of version 0.1, and how they are spread."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,7 @@ def law_of(candidates: Candidates) -> Spread | None:
     kind = recipe.pop("kind")
     if kind == "spread":
         return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
-    known = {"unit": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank", "anything": "any"}
-    if kind in known:
-        return Spread(known[kind])  # type: ignore[arg-type]  # the names of SpreadKind
-    if kind in ("geometric", "sinh"):
-        return Spread("residual" if kind == "geometric" else "signed")
-    return None
+    return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
 
 
 def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float) -> ReferenceLaws:

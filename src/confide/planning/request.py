@@ -136,15 +136,9 @@ def check_request(
     if shift is not None:
         if delta is not None:
             raise InputError("shift cannot be combined with delta: a training-conditional target is computed")
-        if isinstance(shift, bool) or not isinstance(shift, Real):
-            raise InputTypeError(f"shift must be a number of ranks; found {type(shift).__name__}")
-        if not 0 <= shift <= MOST_RECORDS:
-            raise InputError(f"shift must be a number of ranks from 0 to 2**48; found {shift!r}")
+        shift = _from_0_to("shift", shift, MOST_RECORDS, "a number of ranks", "2**48")
     if rise is not None:
-        if isinstance(rise, bool) or not isinstance(rise, Real):
-            raise InputTypeError(f"rise must be a number; found {type(rise).__name__}")
-        if not 0 <= rise <= _LARGEST_RISE:
-            raise InputError(f"rise must be a number from 0 to {_LARGEST_RISE}; found {rise!r}")
+        rise = _from_0_to("rise", rise, _LARGEST_RISE, "a number", f"{_LARGEST_RISE}")
     epsilon = privacy_loss("epsilon", epsilon)
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
     if epsilon < LEAST_LOSS * records:
@@ -165,11 +159,19 @@ def check_request(
         records_per_person=records,
         selector=one_of("selector", "permute_and_flip" if selector is None else selector, SELECTORS),
         slopes=slopes,
-        rise=None if rise is None else float(rise),
-        shift=None if shift is None else Fraction(float(shift)).limit_denominator(16),
+        rise=rise,
+        shift=None if shift is None else Fraction(shift).limit_denominator(16),
         mechanism=method,
     )
     return request if spread is None else request.suited(spread)
+
+
+def _from_0_to(name: str, value: float, most: float, what: str, end: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(f"{name} must be {what}; found {type(value).__name__}")
+    if not 0 <= value <= most:
+        raise InputError(f"{name} must be {what} from 0 to {end}; found {value!r}")
+    return float(value)
 
 
 def _listed(candidates: int | Candidates | Spread) -> Candidates:

@@ -48,7 +48,5 @@ def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray
 
 def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """The law of the chosen candidate among n scores of which the shares `below` are at most each; shape (m,)."""
-    heights = mechanism.heights(len(below)) / mechanism.scale
-    heights[-1] += max(0, mechanism.head_start - mechanism.fade * n) / mechanism.scale
-    slopes = mechanism.slope_left, mechanism.slope_right
+    slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
     return answer_law(n * below, float(mechanism.target(n)), *slopes, heights, mechanism.selector)
