@@ -13,8 +13,8 @@ import numpy as np
 
 import confide
 from confide.guarantee import private_head_start, private_shift, public_shift
-from confide.mechanisms import UNIT, slopes_for
-from confide.planning import PARTS, Plan
+from confide.mechanisms import UNIT, Slopes, slopes_for
+from confide.planning import PARTS, Plan, Request
 from confide.scores import score_kind
 from confide.selection import selection_law
 
@@ -26,15 +26,21 @@ def first_version(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **o
     slopes = first_slopes(level, max(epsilon, 0.5), neighbors, candidates.size)
     options = {"neighbors": neighbors, "candidates": candidates, "slopes": slopes, "rise": 0, **options}
     made = confide.plan(alpha, epsilon, n, **options)
-    m = made.mechanism
-    if m is None or not m.head_start:
-        return made
-    # +inf was as far ahead for many records as for few.
-    rivals = float(candidates.size - 1)
-    ahead = private_head_start(
-        level, m.offset, 0.0, made.request.n_min, m.slope_left, m.slope_right, rivals, m.selector
-    )
-    return replace(made, mechanism=replace(m, fade=0, head_start=math.ceil(ahead * m.unit * m.left)))
+    return made if made.request.delta is not None else replace(made, mechanism=first_mechanism(made.request, slopes))
+
+
+def first_mechanism(request: Request, slopes: tuple[int, int]) -> Slopes | None:
+    """The least target that the sharp certificate accepts, and a head start that is the same for every n."""
+    level, n, unit = request.level, request.n, request.level.denominator * -(-UNIT // request.level.denominator)
+    terms = request.neighbors, request.epsilon, request.selector
+    trial = slopes_for(Fraction(0) if n is not None else level, Fraction(1), *slopes, *terms)
+    certificate = trial.slope_left, trial.slope_right, float(request.m - 1), request.selector
+    if n is not None:
+        target = public_shift(n, level, *certificate, UNIT)
+        return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)
+    m = slopes_for(level, private_shift(level, *certificate, unit), *slopes, *terms)
+    ahead = private_head_start(level, m.offset, 0.0, request.n_min, *certificate)
+    return replace(m, head_start=math.ceil(ahead * m.unit * m.left))
 
 
 @lru_cache

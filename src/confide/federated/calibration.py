@@ -6,7 +6,7 @@ Everything but the threshold and the names of those who answered follows from th
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from confide.errors import FormatError, InputError
@@ -98,7 +98,7 @@ class FederatedCalibration(Calibration):
         content = {
             "threshold": "+inf" if math.isinf(self.threshold) else self.threshold,
             "k": self.k,
-            "guarantee": asdict(self.guarantee),
+            "guarantee": self.guarantee.fields(),
             "epsilon": _stated_loss(self),
             "answered": list(self.answered),
             "refused": [list(pair) for pair in self.refused],
@@ -145,7 +145,7 @@ def _read(text: str) -> FederatedCalibration:
         k, guarantee = plan.certify(who)
         claimed = fields.group("guarantee")
         coverage, most = claimed.take("coverage", (float, int)), guarantee.coverage
-        if {**claimed.content, "coverage": most} != asdict(guarantee) or not 0 <= coverage <= most + 1e-9:
+        if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
             raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
         pairs = fields.take("refused", list)
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):

@@ -35,7 +35,13 @@ from confide.guarantee.secret_n import (
     two_sided_secret,
     two_sided_shortfall,
 )
-from confide.guarantee.statement import GUARANTEE_KINDS, Guarantee, GuaranteeKind, coverage_text
+from confide.guarantee.statement import (
+    CERTIFICATES,
+    GUARANTEE_KINDS,
+    Guarantee,
+    GuaranteeKind,
+    coverage_text,
+)
 from confide.guarantee.two_sided import (
     two_sided_coverage,
     two_sided_holds,
@@ -44,7 +50,7 @@ from confide.guarantee.two_sided import (
 )
 
 __all__ = [
-    "GUARANTEE_KINDS", "NEVER_SMALL", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least",
+    "CERTIFICATES", "GUARANTEE_KINDS", "NEVER_SMALL", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least",
     "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum",
     "mean_overshoot", "private_head_start", "private_offset", "private_shift", "private_shortfall",
     "public_coverage", "public_shift", "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss",

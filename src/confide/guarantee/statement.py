@@ -1,14 +1,16 @@
 """What is promised about coverage, in numbers and in words."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+Certificate: TypeAlias = Literal["two-sided"]
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
 
 _NEXT_TO_NOTHING = 2e-5
 
+CERTIFICATES: tuple[Certificate, ...] = ("two-sided",)
 GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional", "none")
 
 
@@ -42,6 +44,8 @@ class Guarantee:
         The public number of calibration records, or None if it is secret.
     n_min
         If n is secret, the promise holds for every number of records from n_min on; else None.
+    certificate
+        `"two-sided"` if the promise rests on the two-sided certificate (docs/theory-two-sided.md), else None.
 
     Examples
     --------
@@ -54,6 +58,11 @@ class Guarantee:
     delta: float | None
     n: int | None
     n_min: int | None
+    certificate: Certificate | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """All that is stated, as JSON values."""
+        return {name: value for name, value in asdict(self).items() if name != "certificate" or value is not None}
 
     def __str__(self) -> str:
         if self.kind == "none":

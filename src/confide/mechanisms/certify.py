@@ -14,13 +14,21 @@ from confide.support import float_below
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")
 def certify(
-    mechanism: Mechanism | None, alpha: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
+    mechanism: Mechanism | None,
+    alpha: Fraction,
+    m: int,
+    n: int | None,
+    n_min: int | None,
+    delta: float | None,
+    *,
+    two_sided: bool = True,
 ) -> Guarantee:
-    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems 3 and 4).
+    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems 3 and 4; docs/theory-two-sided.md).
 
     Exactly one of n (public) and n_min (n secret) is given. Without a mechanism the answer is +inf, which covers all.
     A training-conditional promise that the mechanism does not keep is certified at coverage 0, and so is any for
-    mechanisms other than `slopes`. A mechanism without a certificate gets no promise, of kind `"none"`.
+    mechanisms other than `slopes`. A mechanism without a certificate gets no promise, of kind `"none"`. Where the
+    sharp certificate does not reach the level, the two-sided one is asked, unless `two_sided` is False.
     """
     level = 1 - alpha
     if mechanism is None:
@@ -32,6 +40,9 @@ def certify(
         coverage = level if kept else Fraction(0)
     if coverage is None:
         return Guarantee("none", 0.0, None, n, n_min)
+    sharp = not two_sided or coverage >= level or delta is not None
+    if not sharp and isinstance(mechanism, Slopes) and mechanism.two_sided(level, m, n, n_min):
+        return Guarantee("marginal", float(level), None, n, n_min, "two-sided")
     kind: GuaranteeKind = "marginal" if delta is None else "training_conditional"
     return Guarantee(kind, _rounded_down(coverage, level), delta, n, n_min)
 

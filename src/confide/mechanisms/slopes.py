@@ -31,6 +31,8 @@ from confide.guarantee import (
     rank_law,
     rivals_left,
     rivals_right,
+    two_sided_coverage,
+    two_sided_shortfall,
 )
 from confide.mechanisms.interface import Mechanism
 from confide.selection import Selector, scale_for, select
@@ -166,6 +168,10 @@ class Slopes(Mechanism):
         """G: how much the candidates left of one weigh, relative to that one (docs/theory.md, section 2)."""
         return _rivals(self, m)
 
+    def step(self, m: int) -> float:
+        """The least ratio of a candidate's weight to the next one's, rounded down."""
+        return math.exp(-int(np.diff(self.heights(m)).max(initial=0)) / self.scale) * (1 - 1e-12) if self.rise else 1.0
+
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
@@ -203,6 +209,18 @@ class Slopes(Mechanism):
         ahead = self.head_start_ranks, self.fade_ranks
         short = private_shortfall(self.rate, self.offset, *ahead, n_min, *slopes, rivals, self.selector)
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
+
+    def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
+        """Whether the two-sided certificate guarantees this marginal coverage (Theorem 6)."""
+        terms, step = (self.slope_left, self.slope_right, self.rivals(m), self.selector), self.step(m)
+        if n is not None:
+            return two_sided_coverage(n, self.target(n), *terms, step=step) >= level
+        assert n_min is not None
+
+        def ahead(n: int) -> float:
+            return self.ahead(n) / self.scale
+
+        return self.rate >= level and two_sided_shortfall(self.rate, self.offset, ahead, n_min, *terms, step=step) <= 0
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The law of the random rank for n records (Theorem 2)."""

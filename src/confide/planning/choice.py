@@ -137,7 +137,7 @@ def mean_price(laws: ReferenceLaws, terms: Circumstances, left: float, rise: flo
     total = 0.0
     sizes = ((float(terms.n), 1.0), (terms.n / _FEWER, _FEWER_WEIGHT))
     for n, weight in sizes[:1] if terms.neighbors == "replace_one" else sizes:
-        target = _target(n, terms, slope_left, rivals)
+        target = _target(n, terms, (slope_left, slope_right), rivals)
         if target > n:
             total += weight * PRICE_OF_ALL
             continue
@@ -230,11 +230,11 @@ def _laws(of: Candidates | Spread, size: int, alpha: float) -> ReferenceLaws:
 
 
 @lru_cache(maxsize=4096)
-def _target(n: float, terms: Circumstances, slope: float, rivals: float) -> float:
+def _target(n: float, terms: Circumstances, slopes: tuple[float, float], rivals: float) -> float:
     """The target rank for n records, closely: exactly what the certificate asks for is computed when all is decided."""
-    level = float(terms.level)
+    level, slope = float(terms.level), slopes[0]
     if terms.delta is None:
-        return level * (n + 1) + sharp_loss(1.0, slope, rivals, terms.selector) - 1
+        return level * (n + 1) - 1 + _lost(slopes, rivals, terms.selector)
     from scipy.special import ndtri
 
     # The random rank falls short of the target by D, and the binomial count has the variance n q (1 - q).
@@ -244,3 +244,10 @@ def _target(n: float, terms: Circumstances, slope: float, rivals: float) -> floa
     mean = float(missed.sum() * step)
     variance = float(2 * (missed * at).sum() * step) - mean**2
     return level * n + mean - float(ndtri(terms.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5
+
+
+def _lost(slopes: tuple[float, float], rivals: float, selector: Selector) -> float:
+    """L2(1) of the two-sided certificate, nearly: what it saves of the sharp one hardly depends on the rivals."""
+    sharp, total = sharp_loss(1.0, slopes[0], rivals, selector), sum(slopes)
+    saved = 1.7 if selector == "exponential" else 0.5 + 1.5 * slopes[0] / total
+    return max(sharp / 3, sharp - saved / total)

@@ -16,6 +16,7 @@ from confide.guarantee import (
     public_shift,
     public_target,
     tangent_rate,
+    two_sided_shift,
 )
 from confide.mechanisms import (
     UNIT,
@@ -114,7 +115,9 @@ def _public_line(request: Request, build: _Build) -> tuple[Fraction, Fraction] |
     elif request.delta is not None:
         target = public_target(n, level, request.delta, trial.slope_left, rivals, selector, unit)
     else:
-        target = public_shift(n, level, trial.slope_left, trial.slope_right, rivals, selector, unit)
+        terms = n, level, trial.slope_left, trial.slope_right, rivals, selector, unit
+        found = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
+        target = min((one for one in found if one is not None), default=None)
     return None if target is None or target > n else (Fraction(0), target)
 
 

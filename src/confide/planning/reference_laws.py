@@ -28,7 +28,7 @@ _BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
 """What share of the list holds all scores, and where it begins."""
-_WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 5.0
+_WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
 
 _DESERTS = ((0.7, 0.25), (0.9, 0.1))
 """What share of alpha lies beyond the desert, and the weight of the law."""

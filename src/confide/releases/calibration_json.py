@@ -7,7 +7,7 @@ from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError, FormatError
-from confide.guarantee import GUARANTEE_KINDS, Guarantee
+from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
     NEIGHBORS,
     PrivacyStatement,
@@ -43,7 +43,7 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
         "threshold": as_number(c.threshold),
         "score": c.score,
         "alpha": str(c.alpha),
-        "guarantee": asdict(c.guarantee),
+        "guarantee": c.guarantee.fields(),
         "privacy": _privacy_fields(c.privacy),
         "mechanism": None if c.mechanism is None else mechanism_fields(c.mechanism),
         "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
@@ -76,9 +76,11 @@ def _check_claims(c: Calibration) -> None:
         raise FormatError("the calibration has a privacy loss that no release has; do not use it")
     if c.privacy not in (privacy, replace(privacy, rho=_rho_of_0_1(privacy))):
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
-    guarantee = certify(c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta)
+    terms = c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta
+    guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
     # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
-    if guarantee.kind != c.guarantee.kind or not -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9:
+    near = -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9
+    if not near or replace(guarantee, coverage=c.guarantee.coverage) != c.guarantee:
         raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
     _check_scores_recipe(c)
 
@@ -143,6 +145,9 @@ def _guarantee(fields: Fields) -> Guarantee:
         delta=fields.optional("delta", (float,), lambda v: float(exact_level("guarantee.delta", v))),
         n=fields.optional("n", (int,), lambda v: positive_integer("guarantee.n", v, most=MOST_RECORDS)),
         n_min=fields.optional("n_min", (int,), lambda v: positive_integer("n_min", v, most=MOST_RECORDS)),
+        certificate=one_of("guarantee.certificate", fields.take("certificate", str), CERTIFICATES)
+        if "certificate" in fields
+        else None,
     )
     fields.finish()
     return guarantee
@@ -240,6 +245,8 @@ register(
         read_calibration,
         MOST_CHARACTERS,
         integer_bits=63,
-        since_2=frozenset({"classes", "about", "mechanism.rise", "candidates.recipe.of", "privacy.zcdp"}),
+        since_2=frozenset(
+            {"classes", "about", "mechanism.rise", "candidates.recipe.of", "privacy.zcdp", "guarantee.certificate"}
+        ),
     ),
 )
