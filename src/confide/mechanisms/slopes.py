@@ -170,7 +170,8 @@ class Slopes(Mechanism):
 
     def step(self, m: int) -> float:
         """The least ratio of a candidate's weight to the next one's, rounded down."""
-        return math.exp(-int(np.diff(self.heights(m)).max(initial=0)) / self.scale) * (1 - 1e-12) if self.rise else 1.0
+        steepest = int(np.diff(self.heights(m)).max(initial=0))
+        return math.floor(1e4 * math.exp(-steepest / self.scale)) / 1e4
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
@@ -238,7 +239,10 @@ class Slopes(Mechanism):
 
 @lru_cache(maxsize=4096)
 def _rivals(mechanism: Slopes, m: int) -> float:
-    return rivals_left(mechanism.heights(m) / mechanism.scale)
+    rivals = rivals_left(mechanism.heights(m) / mechanism.scale)
+    # In four digits, mechanisms that differ by the rounding of heights only share what is computed for them.
+    digits = 10 ** (3 - math.floor(math.log10(rivals))) if mechanism.rise and rivals < 1000 else 1
+    return math.ceil(rivals * digits) / digits if digits > 1 else rivals
 
 
 def slopes_for(
