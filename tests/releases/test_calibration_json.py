@@ -13,6 +13,7 @@ import json
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -277,8 +278,9 @@ def test_claims_that_do_not_follow_are_refused(name):
     guarantee, privacy, mechanism = content["guarantee"], content["privacy"], content["mechanism"]
     public = guarantee["n"] is not None
     offset = Fraction(mechanism["offset"])
-    exact = public and guarantee["delta"] is None  # else a higher target keeps the promise too
-    other_offsets = [str(max(offset - 1, Fraction(0))), *([str(offset + 1)] if exact else [])]
+    exact = public and guarantee["delta"] is None
+    said = exact and "certificate" not in guarantee  # else a higher target keeps the promise too
+    other_offsets = [str(max(offset - 1, Fraction(0))), *([str(offset + 1)] if said else [])]
     changes = {
         "guarantee.coverage": [min(1.0, guarantee["coverage"] + 0.01), 1.0, guarantee["coverage"] - 0.01, 0.0],
         "guarantee.kind": ["marginal", "training_conditional"],
@@ -408,6 +410,31 @@ def test_thresholds_that_are_no_candidates(threshold):
         Calibration.from_json(tampered("add_remove", "threshold", threshold))
 
 
+@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+def test_a_certificate_is_stated_and_believed_only_if_it_holds(neighbors):
+    """A promise that rests on the two-sided certificate says so; without the word, or with less target, it is none."""
+    release = confide.calibrate(np.arange(1000) / 1000, 0.1, 1.0, neighbors=neighbors, score="lac")
+    text = release.to_json()
+    assert (release.guarantee.certificate, release.coverage) == ("two-sided", 0.9)
+    assert Calibration.from_json(text) == release
+    for change in ("without", "other", "less"):
+        content = json.loads(text)
+        if change == "without":
+            del content["guarantee"]["certificate"]
+        elif change == "other":
+            content["guarantee"]["certificate"] = "sharp"
+        else:
+            content["mechanism"]["offset"] = str(Fraction(content["mechanism"]["offset"]) - Fraction(1, 2))
+        with pytest.raises(FormatError):
+            Calibration.from_json(signed(content))
+    sharp = confide.calibrate(np.arange(1000) / 1000, 0.1, 1.0, neighbors="replace_one", score="lac", shift=9)
+    content = json.loads(sharp.to_json())
+    assert "certificate" not in content["guarantee"]
+    content["guarantee"]["certificate"] = "two-sided"
+    with pytest.raises(FormatError):
+        Calibration.from_json(signed(content))
+
+
 def test_what_no_file_can_show():
     """See the head of this module: consistent changes are believed."""
     other = confide.Candidates.unit(100).edges[3]
@@ -420,7 +447,9 @@ def test_what_no_file_can_show():
     content = json.loads(released("add_remove").to_json())
     higher = str(Fraction(content["mechanism"]["offset"]) + 1000)
     assert Calibration.from_json(tampered("add_remove", "mechanism.offset", higher)).coverage == 0.9
-    assert Calibration.from_json(tampered("replace_one", "alpha", "1/2")).coverage == released("replace_one").coverage
+    asked = confide.calibrate(np.arange(400) / 400, 0.1, 1.0, neighbors="replace_one", candidates=100, shift=12)
+    higher = signed(json.loads(asked.to_json()) | {"alpha": "1/2"})
+    assert Calibration.from_json(higher).coverage == asked.coverage
     more = released("add_remove").mechanism.head_start + 1000
     assert Calibration.from_json(tampered("add_remove", "mechanism.head_start", more)).coverage == 0.9
 

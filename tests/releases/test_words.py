@@ -39,7 +39,7 @@ def test_words_travel_in_files_of_schema_2(tmp_path):
     assert release.checksum != released().checksum
 
 
-OF_0_1 = {"candidates": confide.Candidates.unit(100), "neighbors": "replace_one", "rise": 0}
+OF_0_1 = {"candidates": confide.Candidates.unit(100), "neighbors": "replace_one", "rise": 0, "shift": 8}
 """A mechanism that version 0.1 had, too: weights that do not rise, over candidates that it knew."""
 
 

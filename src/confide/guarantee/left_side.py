@@ -17,6 +17,8 @@ from confide.selection import Selector, unit_nodes
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
+_LEAST = 1e-200
+"""Weights below this one are raised to it."""
 _DEPTH = 7
 """Log of the weight, against 1/G, below which indices are bounded together."""
 _BLOCK = 200_000
@@ -84,7 +86,7 @@ class LeftSide:
         if self.group == 1:
             lonely = ~twin & (low < 1)
             distance[lonely, 0] = distance[lonely, 1]
-        self.q, self.total = np.exp(-slope * distance - behind[:, None]), total
+        self.q, self.total = np.maximum(np.exp(-slope * distance - behind[:, None]), _LEAST), total
         self.points = self.group * (np.arange(self.depth) + 1.0) - 1  # e >= 1 up to each index
         self.y = np.exp(-slope * (self.group + high - low))
         self.far = np.exp(-setting.slope_right * np.maximum(1 - low, 0.0))

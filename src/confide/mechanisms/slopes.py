@@ -31,7 +31,7 @@ from confide.guarantee import (
     rank_law,
     rivals_left,
     rivals_right,
-    two_sided_coverage,
+    two_sided_holds,
     two_sided_shortfall,
 )
 from confide.mechanisms.interface import Mechanism
@@ -215,7 +215,7 @@ class Slopes(Mechanism):
         """Whether the two-sided certificate guarantees this marginal coverage (Theorem 6)."""
         terms, step = (self.slope_left, self.slope_right, self.rivals(m), self.selector), self.step(m)
         if n is not None:
-            return two_sided_coverage(n, self.target(n), *terms, step=step) >= level
+            return two_sided_holds(n, self.target(n), level, *terms, step=step)
         assert n_min is not None
 
         def ahead(n: int) -> float:
@@ -241,8 +241,8 @@ class Slopes(Mechanism):
 def _rivals(mechanism: Slopes, m: int) -> float:
     rivals = rivals_left(mechanism.heights(m) / mechanism.scale)
     # In four digits, mechanisms that differ by the rounding of heights only share what is computed for them.
-    digits = 10 ** (3 - math.floor(math.log10(rivals))) if mechanism.rise and rivals < 1000 else 1
-    return math.ceil(rivals * digits) / digits if digits > 1 else rivals
+    digits = 10 ** max(3 - math.floor(math.log10(rivals)), 0) if mechanism.rise else 0
+    return min(m - 1.0, (math.floor(rivals * digits) + 1) / digits) if digits else rivals
 
 
 def slopes_for(

@@ -34,8 +34,8 @@ _MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
-_FEWER, _FEWER_WEIGHT = 3.0, 0.1
-"""A secret n may be a third of the typical one, which counts a tenth."""
+_FEWER, _FEWER_WEIGHT = 3.0, 0.05
+"""A secret n may be a third of the typical one, which counts a twentieth."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from confide.guarantee import (
     public_shift,
     public_target,
     tangent_rate,
+    two_sided_secret,
     two_sided_shift,
 )
 from confide.mechanisms import (
@@ -34,6 +35,9 @@ from confide.mechanisms import (
 from confide.planning.choice import PARTS
 from confide.planning.request import Request
 from confide.support import ceil_to
+
+_FADES_FROM, _GONE_AT, _LITTLE = 4.0, 0.15, 0.05
+"""About what head start +inf needs where it does not fade, in log-odds; the share of n_typical at which it is gone."""
 
 _Build = Callable[[Fraction, Fraction], Slopes]
 """From rate and offset of the target line to the mechanism, with its noise and its rise."""
@@ -73,14 +77,6 @@ def mechanism_for(request: Request) -> Mechanism | None:
 @np.errstate(under="ignore")
 def slopes_for_request(request: Request) -> Slopes | None:
     """The slope mechanism that answers a request, or None if +inf has to be answered without touching the data."""
-    mechanism = _without_head_start(request)
-    if mechanism is None or request.neighbors == "replace_one" or request.delta is not None:
-        return mechanism
-    return _with_head_start(mechanism, request)
-
-
-def _without_head_start(request: Request) -> Slopes | None:
-    """The mechanism before +inf gets its head start."""
     choice = request.choice
     left, right = request.slopes or (choice.left, PARTS - choice.left)
 
@@ -89,7 +85,17 @@ def _without_head_start(request: Request) -> Slopes | None:
         flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
-    line = _public_line(request, build) if request.n is not None else _private_line(request, build)
+    if request.n is not None:
+        return _settled(_public_line(request, build), request, build)
+    plain = _settled(_private_line(request, build), request, build)
+    if plain is None or request.delta is not None:
+        return plain
+    quicker = _two_sided(request, build) if request.shift is None else None
+    return quicker if quicker and quicker.offset < plain.offset else _with_head_start(plain, request)
+
+
+def _settled(line: tuple[Fraction, Fraction] | None, request: Request, build: _Build) -> Slopes | None:
+    """The mechanism with the least target from this line on that is certified; None if a public n does not reach it."""
     if line is None:
         return None
     rate, offset = line
@@ -145,6 +151,32 @@ def _serves(mechanism: Slopes, request: Request) -> bool:
     secret_from = n_min if request.n is None else None
     promised = certify(mechanism, request.alpha, request.m, request.n, secret_from, request.delta)
     return promised.coverage >= float(request.level)
+
+
+def _two_sided(request: Request, build: _Build) -> Slopes | None:
+    """With the offset and head start that the two-sided certificate asks for; None if it has no use for any.
+
+    The head start is gone at a seventh of n_typical, if the loss has room for that: slower fading asks for less offset.
+    """
+    level, unit = request.level, _unit(request)
+    trial, parts = build(level, Fraction(1, unit)), unit // level.denominator
+    fade = _FADES_FROM * trial.scale / max(request.n_min, request.n_typical) / _GONE_AT
+    # A multiple of `parts` remains a whole number where the offset has a smaller denominator.
+    fade = min(max(1, math.ceil(fade / parts)), fade_for(trial) // parts) * parts / trial.scale
+    terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), request.selector, unit
+    most = _FADES_FROM + fade * float(level / (1 - level)) * 4
+    found = two_sided_secret(level, fade, most, *terms, step=trial.step(request.m))
+    if found is None:
+        return None
+    offset, ahead = found
+    # Again the rounding of heights: it may ask for a little more of either.
+    for more in range(2 * unit):
+        plain = build(level, offset + Fraction(more // 4, unit))
+        head_start = math.ceil((ahead + _LITTLE * (more % 4)) * plain.scale)
+        made = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
+        if certify(made, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
+            return made
+    return None
 
 
 def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
