@@ -25,9 +25,11 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
-_TRIED = 16
-"""Single n that are asked before all are."""
-_FINE = 0.05
+_MOST_SMALL = 20_000
+"""Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
+_MORE = (1, 3, 6, 12, 24, 48)
+"""Twentieths of a rank above the offset that serves large n, tried in turn."""
+_FINE = 0.25
 """Steps of the head start, in log-odds."""
 
 
@@ -86,7 +88,7 @@ def two_sided_shortfall(
     """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 6b); at most 0 if enough.
 
     head_start(n) is what +inf has ahead at n records, in log-odds; it may not grow with n. Where the offset is too
-    small the search ends early, and the number is rough.
+    small the search ends early, and the number is rough; it is inf if the offset does not serve large n either.
 
     Examples
     --------
@@ -96,14 +98,11 @@ def two_sided_shortfall(
     True
     """
     setting = _setting(slope_left, slope_right, rivals, selector, step)
-    enough = _enough(setting, rate, offset)
-    if enough is None:
-        worst = largest(setting, _many(setting, rate, offset, _tried(setting)[-1]), float(offset) + 2)
-    elif needing := _needing(setting, offset, _few(rate, offset, n_min, enough), head_start):
-        worst = max(_bounds(setting, offset, needing, head_start))
-    else:
-        return 0.0
-    return max(worst - float(offset) - 2, 1e-9)
+    few = _small(setting, rate, offset, n_min)
+    if few is None:
+        return math.inf
+    needing = _needing(setting, offset, few, head_start)
+    return max(1e-9, max(_bounds(setting, offset, needing, head_start)) - float(offset) - 2) if needing else 0.0
 
 
 def two_sided_head_start(
@@ -119,7 +118,7 @@ def two_sided_head_start(
     most: float = math.inf,
     step: float = 0.0,
 ) -> float:
-    """The least a, to a twentieth, with which the head start max(0, a - fade n) of +inf serves every n >= n_min.
+    """The least a, to a quarter, with which the head start max(0, a - fade n) of +inf serves every n >= n_min.
 
     In log-odds; `two_sided_shortfall` is at most 0 with it. It is inf if it had to be larger than `most`, or if the
     offset is too small for large n, which no head start mends.
@@ -131,10 +130,9 @@ def two_sided_head_start(
     True
     """
     setting = _setting(slope_left, slope_right, rivals, selector, step)
-    enough = _enough(setting, rate, offset)
-    if enough is None:
+    groups = _small(setting, rate, offset, n_min)
+    if groups is None:
         return math.inf
-    groups = _few(rate, offset, n_min, enough)
 
     def ahead(steps: int) -> Callable[[int], float]:
         return lambda n: max(0.0, steps * _FINE - fade * n)
@@ -144,7 +142,7 @@ def two_sided_head_start(
         some = _failing(setting, offset, some, ahead(below))
         if not some:
             return below, None
-        above = below + 20
+        above = below + 4
         while still := _failing(setting, offset, some, ahead(above)):
             some, below, above = still, above, 2 * above - below
         while above - below > 1:
@@ -178,10 +176,10 @@ def two_sided_secret(
     *,
     step: float = 0.0,
 ) -> tuple[Fraction, float] | None:
-    """The smallest offset, in steps of 1/unit, with which a head start of at most `most` serves every n >= n_min.
+    """A small offset, in steps of 1/unit, with which a head start of at most `most` serves every n >= n_min.
 
-    And the least such head start, see `two_sided_head_start`. A slow fade serves with the offset of large n; a fast one
-    needs more of either. None if `most` is too small for any offset up to three ranks more.
+    And the least such head start, see `two_sided_head_start`. A slow fade serves with nearly the offset of large n; a
+    fast one needs more of either. None if `most` is too small for an offset that is two ranks larger.
 
     Examples
     --------
@@ -191,30 +189,13 @@ def two_sided_secret(
     (2.4, True)
     """
     terms = (slope_left, slope_right, rivals, selector)
-    setting = _setting(*terms, step)
-
-    def promising(number: int) -> bool:
-        """Whether some n, the smallest and every so many, are served."""
-        offset = Fraction(number, unit)
-        enough = _enough(setting, level, offset)
-        some = [] if enough is None else _some(_few(level, offset, n_min, enough), _TRIED)
-        return enough is not None and not _failing(setting, offset, some, lambda n: max(0.0, most - fade * n))
-
-    least = int(two_sided_offset(level, *terms, unit, step=step) * unit)
-    below, number, stride = least - 1, least, 1
-    while not promising(number):
-        if number >= least + 3 * unit:
-            return None
-        below, number, stride = number, number + stride, 2 * stride
-    while number - below > 1:
-        middle = (below + number) // 2
-        below, number = (below, middle) if promising(middle) else (middle, number)
-    while number < least + 4 * unit:
-        offset = Fraction(number, unit)
+    least = two_sided_offset(level, *terms, unit, step=step)
+    # A little more than the least offset makes the head start much smaller, and quicker to find.
+    for more in _MORE:
+        offset = least + ceil_to(Fraction(more, 20), unit)
         ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step)
         if ahead < math.inf:
             return offset, ahead
-        number += 1
     return None
 
 
@@ -251,10 +232,26 @@ def _many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> li
     return found
 
 
+def _small(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
+    """Every n >= n_min with fewer points beyond rank c + 1 than the offset serves without a head start, in groups.
+
+    None if it does not serve large n either, or if there are too many of them.
+    """
+    enough = _enough(setting, rate, offset)
+    if enough is None or _end(rate, offset, enough) - n_min > _MOST_SMALL:
+        return None
+    return _few(rate, offset, n_min, enough)
+
+
+def _end(rate: Fraction, offset: Fraction, enough: int) -> int:
+    """From here on all n have at least `enough` points beyond rank c + 1."""
+    return math.ceil((enough + offset + 2) / (1 - rate)) + 1
+
+
 def _few(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
     """Every n >= n_min with fewer than `enough` points beyond rank c + 1, in groups."""
     groups: dict[tuple[int, Fraction | int], Group] = {}
-    for n in range(n_min, math.ceil((enough + offset + 2) / (1 - rate)) + 1):
+    for n in range(n_min, _end(rate, offset, enough)):
         target = rate * (n + 1) + offset
         beyond = max(n - math.ceil(target), -1)
         if beyond < enough:
