@@ -399,7 +399,7 @@ def test_offset_and_head_start_go_together():
     )
     assert slow[0] == two_sided_offset(level, *terms[1:], step=28 / 29) + Fraction(1, 20)
     assert slow[1] < 4
-    assert slow[0] <= wide[0] < fast[0] < slow[0] + 1
+    assert slow[0] <= wide[0] < fast[0] <= slow[0] + 2
     assert fast[1] <= 6 < wide[1] <= 10
     for (offset, ahead), fade in ((slow, 0.03), (fast, 0.1), (wide, 0.1)):
         start = lambda n, ahead=ahead, fade=fade: max(0.0, ahead - fade * n)  # noqa: E731

@@ -226,11 +226,12 @@ def test_shift_above_the_records_means_infinity():
 @pytest.mark.parametrize("delta", [None, 0.05])
 def test_more_loss_costs_fewer_ranks(neighbors, delta):
     losses = [0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0]
-    plans = [confide.plan(alpha=0.1, epsilon=e, n=5000, neighbors=neighbors, delta=delta) for e in losses]
+    same = {"alpha": 0.1, "n": 5000, "neighbors": neighbors, "delta": delta}
+    plans = [confide.plan(epsilon=e, candidates=1000, slopes=(1, 1), rise=8, **same) for e in losses]
     targets = [p.target_rank for p in plans]
     assert targets == sorted(targets, reverse=True)
     assert len(set(targets)) == len(targets)
-    needed = [p.records_needed for p in plans]
+    needed = [confide.plan(epsilon=e, **same).records_needed for e in (0.2, 1.0, 5.0)]
     assert needed == sorted(needed, reverse=True)
 
 

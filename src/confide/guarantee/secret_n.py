@@ -25,10 +25,10 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
-_MOST_SMALL = 20_000
+_MOST_SMALL = 2_000
 """Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
-_MORE = (1, 3, 6, 12, 24, 48)
-"""Twentieths of a rank above the offset that serves large n, tried in turn."""
+_MORE = (1, 4, 16, 40)
+"""How many small steps above the offset that serves large n, tried in turn."""
 _FINE = 0.25
 """Steps of the head start, in log-odds."""
 
@@ -55,7 +55,7 @@ def two_sided_offset(
     *,
     step: float = 0.0,
 ) -> Fraction:
-    """The smallest offset, in steps of 1/unit, that serves every n with many points beyond its target rank.
+    """A small offset, in steps of 1/unit, that serves every n with many points beyond its target rank.
 
     That is some 30 of them, more at small slopes. What smaller n need besides is a head start of +inf: see
     `two_sided_head_start`.
@@ -69,7 +69,7 @@ def two_sided_offset(
     lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, step=step)
     offset = ceil_to(max(0.0, lost - 1), unit)
     while not _serves_many(setting, level, offset, _tried(setting)[-1]):
-        offset += Fraction(1, unit)
+        offset += ceil_to(_little(slope_left + slope_right), unit)
     return offset
 
 
@@ -192,11 +192,16 @@ def two_sided_secret(
     least = two_sided_offset(level, *terms, unit, step=step)
     # A little more than the least offset makes the head start much smaller, and quicker to find.
     for more in _MORE:
-        offset = least + ceil_to(Fraction(more, 20), unit)
+        offset = least + ceil_to(more * _little(slope_left + slope_right), unit)
         ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step)
         if ahead < math.inf:
             return offset, ahead
     return None
+
+
+def _little(slopes: float) -> Fraction:
+    """A small step of an offset, against what the noise costs: a twentieth of a rank where slopes add up to 1."""
+    return Fraction(max(1, round(1 / slopes)), 20)
 
 
 def _setting(slope_left: float, slope_right: float, rivals: float, selector: Selector, step: float) -> Setting:

@@ -36,8 +36,8 @@ from confide.planning.choice import PARTS
 from confide.planning.request import Request
 from confide.support import ceil_to
 
-_FADES_FROM, _GONE_AT, _LITTLE = 4.0, 0.15, 0.05
-"""About what head start +inf needs where it does not fade, in log-odds; the share of n_typical at which it is gone."""
+_GONE_AT, _LITTLE = 0.15, 0.05
+"""The share of n_typical at which the head start of +inf is gone, and a little of it, in log-odds."""
 
 _Build = Callable[[Fraction, Fraction], Slopes]
 """From rate and offset of the target line to the mechanism, with its noise and its rise."""
@@ -90,8 +90,8 @@ def slopes_for_request(request: Request) -> Slopes | None:
     plain = _settled(_private_line(request, build), request, build)
     if plain is None or request.delta is not None:
         return plain
-    quicker = _two_sided(request, build) if request.shift is None else None
-    return quicker if quicker and quicker.offset < plain.offset else _with_head_start(plain, request)
+    lower = _two_sided(request, build, plain.offset) if request.shift is None else None
+    return lower or _with_head_start(plain, request)
 
 
 def _settled(line: tuple[Fraction, Fraction] | None, request: Request, build: _Build) -> Slopes | None:
@@ -153,25 +153,28 @@ def _serves(mechanism: Slopes, request: Request) -> bool:
     return promised.coverage >= float(request.level)
 
 
-def _two_sided(request: Request, build: _Build) -> Slopes | None:
-    """With the offset and head start that the two-sided certificate asks for; None if it has no use for any.
+def _two_sided(request: Request, build: _Build, most: Fraction) -> Slopes | None:
+    """With the offset and head start that the two-sided certificate asks for; None if it asks for `most` or more.
 
     The head start is gone at a seventh of n_typical, if the loss has room for that: slower fading asks for less offset.
     """
     level, unit = request.level, _unit(request)
     trial, parts = build(level, Fraction(1, unit)), unit // level.denominator
-    fade = _FADES_FROM * trial.scale / max(request.n_min, request.n_typical) / _GONE_AT
+    needed = 2.5 - math.log(request.alpha)  # about what head start +inf needs where it does not fade, in log-odds
+    fade = needed * trial.scale / (_GONE_AT * max(request.n_min, request.n_typical))
     # A multiple of `parts` remains a whole number where the offset has a smaller denominator.
     fade = min(max(1, math.ceil(fade / parts)), fade_for(trial) // parts) * parts / trial.scale
+    few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
     terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), request.selector, unit
-    most = _FADES_FROM + fade * float(level / (1 - level)) * 4
-    found = two_sided_secret(level, fade, most, *terms, step=trial.step(request.m))
+    found = two_sided_secret(level, fade, needed + fade * few, *terms, step=trial.step(request.m))
     if found is None:
         return None
     offset, ahead = found
     # Again the rounding of heights: it may ask for a little more of either.
     for more in range(2 * unit):
         plain = build(level, offset + Fraction(more // 4, unit))
+        if plain.offset >= most:
+            return None
         head_start = math.ceil((ahead + _LITTLE * (more % 4)) * plain.scale)
         made = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
         if certify(made, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
