@@ -237,8 +237,10 @@ def test_more_loss_costs_fewer_ranks(neighbors, delta):
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
+    same = {"alpha": 0.1, "epsilon": 1.0, "n": 5000, "neighbors": neighbors, "candidates": 1000, "slopes": (1, 1)}
+
     def target(**options):
-        return confide.plan(**{"alpha": 0.1, "epsilon": 1.0, "n": 5000, "neighbors": neighbors, **options}).target_rank
+        return confide.plan(**{**same, "rise": 8, **options}).target_rank
 
     for name, values in [
         ("candidates", [2, 10, 100, 1000, 10**5]),
