@@ -25,7 +25,7 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
-_MOST_SMALL = 2_000
+_MOST_SMALL = 4_000
 """Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
 _MORE = (1, 4, 16, 40)
 """How many small steps above the offset that serves large n, tried in turn."""
@@ -189,6 +189,9 @@ def two_sided_secret(
     (2.4, True)
     """
     terms = (slope_left, slope_right, rivals, selector)
+    fewest = _tried(_setting(*terms, step))[0]
+    if _end(level, ceil_to(two_sided_loss(1.0, *terms, step=step), unit), fewest) - n_min > _MOST_SMALL:
+        return None
     least = two_sided_offset(level, *terms, unit, step=step)
     # A little more than the least offset makes the head start much smaller, and quicker to find.
     for more in _MORE:

@@ -36,8 +36,10 @@ from confide.planning.choice import PARTS
 from confide.planning.request import Request
 from confide.support import ceil_to
 
-_GONE_AT, _LITTLE = 0.15, 0.05
-"""The share of n_typical at which the head start of +inf is gone, and a little of it, in log-odds."""
+_GONE_AT = 0.15
+"""The share of n_typical at which the head start of +inf is gone."""
+_TRIES, _LITTLE = 8, Fraction(1, 20)
+"""How often a little is added to an offset, in ranks, and to a head start, in log-odds."""
 
 _Build = Callable[[Fraction, Fraction], Slopes]
 """From rate and offset of the target line to the mechanism, with its noise and its rise."""
@@ -171,11 +173,11 @@ def _two_sided(request: Request, build: _Build, most: Fraction) -> Slopes | None
         return None
     offset, ahead = found
     # Again the rounding of heights: it may ask for a little more of either.
-    for more in range(2 * unit):
-        plain = build(level, offset + Fraction(more // 4, unit))
+    for more in range(_TRIES):
+        plain = build(level, offset + more * ceil_to(_LITTLE, unit))
         if plain.offset >= most:
             return None
-        head_start = math.ceil((ahead + _LITTLE * (more % 4)) * plain.scale)
+        head_start = math.ceil((ahead + float(more * _LITTLE)) * plain.scale)
         made = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
         if certify(made, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
             return made
