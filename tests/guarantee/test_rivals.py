@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -59,6 +60,18 @@ def test_rivals_of_a_mechanism(m, flat, rise):
     exact = exact_rivals(mechanism.heights(m), mechanism.scale)
     assert exact <= Decimal(mechanism.rivals(m)) <= exact * (1 + Decimal("1.001e-3"))
     assert mechanism.rivals(m) <= m - 1
+
+
+@pytest.mark.parametrize(("flat", "rise"), [(Fraction(0), 900), (Fraction(95, 2), 20_000), (Fraction(7, 3), 0)])
+@pytest.mark.parametrize("m", [2, 13, 481])
+def test_the_stated_step_is_no_more_than_any_ratio_of_neighbours(m, flat, rise):
+    """What Theorem 6 calls a, from the stated integers: rounded down, and hardly; 1 for equal weights."""
+    mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
+    with localcontext(prec=60):
+        weights = [(Decimal(int(height)) / Decimal(mechanism.scale)).exp() for height in mechanism.heights(m)]
+        least = min(one / following for one, following in pairwise(weights))
+    assert least - Decimal("1.001e-4") <= Decimal(mechanism.step(m)) <= least
+    assert rise or mechanism.step(m) == 1
 
 
 def test_rivals_on_the_right_are_those_on_the_left_of_the_mirror_image():
