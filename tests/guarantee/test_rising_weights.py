@@ -147,8 +147,9 @@ def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, s
 def test_rise_saves_ranks_and_the_head_start_is_needed():
     """With a rise the target is lower; without it, or without the head start, the same target does undercover."""
     asked = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
-    flat, rising = (planned(10, 4, rise=rise, **asked).mechanism for rise in (0.0, 0.7))
-    assert rising.offset < flat.offset
+    flat, high = (planned(1000, 400, rise=rise, **asked).mechanism for rise in (0.0, 8.0))
+    assert high.offset < flat.offset - 2
+    rising = planned(10, 4, rise=0.7, **asked).mechanism
     assert rising.head_start > rising.fade > 0
     for weaker in ({"head_start": 0, "fade": 0}, {"fade": 4 * rising.head_start}):
         weak = Slopes(**{**vars(rising), **weaker})
