@@ -81,7 +81,7 @@ def test_an_empty_histogram_has_no_public_n():
 def test_two_calls_are_two_releases():
     """No seed, no cache of answers: the noise is fresh every time."""
     scores, fine = np.linspace(0, 1, 10_000), confide.Candidates.unit(1000)
-    answers = [confide.calibrate(scores, 0.1, 0.1, candidates=fine) for _ in range(40)]
+    answers = [confide.calibrate(scores, 0.1, 0.1, candidates=fine, shift=60) for _ in range(40)]
     mechanism = answers[0].mechanism
     utilities = mechanism.utilities(confide.ScoreHistogram.from_scores(scores, fine).counts)
     law = selection_law(np.exp((utilities - utilities.max()) / mechanism.scale), mechanism.selector)
@@ -208,7 +208,8 @@ def test_any_numpy_error_state_will_do():
 
 
 def _use_everything(loss):
-    own = [{}, {"neighbors": "replace_one"}, {"delta": 0.05}, {"rho": loss, "epsilon": None}, {"epsilon": loss / 9}]
+    public = {"neighbors": "replace_one"}
+    own = [{}, public, {"delta": 0.05}, {"rho": loss, "epsilon": None}, {"epsilon": loss / 9, **public}]
     for options in own:
         options = {"alpha": 0.1, "epsilon": loss, **options}
         with warnings.catch_warnings():
