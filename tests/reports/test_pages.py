@@ -28,6 +28,7 @@ from confide.releases import Release, everything, load_release
 from confide.reports import grid, page
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
+from confide.reports.provenance import common_rows
 from tests.calibrations import OPTIONS, released
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
@@ -84,6 +85,20 @@ def test_every_kind_of_calibration_has_a_page(name):
 @pytest.mark.parametrize("name", sorted(set(OPTIONS) - set(QUICK)))
 def test_every_kind_of_calibration_has_a_page_extremes(name):
     test_every_kind_of_calibration_has_a_page(name)
+
+
+@pytest.mark.parametrize(("options", "theorem"), [({}, "6b"), ({"neighbors": "replace_one"}, "6a")])
+def test_the_certificate_is_named(options, theorem):
+    """A reader who checks the promise is told by which certificate it holds."""
+    cal = calibration(**options)
+    assert cal.guarantee.certificate == "two-sided"
+    words = words_of(page_of(cal))
+    assert "Certified coverage 0.9 (marginal, two-sided certificate)" in words
+    assert f"docs/theory-two-sided.md, Theorem {theorem}; privacy by docs/theory.md, Theorem 1" in words
+    sharp = dataclasses.replace(cal.guarantee, certificate=None)
+    rows = dict(common_rows(dataclasses.replace(cal, guarantee=sharp)))
+    assert rows["Certified coverage"] == "0.9 (marginal)"
+    assert rows["Certified by"] == f"docs/theory.md, Theorem 3{theorem[-1]}; privacy by Theorem 1"
 
 
 METHODS = {

@@ -49,7 +49,7 @@ class Plan:
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000)
     >>> round(p.expected_coverage, 3), p.records_needed
-    (0.905, 210)
+    (0.904, 210)
     """
 
     request: Request
@@ -285,7 +285,7 @@ def plan(
     --------
     >>> p = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     >>> p.target_rank, p.nonprivate_rank
-    (904.25, 901)
+    (903.5, 901)
     """
     asked = {name: value for name, value in locals().items() if name not in ("score", "candidates", "unit", "pilot")}
     if unit is not None and isinstance(candidates, int | Candidates):

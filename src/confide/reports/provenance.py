@@ -4,6 +4,7 @@ import shlex
 
 from confide.candidates import spread_words
 from confide.federated import FederatedCalibration, SecureSum
+from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
 from confide.releases import ABOUT, Calibration, Release, class_list, parts_of
 from confide.reports.numbers import number
@@ -66,7 +67,7 @@ def common_rows(calibration: Calibration) -> Rows:
         ("Miscoverage level α", str(calibration.alpha)),
         ("Candidate thresholds", f"{calibration.candidates:,} ({spread_words(calibration.recipe)})"),
         ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
-        ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
+        ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')}{_certificate(guarantee)})"),
         *((("Failure probability δ", f"{guarantee.delta:.6g}"),) if guarantee.delta is not None else ()),
         ("Certified by", _theorems(calibration)),
         ("Made with", ", ".join(f"{name} {version}" for name, version in calibration.versions.items())),
@@ -97,6 +98,10 @@ def _joined(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
 
 
+def _certificate(guarantee: Guarantee) -> str:
+    return "" if guarantee.certificate is None else f", {guarantee.certificate} certificate"
+
+
 def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, FederatedCalibration):
         return f"docs/federated.md, {calibration.plan.protocol.theorem}"
@@ -108,7 +113,10 @@ def _theorems(calibration: Calibration) -> str:
         return "docs/methods.md"
     if calibration.guarantee.delta is not None:
         return "docs/theory.md, Theorem 4" if calibration.n is None else "docs/theory.md, Theorem 2b"
-    return f"docs/theory.md, Theorem {'3b' if calibration.n is None else '3a'}; privacy by Theorem 1"
+    part = "b" if calibration.n is None else "a"
+    if calibration.guarantee.certificate == "two-sided":
+        return f"docs/theory-two-sided.md, Theorem 6{part}; privacy by docs/theory.md, Theorem 1"
+    return f"docs/theory.md, Theorem 3{part}; privacy by Theorem 1"
 
 
 def _federated(calibration: FederatedCalibration) -> Rows:
