@@ -8,6 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 import confide
+from confide.mechanisms import certify
 from experiments.cache import cached, write_docs
 from experiments.cost_page import page
 from experiments.laws import law
@@ -47,11 +48,9 @@ def cell(n: int, epsilon: float, data_sets: int = DATA_SETS, splits: int = SPLIT
 
 
 def _certified(mechanism: Any, m: int, n: int) -> float | None:
-    if mechanism is None:
-        return 1.0
     secret = getattr(mechanism, "rate", 0) != 0
-    claimed = mechanism.certified(1 - ALPHA, m, None if secret else n, 1 if secret else None)
-    return None if claimed is None else float(claimed)
+    claimed = certify(mechanism, ALPHA, m, None if secret else n, 1 if secret else None, None)
+    return None if claimed.kind == "none" else claimed.coverage
 
 
 def _uniform(mechanism: Any, candidates: confide.Candidates, n: int, repeats: int) -> dict[str, float]:

@@ -52,7 +52,7 @@ class Method:
                 neighbors=self.neighbors,
                 candidates=m,
                 n_min=1,
-                n_typical=None,
+                n_typical=n,
                 delta=None,
                 records_per_person=1,
                 selector=None,
