@@ -25,6 +25,8 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
+_STEEP = 0.5
+"""Slopes that add up to less, for which the search takes seconds, are left to the sharp certificate."""
 _MOST_SMALL = 4_000
 """Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
 _MORE = (1, 4, 16, 40)
@@ -190,7 +192,8 @@ def two_sided_secret(
     """
     terms = (slope_left, slope_right, rivals, selector)
     fewest = _tried(_setting(*terms, step))[0]
-    if _end(level, ceil_to(two_sided_loss(1.0, *terms, step=step), unit), fewest) - n_min > _MOST_SMALL:
+    first = ceil_to(two_sided_loss(1.0, *terms, step=step), unit)
+    if slope_left + slope_right < _STEEP or _end(level, first, fewest) - n_min > _MOST_SMALL:
         return None
     least = two_sided_offset(level, *terms, unit, step=step)
     # A little more than the least offset makes the head start much smaller, and quicker to find.
@@ -243,8 +246,10 @@ def _many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> li
 def _small(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
     """Every n >= n_min with fewer points beyond rank c + 1 than the offset serves without a head start, in groups.
 
-    None if it does not serve large n either, or if there are too many of them.
+    None if it does not serve large n either, if there are too many of them, or if slopes are small.
     """
+    if setting.slope_left + setting.slope_right < _STEEP:
+        return None
     enough = _enough(setting, rate, offset)
     if enough is None or _end(rate, offset, enough) - n_min > _MOST_SMALL:
         return None
