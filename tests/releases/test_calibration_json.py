@@ -451,7 +451,8 @@ def test_what_no_file_can_show():
     content["mechanism"]["offset"] = str(Fraction(content["mechanism"]["offset"]) + 1000)
     del content["guarantee"]["certificate"]  # so high a target needs the sharp one only
     assert Calibration.from_json(signed(content)).coverage == 0.9
-    asked = confide.calibrate(np.arange(400) / 400, 0.1, 1.0, neighbors="replace_one", candidates=100, shift=12)
+    options = {"neighbors": "replace_one", "candidates": confide.Candidates.unit(100), "shift": 12}
+    asked = confide.calibrate(np.arange(400) / 400, 0.1, 1.0, **options)
     higher = signed(json.loads(asked.to_json()) | {"alpha": "1/2"})
     assert Calibration.from_json(higher).coverage == asked.coverage
     more = released("add_remove").mechanism.head_start + 1000
