@@ -25,9 +25,9 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
-_STEEP = 0.5
+_STEEP = 0.9
 """Slopes that add up to less, for which the search takes seconds, are left to the sharp certificate."""
-_MOST_SMALL = 4_000
+_MOST_SMALL = 1_000
 """Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
 _MORE = (1, 4, 16, 40)
 """How many small steps above the offset that serves large n, tried in turn."""
