@@ -25,8 +25,8 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
-_STEEP = 0.9
-"""Slopes that add up to less, for which the search takes seconds, are left to the sharp certificate."""
+_FLAT, _STEEP = 0.9, 3.0
+"""What slopes add up to: with less the search takes seconds, with more there is next to nothing to save."""
 _MOST_SMALL = 1_000
 """Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
 _MORE = (1, 4, 16, 40)
@@ -193,7 +193,7 @@ def two_sided_secret(
     terms = (slope_left, slope_right, rivals, selector)
     fewest = _tried(_setting(*terms, step))[0]
     first = ceil_to(two_sided_loss(1.0, *terms, step=step), unit)
-    if slope_left + slope_right < _STEEP or _end(level, first, fewest) - n_min > _MOST_SMALL:
+    if not _worth_it(slope_left + slope_right) or _end(level, first, fewest) - n_min > _MOST_SMALL:
         return None
     least = two_sided_offset(level, *terms, unit, step=step)
     # A little more than the least offset makes the head start much smaller, and quicker to find.
@@ -203,6 +203,11 @@ def two_sided_secret(
         if ahead < math.inf:
             return offset, ahead
     return None
+
+
+def _worth_it(slopes: float) -> bool:
+    """Whether the search is quick and has something to save; else the sharp certificate has to do."""
+    return _FLAT <= slopes <= _STEEP
 
 
 def _little(slopes: float) -> Fraction:
@@ -248,7 +253,7 @@ def _small(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> li
 
     None if it does not serve large n either, if there are too many of them, or if slopes are small.
     """
-    if setting.slope_left + setting.slope_right < _STEEP:
+    if not _worth_it(setting.slope_left + setting.slope_right):
         return None
     enough = _enough(setting, rate, offset)
     if enough is None or _end(rate, offset, enough) - n_min > _MOST_SMALL:
