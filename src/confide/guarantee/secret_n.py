@@ -25,7 +25,7 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
-_FLAT, _STEEP = 0.9, 3.0
+_FLAT, _STEEP = 0.9, 4.0
 """What slopes add up to: with less the search takes seconds, with more there is next to nothing to save."""
 _MOST_SMALL = 1_000
 """Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
