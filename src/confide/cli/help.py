@@ -61,12 +61,12 @@ def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
 
 
 def _write_parameters(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    panels: dict[str, list[tuple[str, str]]] = {}
+    panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
     for one in command.get_params(ctx):
         title = "Arguments" if isinstance(one, click.Argument) else getattr(one, "rich_help_panel", None) or "Options"
         if record := one.get_help_record(ctx):
             name, text = record
             panels.setdefault(title, []).append((name, text.replace("\\[", "[")))  # escaped as if for rich
-    for title, rows in panels.items():
+    for title, rows in ((title, rows) for title, rows in panels.items() if rows):
         with formatter.section(title):
             formatter.write_dl(rows, col_max=_WIDEST)
