@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from confide.guarantee.adversary import each, largest
 from confide.guarantee.left_side import Case, Setting
-from confide.guarantee.two_sided import adversaries, two_sided_loss
+from confide.guarantee.two_sided import adversaries, setting_of, two_sided_loss
 from confide.selection import Selector
 from confide.support import ceil_to
 
@@ -67,7 +67,7 @@ def two_sided_offset(
     >>> float(two_sided_offset(Fraction(9, 10), 0.45, 0.55, 28.0, "exponential", 10, step=0.9))
     2.4
     """
-    setting = _setting(slope_left, slope_right, rivals, selector, step)
+    setting = setting_of(slope_left, slope_right, rivals, selector, step)
     lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, step=step)
     offset = ceil_to(max(0.0, lost - 1), unit)
     while not _serves_many(setting, level, offset, _tried(setting)[-1]):
@@ -99,7 +99,7 @@ def two_sided_shortfall(
     >>> short <= 0
     True
     """
-    setting = _setting(slope_left, slope_right, rivals, selector, step)
+    setting = setting_of(slope_left, slope_right, rivals, selector, step)
     few = _small(setting, rate, offset, n_min)
     if few is None:
         return math.inf
@@ -131,7 +131,7 @@ def two_sided_head_start(
     >>> 3 < a < 5
     True
     """
-    setting = _setting(slope_left, slope_right, rivals, selector, step)
+    setting = setting_of(slope_left, slope_right, rivals, selector, step)
     groups = _small(setting, rate, offset, n_min)
     if groups is None:
         return math.inf
@@ -191,9 +191,11 @@ def two_sided_secret(
     (2.4, True)
     """
     terms = (slope_left, slope_right, rivals, selector)
-    fewest = _tried(_setting(*terms, step))[0]
+    if not _worth_it(slope_left + slope_right):
+        return None
+    fewest = _tried(setting_of(*terms, step))[0]
     first = ceil_to(two_sided_loss(1.0, *terms, step=step), unit)
-    if not _worth_it(slope_left + slope_right) or _end(level, first, fewest) - n_min > _MOST_SMALL:
+    if _end(level, first, fewest) - n_min > _MOST_SMALL:
         return None
     least = two_sided_offset(level, *terms, unit, step=step)
     # A little more than the least offset makes the head start much smaller, and quicker to find.
@@ -213,10 +215,6 @@ def _worth_it(slopes: float) -> bool:
 def _little(slopes: float) -> Fraction:
     """A small step of an offset, against what the noise costs: a twentieth of a rank where slopes add up to 1."""
     return Fraction(max(1, round(1 / slopes)), 20)
-
-
-def _setting(slope_left: float, slope_right: float, rivals: float, selector: Selector, step: float) -> Setting:
-    return Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)
 
 
 @lru_cache(maxsize=256)

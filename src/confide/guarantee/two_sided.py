@@ -43,8 +43,8 @@ def two_sided_coverage(
 ) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem 6a).
 
-    rivals is G, see `rivals_left`; `step` is the smallest
-    ratio of a candidate's weight to the next one's (1 for equal weights), 0 if unknown.
+    rivals is G, see `rivals_left`; `step` is the smallest ratio of a candidate's weight to the next one's (1 for equal
+    weights), 0 if unknown.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def two_sided_loss(
     >>> round(two_sided_loss(1.0, 0.45, 0.55, 28.0, "permute_and_flip"), 1)
     3.2
     """
-    setting = Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)
+    setting = setting_of(slope_left, slope_right, rivals, selector, step)
     many = _UNLIMITED if beyond is None else beyond
     return largest(setting, list(adversaries(setting, x, x, many, beyond))) - x
 
@@ -104,7 +104,7 @@ def two_sided_holds(
     """
     if not 0 < target <= n:
         return False
-    setting, c = Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector), math.ceil(target)
+    setting, c = setting_of(slope_left, slope_right, rivals, selector, step), math.ceil(target)
     x, goal = float(target - c + 1), float(target + 2 - level * (n + 1))
     return largest(setting, list(adversaries(setting, x, x, n - c, n - c)), goal) <= goal
 
@@ -164,3 +164,8 @@ def adversaries(
         yield Case(twin, False, low, high, beyond, most, head_start)
         if most is not None:
             yield Case(twin, True, low, high, beyond, most, head_start)
+
+
+def setting_of(slope_left: float, slope_right: float, rivals: float, selector: Selector, step: float) -> Setting:
+    """What is public; a list of one candidate has next to no rivals, not none."""
+    return Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)
