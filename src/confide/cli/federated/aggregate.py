@@ -1,0 +1,38 @@
+"""`confide federated aggregate`: one threshold from all answers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from confide.cli import options as o
+from confide.cli.federated.arguments import PlanFile
+from confide.cli.output import warn
+from confide.cli.parameters import command
+from confide.federated import aggregate as aggregate_answers
+from confide.releases import everything
+from confide.support import Kind, read_text
+
+
+@command
+def aggregate(
+    answers: Annotated[list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers.")],
+    *,
+    plan: PlanFile,
+    output: o.Output,
+    drop_refused: Annotated[
+        bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
+    ] = False,
+) -> None:
+    r"""Make the calibration from the answers; it works with `confide predict`.
+
+    Example:
+
+      confide federated aggregate north-answer.json south-answer.json \
+        --plan plan.json --out released.json
+    """
+    output.check(Kind.RELEASE, *answers, plan)
+    released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
+    if released.threshold == float("inf"):
+        warn(f"the threshold is +inf: {everything(released.score)}; more silos have to answer")
+    output.write(released.to_json(), f"{released}\nsaved")

@@ -1,0 +1,93 @@
+"""What several commands of `confide federated` are given: keys, plans, a silo's budget and its records."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from confide.candidates import Candidates
+from confide.cli import options as o
+from confide.cli.columns import Columns
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.federated import RECORDS, Refusal, Silo, SiloLedger
+from confide.mechanisms import practically_none
+from confide.releases import names_among
+from confide.support import Classes, read_text
+from confide.tables import Classified, Losses, Regressed, What, score_histogram
+
+Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
+PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")]
+
+
+@dataclass(frozen=True)
+class SiloBudget:
+    """Who pays for what a silo says."""
+
+    ledger: Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
+    budget: Annotated[
+        float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
+    ]
+    dataset: Annotated[str, typer.Option(help="The name of these records in the ledger.")] = RECORDS
+
+    def open(self) -> SiloLedger:
+        """The ledger, for these records."""
+        return SiloLedger(self.ledger, self.dataset)
+
+    def spent(self) -> str:
+        """What these records have cost until now, in words."""
+        spent = self.open().spent
+        if math.isinf(spent):
+            return f"spent so far: +inf, for an answer was not private; the budget was {self.budget:g}"
+        weak = practically_none(spent)
+        return f"spent so far: {spent:.6g} of {self.budget:g}{f', {weak}' if weak else ''}"
+
+
+def read_silo(path: Path) -> Silo:
+    """A public file of a silo or of the coordinator."""
+    try:
+        return Silo.from_json(read_text(path))
+    except Refusal as refusal:
+        raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
+
+
+def what_of(columns: Columns, people: o.PeopleOptions) -> What | None:
+    """What is read of each record; a plan states its loss for one record of a person, and one threshold for all."""
+    what = columns.what()
+    if isinstance(what, Losses):
+        raise InputError(
+            "a federation calibrates one score of each record; --truth and --losses belong to `confide calibrate`"
+        )
+    if isinstance(what, Regressed) and len(what.kinds) > 1:
+        raise InputError("a federation calibrates one threshold; plan --score cqr_low and --score cqr_high one by one")
+    if people.people is not None and people.people.most > 1:
+        raise InputError("--max-records-per-person must be 1 in a federation: its plan states the loss of one record")
+    return what
+
+
+def counted(
+    source: o.Source,
+    what: What | None,
+    columns: Columns,
+    people: o.PeopleOptions,
+    candidates: Candidates,
+    classes: Classes | None,
+) -> ScoreHistogram:
+    """The silo's scores, counted where its table lives; of the plan's classes only."""
+    with source.open("reading", what, columns.ways) as (opened, what, progress):
+        if isinstance(what, Classified) and classes is not None:
+            names = what.columns(opened)[1]
+            try:
+                names_among(classes, names, len(names))
+            except InputError as error:
+                raise InputError(f"the plan is for other classes: {error}") from None
+        return score_histogram(
+            opened,
+            what,
+            candidates,
+            people=people.people,
+            skip_incomplete=source.skip_incomplete,
+            progress=progress,
+        )

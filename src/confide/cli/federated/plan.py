@@ -1,0 +1,92 @@
+"""`confide federated plan`: what everybody will run, and what it promises."""
+
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from confide.cli import options as o
+from confide.cli.about import About, stated_words
+from confide.cli.columns import Score, parsed
+from confide.cli.federated.arguments import Keys, read_silo
+from confide.cli.output import say
+from confide.cli.parameters import command
+from confide.federated import METHODS, Promise, SiloKeys, read_time
+from confide.federated import plan as make_plan
+from confide.support import Kind
+
+
+@command
+def plan(
+    *,
+    silo: Annotated[list[Path], typer.Option(metavar="FILE", help="Public file of a silo; repeat it.")],
+    keys: Keys,
+    output: o.Output,
+    alpha: o.Alpha,
+    epsilon: o.Epsilon = None,
+    method: Annotated[str, typer.Option(click_type=click.Choice(METHODS), help="How to calibrate.")] = "private-qq",
+    score: Score = None,
+    candidates: o.CandidatesSpec = None,
+    unit: o.Unit = None,
+    delta: o.Delta = None,
+    dropouts: Annotated[int, typer.Option(help="Silos that may be missing.", min=0)] = 0,
+    liars: Annotated[int, typer.Option(help="Silos that may send anything.", min=0)] = 0,
+    arbitrary: Annotated[
+        bool, typer.Option("--arbitrary", help="Whether a silo answers may depend on its scores.")
+    ] = False,
+    colluding: Annotated[
+        int | None, typer.Option(help="secure-sum: silos that may collude with the coordinator.", min=0)
+    ] = None,
+    n_min: o.NMin = 1,
+    n_typical: o.NTypical = None,
+    closes: Annotated[
+        str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Class names that every silo's probabilities have; others are refused."),
+    ] = None,
+    about: About = None,
+) -> None:
+    r"""Plan a federated calibration before any data is seen.
+
+    Says which coverage is guaranteed for every number of answers.
+
+    Example:
+
+      confide federated plan --silo north.json --silo south.json \
+        --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
+    """
+    output.check(Kind.PLAN, *silo, keys)
+    made = make_plan(
+        [read_silo(path) for path in silo],
+        o.one_level(alpha),
+        epsilon,
+        method=method,
+        score=score,
+        candidates=parsed(candidates),
+        unit=unit,
+        delta=delta,
+        dropouts=dropouts,
+        liars=liars,
+        missing="arbitrary" if arbitrary else "independent",
+        colluding=colluding,
+        n_min=n_min,
+        n_typical=n_typical,
+        closes=None if closes is None else read_time(closes),
+        classes=None if classes is None else o.split(classes),
+        about=stated_words(about),
+    )
+    output.write(made.sign(SiloKeys.load(keys)), "plan")
+    say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
+    say(f"candidate thresholds: {made.candidates.description}")
+    for answers, promise in made.promises().items():
+        say(f"  {answers} answers: {_promised(promise)}")
+
+
+def _promised(promise: Promise) -> str:
+    if promise.infinite == "always":
+        return "the threshold +inf"
+    covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is promised"
+    return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
