@@ -20,8 +20,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.errors import InputError
 from confide.selection import with_contrib
 from confide.support import positive_integer, positive_number
+
+
+def check_scale(scale: float, n: int) -> float:
+    """A noise scale that leaves something of n records; one beyond n drowns them, and its draws hardly ever end.
+
+    Raises
+    ------
+    InputError
+        If it is larger than n.
+    """
+    if scale > n:
+        raise InputError(f"epsilon is too small for {n} records in all: the noise would be larger than they; raise it")
+    return scale
 
 
 def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ CODES = {
     "duplicate": "the silo has answered already",
     "late": "the plan was closed when the silo answered",
     "out-of-range": "the answer is not one of the candidates",
+    "implausible": "the opened sum cannot be that of the silos' records: a message is wrong",
     "missing": "not all silos that are needed have answered",
     "coordinator-unknown": "the silo's policy pins another coordinator",
     "not-allowed": "the silo's policy does not allow this plan",

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.federated.certified_k import bisect
 from confide.federated.masking import mask, open_sum, word_of
-from confide.federated.noise_shares import noise_law, noise_share
+from confide.federated.noise_shares import check_scale, noise_law, noise_share
+from confide.federated.plausible import refuse_implausible
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, too_few_records
 from confide.federated.refusals import Refusal
@@ -88,7 +89,7 @@ class SecureSum(FederatedProtocol):
         """The least noise for the loss, and the smallest target that is certified with it."""
         m, n = len(terms.silos), terms.size or 0
         colluding = (m - 1) // 2 if options.colluding is None else check_count("colluding", options.colluding, m - 1)
-        scale = scale_for(2, terms.epsilon or 0.0)
+        scale = check_scale(scale_for(2, terms.epsilon or 0.0), n)
         deficit = total_deficit(scale, m, m - colluding, terms.candidates.size)
         target = summed_target(n, terms.level, terms.delta, deficit, _extra(terms))
         if target is None:
@@ -101,6 +102,7 @@ class SecureSum(FederatedProtocol):
         targets, n, m = read_field(fields, "targets", terms), terms.size or 0, len(terms.silos)
         refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
         made = cls(int(targets[0]), *(read_field(fields, name, terms) for name in ("scale", "colluding", "bits")))
+        check_scale(made.scale, n)
         refuse_contradiction(made.bits < modulus_bits(n, made.scale, m, made.honest(terms)))
         return made
 
@@ -144,7 +146,9 @@ class SecureSum(FederatedProtocol):
                 "for them, or make a new plan without them, for which the others pay again",
             )
         total = open_sum(list(replies.values()), self.bits)
-        return float(terms.candidates.values[choose_summed(total, terms.size or 0, self.target)])
+        n = terms.size or 0
+        refuse_implausible(total, n, self.scale, len(terms.silos) / self.honest(terms))
+        return float(terms.candidates.values[choose_summed(total, n, self.target)])
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """Of the sum of all silos."""

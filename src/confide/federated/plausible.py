@@ -1,0 +1,60 @@
+"""Whether an opened sum can be what honest silos' counts and noise add up to: a wrong message often shows.
+
+The number of all records is public and every count lies between 0 and it, so the opened sum may miss these bounds by
+its noise alone. It has been opened and is private already: looking at it costs nothing. A lie within the bounds is not
+noticed.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.federated.refusals import Refusal
+
+LEVEL = 1e-12
+"""An honest sum is refused with at most this probability."""
+
+
+def refuse_implausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
+    """Refuse an opened sum, int64 of shape (m,), that n records and noise as of `noise_law` do not explain.
+
+    Raises
+    ------
+    Refusal
+        `implausible`.
+
+    Examples
+    --------
+    >>> refuse_implausible(np.array([5, -1, 3, 2]), 9, 2.0, 1.0)
+    >>> refuse_implausible(np.array([5, -1, 3, -2000]), 9, 2.0, 1.0)
+    Traceback (most recent call last):
+        ...
+    confide.federated.refusals.Refusal: implausible: the opened sum has -1993 records where the silos state 9, ...
+    """
+    m, found = len(counts), sum(counts.tolist())
+    then = "; a silo's message is wrong, and which one cannot be seen: ask them all, and make a new plan"
+    if abs(found - n) > most_noise(scale, parameter * m, LEVEL / 4):  # the noise of all counts together
+        raise Refusal("implausible", f"the opened sum has {found} records where the silos state {n}, and noise{then}")
+    room = most_noise(scale, parameter, LEVEL / (4 * m))
+    beyond = (counts < -room) | (counts > n + room)
+    if beyond.any():
+        where = f"{np.count_nonzero(beyond)} of {m} opened counts, the first at position {int(np.argmax(beyond))},"
+        raise Refusal("implausible", f"{where} lie below 0 or above all {n} records by more than noise{then}")
+
+
+def most_noise(scale: float, parameter: float, level: float) -> float:
+    """A bound b with P(noise > b) <= level, for the difference of two negative binomials as in `noise_law`.
+
+    By Markov's inequality P(noise > b) <= exp(-s b) ((1-p)^2 / ((1-p e^s)(1-p e^-s)))^parameter for every positive
+    s below 1/scale, where p = exp(-1/scale); the best of many s.
+
+    Examples
+    --------
+    >>> round(most_noise(1.0, 1.0, 1e-6), 1)
+    16.9
+    """
+    s = 1 / (1 + np.exp(-np.linspace(-14, 14, 600))) / scale
+    p = -1 / scale
+    growth = 2 * math.log(-math.expm1(p)) - np.log(-np.expm1(p + s)) - np.log(-np.expm1(p - s))
+    return float(np.min((parameter * growth - math.log(level)) / s))

@@ -1,0 +1,70 @@
+"""An opened sum that honest silos cannot have made, and noise that no honest plan has."""
+
+import json
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.errors import InputError
+from confide.federated.envelope import seal
+from confide.federated.noise_shares import check_scale, noise_law
+from confide.federated.plan import FederatedPlan
+from confide.federated.plausible import LEVEL, most_noise, refuse_implausible
+from confide.federated.refusals import Refusal
+from tests.federated.helpers import Federation
+
+
+@pytest.mark.parametrize(("scale", "parameter"), [(0.3, 1.0), (1.0, 1.5), (2.0, 40.0), (10.0, 2.5), (0.01, 3.0)])
+@pytest.mark.parametrize("level", [1e-2, 1e-6, 1e-12])
+def test_noise_exceeds_its_bound_as_rarely_as_stated(scale, parameter, level):
+    law = noise_law(scale, parameter)
+    beyond = np.arange(len(law)) - len(law) // 2 > most_noise(scale, parameter, level)
+    assert law[beyond].sum() <= level
+    looser = np.arange(len(law)) - len(law) // 2 > most_noise(scale, parameter, level) / 2
+    assert law[looser].sum() > level or scale < 0.1  # and the bound is within a factor of two of the truth
+
+
+def test_an_honest_sum_is_refused_at_the_stated_level_at_most():
+    """The bounds of all counts and of their total, together, by exact laws."""
+    m, n, scale, parameter = 40, 500, 1.5, 2.0
+    cell, whole = noise_law(scale, parameter), noise_law(scale, parameter * m)
+    room, total = most_noise(scale, parameter, LEVEL / (4 * m)), most_noise(scale, parameter * m, LEVEL / 4)
+    x, y = (np.abs(np.arange(len(law)) - len(law) // 2) for law in (cell, whole))
+    assert m * cell[x > room].sum() + whole[y > total].sum() <= LEVEL
+    for counts in (np.full(m, 12) + np.eye(m, dtype=int)[3] * 20, np.eye(m, dtype=int)[m - 1] * n):
+        refuse_implausible(counts, n, scale, parameter)
+        refuse_implausible(counts + np.eye(m, dtype=int)[5] * int(room), n, scale, parameter)
+
+
+@pytest.mark.parametrize("change", [-2000, -25, "swap"])
+def test_a_wrong_message_of_a_secure_sum_shows(tmp_path, change):
+    rng = np.random.default_rng(0)
+    three = Federation(tmp_path, [rng.random(400) for _ in range(3)])
+    plan = three.plan(method="secure-sum")
+    answers = three.answers(plan)
+    assert 0 < federated.aggregate(plan, answers).threshold <= 1
+    content = json.loads(answers[1])["content"]
+    moved = np.array(content["masked"], dtype=np.int64)
+    if change == "swap":  # the total is right, two counts are not
+        moved[[0, 1]] += [3000, -3000]
+    else:  # -25 leaves every count as it could be, and the total not
+        moved += change
+    wrong = seal("answer", content | {"masked": (moved % 2**32).tolist()}, three.keys[1].signing)
+    with pytest.raises(Refusal, match=r"^implausible: .*a silo's message is wrong"):
+        federated.aggregate(plan, [answers[0], wrong, answers[2]], drop_refused=True)
+
+
+def test_noise_beyond_all_records_is_refused_before_it_is_paid_for(tmp_path):
+    rng = np.random.default_rng(0)
+    three = Federation(tmp_path, [rng.random(100) for _ in range(3)])
+    content = json.loads(three.plan(method="secure-sum"))["content"]
+    for scale in (1e6, 301.0, 0.99):  # more than all records; less than 2/epsilon
+        text = seal("plan", content | {"scale": scale, "bits": 64}, three.coordinator.signing)
+        with pytest.raises(Refusal, match=r"^malformed"):
+            three.answer(0, text)
+    assert three.ledgers[0].spent == 0
+    FederatedPlan.read(seal("plan", content | {"scale": 1.5}, three.coordinator.signing))
+    with pytest.raises(InputError, match="epsilon is too small for 300 records in all"):
+        three.plan(epsilon=1e-6, method="secure-sum")
+    assert check_scale(300.0, 300) == 300.0
