@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -179,17 +181,52 @@ def choice_laws(n, m, target, law, reach):
     return chosen
 
 
-@pytest.mark.parametrize("target", [4, 5, 6])
-def test_mixture_of_unlike_silos_by_enumeration(target):
+def interleavings(sizes):
+    """Every order in which the records of silos with these sizes can lie, as sequences of silos."""
+    if not any(sizes):
+        yield ()
+    for j, size in enumerate(sizes):
+        if size:
+            for rest in interleavings((*sizes[:j], size - 1, *sizes[j + 1 :])):
+                yield (j, *rest)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(1,), (3,), (1, 1), (1, 2), (2, 2), (1, 3), (3, 3), (1, 1, 1), (1, 1, 2), (1, 2, 2), (1, 1, 1, 1)]
+)
+def test_every_small_federation_of_unlike_silos_is_covered(sizes):
+    """Theorem F6b exactly: n_j + 1 records of each silo in any order, each of a silo's may be the one left out.
+
+    The new record is the one of silo j with probability n_j/n; coverage of every S_(r) is (r-1)/n or more. Ties, and
+    random orders, are mixtures of these.
+    """
+    n, worst = sum(sizes), [Fraction(1)] * (sum(sizes) + 1)
+    for order in interleavings(tuple(size + 1 for size in sizes)):
+        places = [[at for at, silo in enumerate(order) if silo == j] for j in range(len(sizes))]
+        covered, ways = [0] * (n + 1), math.prod(len(own) for own in places)
+        for new in itertools.product(*places):
+            ranked = [at for at in range(len(order)) if at not in new]
+            for r in range(1, n + 1):
+                covered[r] += sum(size for size, at in zip(sizes, new, strict=True) if at <= ranked[r - 1])
+        worst = [min(w, Fraction(c, n * ways)) for w, c in zip(worst, covered, strict=True)]
+    assert all(worst[r] >= Fraction(r - 1, n) for r in range(1, n + 1))
+    assert all(worst[r] < Fraction(r, n) for r in range(1, n + 1))  # a rank more cannot be promised
+
+
+@pytest.mark.parametrize(("weights", "target"), [(None, 4), (None, 5), (None, 6), ("sizes", 4), ("sizes", 6)])
+def test_mixture_of_unlike_silos_by_enumeration(weights, target):
     """Exact: the records of every silo and one new record each, in all ways, whatever the silos have in common.
 
-    The new record is that of silo j with probability (n_j+1)/(n+m); within a silo each of the n_j+1 may be the new one.
+    The new record is that of silo j with probability n_j/n, or in plans of version 0.1 (n_j+1)/(n+m); within a silo
+    each of the n_j+1 may be the new one.
     """
     sizes, m, scale, reach = (2, 1, 3), 3, 0.4, 6
     n = sum(sizes)
     law = noise_law(scale, 1.5)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
-    promised = float(summed_coverage(n, target, walk_maximum(law, m - 1), len(sizes)))
+    silos = len(sizes)
+    promised = float(summed_coverage(n, target, walk_maximum(law, m - 1), *((0, 1) if weights else (silos, 0))))
+    odds = [size / n if weights else (size + 1) / (n + silos) for size in sizes]
     chosen = choice_laws(n, m, target, law, reach)
     worst = 1.0
     for all_of in itertools.product(*(histograms(size + 1, m) for size in sizes)):
@@ -199,7 +236,7 @@ def test_mixture_of_unlike_silos_by_enumeration(target):
             if ways:
                 counts = np.sum(all_of, axis=0) - np.bincount(new, minlength=m)
                 p = chosen[tuple(int(c) for c in counts)]
-                covered += ways * sum((s + 1) / (n + len(sizes)) * p[b:].sum() for s, b in zip(sizes, new, strict=True))
+                covered += ways * sum(w * p[b:].sum() for w, b in zip(odds, new, strict=True))
         worst = min(worst, covered)
     assert promised <= worst + 1e-9
     assert worst <= promised + len(sizes) / (n + len(sizes))  # within one rank per silo of the truth
@@ -232,7 +269,7 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
     sizes, bins, scale = np.array([80, 120, 200]), 60, 0.5
     n, silos = int(sizes.sum()), len(sizes)
     deficit = total_deficit(scale, silos, 2, bins)
-    target = summed_target(n, 0.9, None, deficit, silos)
+    target = summed_target(n, 0.9, None, deficit, 0, 1)
     edges = np.linspace(0.1, 2.95, bins - 1)
     keys = [SiloKeys.generate(f"silo {i}") for i in range(silos)]
     roster = [k.public().agreement for k in keys]
@@ -245,11 +282,11 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
             values = counts + noise_share(bins, scale, 2)
             masked.append(mask(values, keys[j].agreement, roster[j], roster, str(number).encode(), 32))
         threshold = np.append(edges, np.inf)[choose_summed(open_sum(masked, 32), n, target)]
-        j = rng.choice(silos, p=(sizes + 1) / (n + silos))
+        j = rng.choice(silos, p=sizes / n)
         hits += j + rng.random() <= threshold
     assert stats.binomtest(hits, rounds, 0.9, "less").pvalue > 1e-6
     # B_(J-1) < T + (a maximum of the same law), one bin more is included, of at most 1/40 of the records.
-    at_most = (target + float(np.arange(len(deficit)) @ deficit) + silos) / (n + silos) + 0.025
+    at_most = (target + float(np.arange(len(deficit)) @ deficit) + 1) / n + 0.025
     assert at_most < 0.97
     assert stats.binomtest(hits, rounds, at_most, "greater").pvalue > 1e-6
 
@@ -302,7 +339,7 @@ def test_shares_are_those_of_the_plan(tmp_path, monkeypatch):
     assert asked == [(51, scale_for(2, 2.0), 3)]
 
 
-def test_certificate_of_a_mixture_counts_a_record_per_silo():
+def test_certificate_of_a_mixture_costs_a_rank():
     from confide import federated
     from confide.candidates import Candidates
 
@@ -312,13 +349,34 @@ def test_certificate_of_a_mixture_counts_a_record_per_silo():
         for population in ("common", "mixture")
     ]
     deficit = total_deficit(plans[0].protocol.scale, 5, 3, 40)
-    for plan, extra in zip(plans, (1, 5), strict=True):
+    for plan, price in zip(plans, ((1, 0), (0, 1)), strict=True):
         target = plan.protocol.target
         assert plan.certify()[1].coverage == 0.9
-        assert summed_coverage(300, target, deficit, extra) >= 0.9 > summed_coverage(300, target - 1, deficit, extra)
-    assert plans[0].protocol.target < plans[1].protocol.target
-    low = dataclasses.replace(plans[1], protocol=plans[0].protocol)
-    assert low.certify()[1].coverage == float(summed_coverage(300, low.protocol.target, deficit, 5)) < 0.9
+        assert summed_coverage(300, target, deficit, *price) >= 0.9 > summed_coverage(300, target - 1, deficit, *price)
+    lower = dataclasses.replace(plans[1].protocol, target=plans[1].protocol.target - 1)
+    low = dataclasses.replace(plans[1], protocol=lower)
+    assert low.certify()[1].coverage == float(summed_coverage(300, lower.target, deficit, 0, 1)) < 0.9
+
+
+def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
+    """There the new record came from silo j with probability (n_j + 1)/(n + m), at a price of m records."""
+    from confide import federated
+    from confide.candidates import Candidates
+    from confide.federated.envelope import seal, unseal
+
+    coordinator = SiloKeys.generate("coordinator")
+    silos = [SiloKeys.generate(f"s{i}").public(60) for i in range(5)]
+    made = federated.plan(silos, 0.1, 4.0, method="secure-sum", candidates=Candidates.unit(40))
+    deficit = total_deficit(made.protocol.scale, 5, 3, 40)
+    content = unseal("plan", made.sign(coordinator)).content
+    assert content["weights"] == "sizes"
+    old = dict(content)
+    del old["weights"]
+    before = federated.FederatedPlan.from_fields(old)
+    assert before.certify()[1].coverage == float(summed_coverage(300, made.protocol.target, deficit, 5, 0)) < 0.9
+    for change in ({"weights": "equal"}, {"weights": None}, {"population": "common"}, {"method": "private-qq"}):
+        with pytest.raises(federated.Refusal):
+            federated.FederatedPlan.read(seal("plan", content | change, coordinator.signing))
 
 
 def test_modulus_leaves_room():

@@ -16,7 +16,7 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about", "rise"})
+_SINCE_2 = frozenset({"classes", "about", "rise", "weights"})
 """Fields of a plan that version 0.1 does not know: with one of them, or with `of` in how its candidates were made, a
 message has schema 2."""
 

@@ -19,8 +19,8 @@ Missing: TypeAlias = Literal["independent", "arbitrary"]
 """`independent`: whether a silo answers does not depend on its scores. `arbitrary`: it may, in any way."""
 
 Population: TypeAlias = Literal["common", "mixture"]
-"""`common`: the new record is like the records of every silo. `mixture`: it comes from a silo drawn by size, and silos
-may differ (secure-sum only)."""
+"""`common`: the new record is like the records of every silo. `mixture`: it comes from silo j with probability
+n_j/n, and silos may differ (secure-sum only)."""
 
 MISSING: tuple[Missing, ...] = ("independent", "arbitrary")
 POPULATIONS: tuple[Population, ...] = ("common", "mixture")

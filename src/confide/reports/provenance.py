@@ -3,7 +3,7 @@
 import shlex
 
 from confide.candidates import spread_words
-from confide.federated import FederatedCalibration, SecureSum
+from confide.federated import FederatedCalibration, FederatedPlan, SecureSum
 from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
 from confide.releases import ABOUT, Calibration, Release, class_list, parts_of
@@ -119,13 +119,20 @@ def _theorems(calibration: Calibration) -> str:
     return f"docs/theory.md, Theorem 3{part}; privacy by Theorem 1"
 
 
+def _new_records(plan: FederatedPlan) -> str:
+    if plan.population == "common":
+        return "the common law"
+    by_size = isinstance(plan.protocol, SecureSum) and plan.protocol.weights == "sizes"
+    return f"silo j with probability {'n_j/n' if by_size else '(n_j + 1)/(n + silos)'}; silos may differ"
+
+
 def _federated(calibration: FederatedCalibration) -> Rows:
     plan = calibration.plan
     rows = [
         ("Method", plan.method),
         ("Plan", f"SHA-256 {plan.digest}"),
         ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may lie"),
-        ("New records come from", "a silo drawn by its size" if plan.population == "mixture" else "the common law"),
+        ("New records come from", _new_records(plan)),
     ]
     if isinstance(plan.protocol, SecureSum):
         rows += [

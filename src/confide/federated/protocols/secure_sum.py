@@ -1,7 +1,7 @@
 """secure-sum: every silo sends its counts, with a share of noise and masked; only the sum of all opens.
 
 Privacy is that of the opened sum (docs/federated.md, Theorem F5), the certificate that of a noisy histogram of all
-records, unlike silos included (Theorem F6). It needs public sizes and all of its silos.
+records, unlike silos included (Theorems F6 and F6b). It needs public sizes and all of its silos.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,9 @@ class SecureSum(FederatedProtocol):
         How many silos may pool what they know with the coordinator.
     bits
         Masks are modulo 2**bits.
+    weights
+        For unlike silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F6b). None in plans
+        of version 0.1, where it is (n_j + 1)/(n + m), and where silos are alike.
 
     Examples
     --------
@@ -59,7 +62,7 @@ class SecureSum(FederatedProtocol):
     """
 
     method = "secure-sum"
-    theorem = "Theorem F6"
+    theorem = "Theorems F6 and F6b"
     withstands_liars = False
     relies_on_silos = True
     populations = ("mixture", "common")
@@ -68,6 +71,7 @@ class SecureSum(FederatedProtocol):
     scale: float
     colluding: int
     bits: int
+    weights: Literal["sizes"] | None = None
 
     @classmethod
     def check(cls, terms: Terms) -> None:
@@ -91,24 +95,28 @@ class SecureSum(FederatedProtocol):
         colluding = (m - 1) // 2 if options.colluding is None else check_count("colluding", options.colluding, m - 1)
         scale = check_scale(scale_for(2, terms.epsilon or 0.0), n)
         deficit = total_deficit(scale, m, m - colluding, terms.candidates.size)
-        target = summed_target(n, terms.level, terms.delta, deficit, _extra(terms))
+        weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
+        target = summed_target(n, terms.level, terms.delta, deficit, *_price(terms, weights))
         if target is None:
             raise too_few_records()
-        return cls(target, scale, colluding, modulus_bits(n, scale, m, m - colluding))
+        return cls(target, scale, colluding, modulus_bits(n, scale, m, m - colluding), weights)
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms) -> Self:
-        """From the fields `targets` (one alone), `scale`, `colluding` and `bits`."""
+        """From the fields `targets` (one alone), `scale`, `colluding`, `bits` and, where stated, `weights`."""
         targets, n, m = read_field(fields, "targets", terms), terms.size or 0, len(terms.silos)
         refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
-        made = cls(int(targets[0]), *(read_field(fields, name, terms) for name in ("scale", "colluding", "bits")))
+        names = ("scale", "colluding", "bits", *(["weights"] if "weights" in fields else []))
+        made = cls(int(targets[0]), *(read_field(fields, name, terms) for name in names))
         check_scale(made.scale, n)
+        refuse_contradiction(made.weights is not None and terms.population != "mixture")
         refuse_contradiction(made.bits < modulus_bits(n, made.scale, m, made.honest(terms)))
         return made
 
     def fields(self) -> dict[str, Any]:
         """The target as the only one of `targets`, the others under their own names."""
-        return {"targets": [str(self.target)], "scale": self.scale, "colluding": self.colluding, "bits": self.bits}
+        stated = {"targets": [str(self.target)], "scale": self.scale, "colluding": self.colluding, "bits": self.bits}
+        return stated if self.weights is None else {**stated, "weights": self.weights}
 
     def target_rank(self, i: int) -> None:
         """Silos have none: the target is one for the sum."""
@@ -154,7 +162,7 @@ class SecureSum(FederatedProtocol):
         """Of the sum of all silos."""
         n, deficit = terms.size or 0, self._deficit(terms)
         if terms.delta is None:
-            coverage = min(summed_coverage(n, self.target, deficit, _extra(terms)), Fraction(1))
+            coverage = min(summed_coverage(n, self.target, deficit, *_price(terms, self.weights)), Fraction(1))
         else:
             failure = summed_failure(n, self.target, deficit, float(terms.level))
             coverage = terms.level if failure <= terms.delta else Fraction(0)
@@ -169,9 +177,11 @@ class SecureSum(FederatedProtocol):
         return total_deficit(self.scale, len(terms.silos), self.honest(terms), terms.candidates.size)
 
 
-def _extra(terms: Terms) -> int:
-    """How many records are added to those of the silos in the certificate."""
-    return len(terms.silos) if terms.population == "mixture" else 1
+def _price(terms: Terms, weights: str | None) -> tuple[int, int]:
+    """What the new record costs: how many records are added to n, and how many ranks are lost, in `summed_coverage`."""
+    if terms.population == "common":
+        return 1, 0
+    return (0, 1) if weights == "sizes" else (len(terms.silos), 0)
 
 
 @lru_cache(maxsize=64)
@@ -183,19 +193,21 @@ def total_deficit(scale: float, silos: int, honest: int, candidates: int) -> NDA
     return walk_maximum(noise_law(scale, silos / honest), candidates - 1)
 
 
-def summed_coverage(n: int, target: int, deficit: NDArray[np.float64], extra: int) -> Fraction:
-    """E[max(T - N, 0)] / (n + extra): marginal coverage of the noisy histogram with target rank T <= n.
+def summed_coverage(n: int, target: int, deficit: NDArray[np.float64], extra: int, lost: int = 0) -> Fraction:
+    """E[max(T - lost - N, 0)] / (n + extra): marginal coverage of the noisy histogram with target rank T <= n.
 
-    n is the number of records in all silos, `deficit` P(N = 0), P(N = 1), ...; `extra` is 1 if all records are
-    exchangeable, and the number of silos if the new record comes from silo j with probability (n_j + 1)/(n + silos),
-    silos differing from one another.
+    n is the number of records in all silos, `deficit` P(N = 0), P(N = 1), ... If all records are exchangeable `extra`
+    is 1 and `lost` 0. If silos differ and the new record comes from silo j with probability n_j/n, `extra` is 0 and
+    `lost` 1; with probability (n_j + 1)/(n + silos), `extra` is the number of silos and `lost` 0.
 
     Examples
     --------
     >>> float(summed_coverage(99, 91, np.array([0.5, 0.5]), 1))
     0.905
+    >>> float(summed_coverage(100, 92, np.array([0.5, 0.5]), 0, 1))
+    0.905
     """
-    ranks = np.maximum(target - np.arange(len(deficit)), 0)
+    ranks = np.maximum(target - lost - np.arange(len(deficit)), 0)
     return Fraction(float(ranks @ deficit)) / (n + extra)
 
 
@@ -208,7 +220,9 @@ def summed_failure(n: int, target: int, deficit: NDArray[np.float64], level: flo
     return float(fails @ deficit + max(0.0, 1 - deficit.sum()))
 
 
-def summed_target(n: int, level: Fraction, delta: float | None, deficit: NDArray[np.float64], extra: int) -> int | None:
+def summed_target(
+    n: int, level: Fraction, delta: float | None, deficit: NDArray[np.float64], extra: int, lost: int = 0
+) -> int | None:
     """The smallest target rank that certifies the level; None if it exceeds n.
 
     Examples
@@ -219,7 +233,7 @@ def summed_target(n: int, level: Fraction, delta: float | None, deficit: NDArray
 
     def enough(target: int) -> bool:
         if delta is None:
-            return summed_coverage(n, target, deficit, extra) >= level
+            return summed_coverage(n, target, deficit, extra, lost) >= level
         return summed_failure(n, target, deficit, float(level)) <= delta
 
     return bisect(enough, 0, n) if enough(n) else None
