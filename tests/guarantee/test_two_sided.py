@@ -359,6 +359,13 @@ def test_holds_is_what_plans_and_readers_ask():
     assert two_sided_shift(20, level, *slopes, selector, 16) is None
 
 
+def test_slopes_are_not_searched_where_that_takes_minutes():
+    terms = Fraction(9, 10), 6e-6, 4e-6, 23.0, "permute_and_flip", 16
+    started = two_sided_loss.cache_info().misses
+    assert two_sided_shift(9_000_000, *terms) is None
+    assert two_sided_loss.cache_info().misses == started
+
+
 def test_targets_and_offsets_are_the_smallest_that_pass():
     level, selector, slopes = Fraction(9, 10), "exponential", (0.35, 0.65, 8.2)
     target = two_sided_shift(100, level, *slopes, selector, 8, step=0.89)

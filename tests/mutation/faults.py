@@ -202,6 +202,8 @@ FAULTS = (
           f"{TWO_SIDED}::test_indices_beyond_the_depth_are_bounded"),
     Fault("a target that holds half a rank too low", "guarantee/two_sided.py", "float(target + 2 - level * (n + 1))",
           "float(target + 2.5 - level * (n + 1))", f"{TWO_SIDED}::test_holds_is_what_plans_and_readers_ask"),
+    Fault("minutes of search at flat slopes", "guarantee/two_sided.py", "if slope_left + slope_right < _FLAT:",
+          "if unit < 0:", f"{TWO_SIDED}::test_slopes_are_not_searched_where_that_takes_minutes"),
     Fault("head start grown at small n", "guarantee/secret_n.py", "last.beyond, head_start(last.n)",
           "last.beyond, head_start(last.n) + 9.0", f"{TWO_SIDED}::test_secret_mechanism_covers_for_every_n"),
     Fault("two-sided promise stated without asking", "mechanisms/certify.py",

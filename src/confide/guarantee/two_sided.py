@@ -29,6 +29,8 @@ from confide.guarantee.left_side import Case, Setting
 from confide.selection import Selector
 
 _UNLIMITED = 2**40
+_FLAT = 0.008
+"""With slopes that add up to less the search takes seconds to minutes; the sharp certificate serves there."""
 
 
 def two_sided_coverage(
@@ -120,7 +122,9 @@ def two_sided_shift(
     *,
     step: float = 0.0,
 ) -> Fraction | None:
-    """A small target rank, in steps of 1/unit, that `two_sided_holds` accepts at a public n; None if n is too small.
+    """A small target rank, in steps of 1/unit, that `two_sided_holds` accepts at a public n.
+
+    None if n is too small, or if the slopes are so flat that the search would take long.
 
     Examples
     --------
@@ -132,6 +136,8 @@ def two_sided_shift(
         target = Fraction(number, unit)
         return two_sided_holds(n, target, level, slope_left, slope_right, rivals, selector, step=step)
 
+    if slope_left + slope_right < _FLAT:
+        return None
     # The rank above level (n+1) hardly depends on the target's fractional part, unless it or what lies beyond is small.
     beyond, lost, guess = None, 0.0, 1
     for _ in range(3):
