@@ -105,7 +105,7 @@ for answers, promise in plan.promises().items():
 # are used and refuses what exceeds its budget.
 
 # %%
-peers = {silo.name: silo.agreement for silo in invited}
+peers = {silo.name: silo.identity for silo in invited}
 policy = federated.Policy(coordinator.public().signing, budget=EPSILON, per_plan=EPSILON, peers=peers)
 with tempfile.TemporaryDirectory() as room:
     replies = [

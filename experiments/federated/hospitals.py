@@ -21,7 +21,7 @@ def thresholds(calibration: list[np.ndarray], directory: Path) -> dict[str, list
     coordinator = federated.SiloKeys.generate("coordinator")
     keys = [federated.SiloKeys.generate(name) for name in NAMES]
     silos = [key.public(len(s)) for key, s in zip(keys, calibration, strict=True)]
-    peers = {silo.name: silo.agreement for silo in silos}
+    peers = {silo.name: silo.identity for silo in silos}
     policy = federated.Policy(coordinator.public().signing, 100.0, EPSILON, peers=peers)
     found, released = {}, None
     for method in ("private-qq", "secure-sum"):

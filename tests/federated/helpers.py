@@ -14,7 +14,7 @@ class Federation:
         self.coordinator = federated.SiloKeys.generate("coordinator")
         self.keys = [federated.SiloKeys.generate(f"silo {i}") for i in range(len(scores))]
         self.silos = [k.public(None if secret else len(s)) for k, s in zip(self.keys, self.scores, strict=True)]
-        peers = {silo.name: silo.agreement for silo in self.silos}
+        peers = {silo.name: silo.identity for silo in self.silos}
         signer = self.coordinator.public().signing
         self.policy = federated.Policy(signer, budget, budget, methods=federated.METHODS, peers=peers)
         self.ledgers = [federated.SiloLedger(folder / f"{i}.db") for i in range(len(scores))]

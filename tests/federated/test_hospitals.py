@@ -106,7 +106,7 @@ class Files:
         four = Federation(folder, [np.loadtxt(self.path(f"{name}.csv"), skiprows=1) for name in NAMES], budget=4.0)
         four.keys = [federated.SiloKeys.load(self.path(f"{name}.key")) for name in NAMES]
         coordinator = federated.SiloKeys.load(self.path("coordinator.key"))
-        peers = {key.name: key.public().agreement for key in four.keys}
+        peers = {key.name: key.face().identity for key in four.keys}
         four.policy = federated.Policy(coordinator.public().signing, 4.0, 4.0, peers=peers)
         return four
 

@@ -154,7 +154,7 @@ def test_silo_refuses_by_name(five, tmp_path):
     with refused("malformed"):
         five.answer(0, plan[:-30])
     with refused("malformed"):
-        five.answer(0, "x" * 5_000_000)
+        five.answer(0, "x" * 9_000_000)
     stranger = federated.SiloKeys.generate("stranger")
     with refused("coordinator-unknown"):
         five.answer(0, FederatedPlan.read(plan)[0].sign(stranger))

@@ -1,5 +1,6 @@
 """What a federation's calibration was made for: classes and public words, as the plan states them for every silo."""
 
+import dataclasses
 import json
 from copy import deepcopy
 
@@ -47,16 +48,23 @@ def test_a_calibration_knows_what_its_plan_says(three, method, epsilon):
         confide.predict_set(P[:5], released, ["cat", "dog", "owl"])
 
 
-OF_0_1 = {"method": "secure-sum"}
+OF_0_1 = {"method": "fedcp-qq", "epsilon": None}
 """What version 0.1 would plan alike; private-qq has a rise today, which has schema 2 by itself."""
 
 
-def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
+def unsigned(silo):
+    """As in plans of version 0.1."""
+    return dataclasses.replace(silo, issued=None, signature=None)
+
+
+def test_a_number_of_classes_is_kept_and_none_need_be_said(three, tmp_path):
     plan = three.plan(score="lac", classes=3)
     released = federated.aggregate(plan, three.answers(plan))
     assert (released.classes, dict(released.about)) == (3, {})
     with pytest.raises(InputError, match="one column for each of the 3 classes"):
         confide.predict_set(np.full((2, 4), 0.25), released)
+    three.silos = [unsigned(silo) for silo in three.silos]
+    three.ledgers = [federated.SiloLedger(tmp_path / f"{i} anew.db") for i in range(3)]
     silent = three.plan(score="lac", **OF_0_1)
     assert json.loads(silent)["schema"] == 1
     assert not {"classes", "about"} & json.loads(silent)["content"].keys()
@@ -65,6 +73,7 @@ def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
 
 def test_words_have_schema_2_and_are_signed(three):
     """Version 0.1, which would not look at them, says that it cannot read such a plan."""
+    three.silos = [unsigned(silo) for silo in three.silos]
     for options in ({"classes": NAMES}, {"about": ABOUT}):
         plan = three.plan(score="lac", **OF_0_1, **options)
         assert json.loads(plan)["schema"] == 2

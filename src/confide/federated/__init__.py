@@ -29,6 +29,7 @@ from confide.federated.aggregate import aggregate, read_answer
 from confide.federated.answer import answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import read_time
+from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.order_statistics import RandomRankReply, conditional_coverage_failure, order_statistic_coverage
 from confide.federated.plan import FederatedPlan
@@ -53,7 +54,7 @@ __all__ = [
     "CODES", "METHODS", "RECORDS", "FederatedCalibration", "FederatedPlan", "Policy", "Promise", "RandomRankReply",
     "Refusal", "SecureSum", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "aggregate", "answer", "average_threshold",
     "best_private_qq", "best_published", "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta",
-    "clones_epsilon", "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "order_statistic_coverage",
-    "own_calibration", "plan", "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_time",
-    "shrunk_threshold", "unequal_loss",
+    "clones_epsilon", "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint",
+    "order_statistic_coverage", "own_calibration", "plan", "published_deviation", "published_ranks", "qq_coverage",
+    "read_answer", "read_time", "roster", "shrunk_threshold", "unequal_loss",
 ]  # fmt: skip

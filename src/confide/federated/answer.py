@@ -82,9 +82,9 @@ def answer(
 
 
 def _invited(plan: FederatedPlan, keys: SiloKeys) -> int:
-    me = keys.public()
+    me = keys.face().identity
     for i, silo in enumerate(plan.silos):
-        if (silo.name, silo.signing, silo.agreement) == (me.name, me.signing, me.agreement):
+        if silo.identity == me:
             return i
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
 

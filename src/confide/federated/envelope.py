@@ -16,11 +16,11 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about", "rise", "weights"})
-"""Fields of a plan that version 0.1 does not know: with one of them, or with `of` in how its candidates were made, a
-message has schema 2."""
+_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator"})
+"""Fields of a plan that version 0.1 does not know: with one of them, with `of` in how its candidates were made, or with
+silos that are signed by their own keys, a message has schema 2."""
 
-MOST_CHARACTERS = 4_000_000
+MOST_CHARACTERS = 8_000_000
 PREFIX = "confide.federated."
 
 
@@ -35,10 +35,18 @@ def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
     """The content, plain JSON values, as JSON text signed with an Ed25519 private key; `kind` as "plan" or "answer"."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    key = Ed25519PrivateKey.from_private_bytes(signing_key)
-    head = {"kind": PREFIX + kind, "schema": _schema(content), "content": content}
-    signed = {"signer": key.public_key().public_bytes_raw().hex(), "signature": key.sign(canonical(head)).hex()}
-    return json.dumps({**head, **signed}, indent=1, allow_nan=False) + "\n"
+    key, head = Ed25519PrivateKey.from_private_bytes(signing_key), _head(kind, content)
+    return envelope(kind, content, key.public_key().public_bytes_raw().hex(), key.sign(canonical(head)).hex())
+
+
+def envelope(kind: str, content: Mapping[str, Any], signer: str, signature: str) -> str:
+    """The text of a message whose signature is known."""
+    signed = {**_head(kind, content), "signer": signer, "signature": signature}
+    return json.dumps(signed, indent=1, allow_nan=False) + "\n"
+
+
+def _head(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": PREFIX + kind, "schema": _schema(content), "content": content}
 
 
 def unseal(kind: str, text: str) -> Envelope:
@@ -49,9 +57,6 @@ def unseal(kind: str, text: str) -> Envelope:
     Refusal
         `malformed` or `altered`.
     """
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     message = parse(text, kind)
     if set(message) != {"kind", "schema", "content", "signer", "signature"} or not isinstance(message["content"], dict):
         raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
@@ -60,19 +65,34 @@ def unseal(kind: str, text: str) -> Envelope:
     schema = _schema(message["content"])
     if message["schema"] != schema or isinstance(message["schema"], bool):
         raise Refusal("malformed", f"the {kind} must have schema {schema}; use the version of confide that wrote it")
-    head = {name: message[name] for name in ("kind", "schema", "content")}
+    return Envelope(message["content"], verify(kind, message["content"], message["signer"], message["signature"]))
+
+
+def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -> str:
+    """Check an Ed25519 signature of a message; the key, hexadecimal.
+
+    Raises
+    ------
+    Refusal
+        `altered`.
+    """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
-        signer, signature = bytes.fromhex(message["signer"]), bytes.fromhex(message["signature"])
-        Ed25519PublicKey.from_public_bytes(signer).verify(signature, canonical(head))
+        key, signed = bytes.fromhex(signer), bytes.fromhex(signature)
+        Ed25519PublicKey.from_public_bytes(key).verify(signed, canonical(_head(kind, content)))
     except (InvalidSignature, ValueError, TypeError):
         raise Refusal("altered", f"the signature of the {kind} does not match; ask for the original") from None
-    return Envelope(message["content"], signer.hex())
+    return key.hex()
 
 
 def _schema(content: Mapping[str, Any]) -> int:
     candidates = content.get("candidates")
     spread = isinstance(candidates, Mapping) and "of" in candidates
-    return SCHEMA if _SINCE_2.isdisjoint(content) and not spread else 2
+    silos = content.get("silos")
+    signed = isinstance(silos, list) and any(isinstance(silo, Mapping) and "signature" in silo for silo in silos)
+    return SCHEMA if _SINCE_2.isdisjoint(content) and not spread and not signed else 2
 
 
 def canonical(value: Any) -> bytes:

@@ -1,26 +1,45 @@
-"""Who speaks: an Ed25519 key that signs and an X25519 key that agrees on masks, per silo and coordinator."""
+"""Who speaks: an Ed25519 key that signs and an X25519 key that agrees on masks, per silo and coordinator.
+
+A public file is signed by the key that it shows, so nobody else can pair that key with another name, another key for
+masks or another size. Whether it is the right key, people find out by its fingerprint (`identities.py`).
+"""
 
 import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
-from confide.federated.envelope import fields_of, read_file
+from confide.federated.envelope import (
+    PREFIX,
+    envelope,
+    fields_of,
+    parse,
+    read_file,
+    read_time,
+    seal,
+    unseal,
+    verify,
+    write_time,
+)
+from confide.federated.identities import identity_of
 from confide.federated.refusals import Refusal
 from confide.support import MOST_RECORDS, positive_integer, read_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]{64}")
+_SIGNATURE = re.compile(r"[0-9a-f]{128}")
 _MOST = 10_000
 
 
 @dataclass(frozen=True)
 class Silo:
-    """The public face of a silo (or of the coordinator).
+    r"""The public face of a silo (or of the coordinator).
 
     Parameters
     ----------
@@ -32,12 +51,29 @@ class Silo:
         X25519 public key, 64 hexadecimal digits.
     size
         The public number of calibration records, or None if it is secret.
+    issued
+        When the public file was issued, UTC, ISO format.
+    signature
+        The signature of all that by the key `signing` itself, 128 hexadecimal digits. Without it, as in plans of
+        version 0.1, nobody can tell whether the parts belong together.
+
+    Examples
+    --------
+    >>> north = SiloKeys("north", b"\1" * 32, b"\2" * 32).public(size=300)
+    >>> north.identity[:8], north.size
+    ('16fc215b', 300)
+    >>> replace(north, size=299)
+    Traceback (most recent call last):
+        ...
+    confide.federated.refusals.Refusal: altered: the signature of the silo does not match; ask for the original
     """
 
     name: str
     signing: str
     agreement: str
     size: int | None = None
+    issued: str | None = None
+    signature: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -47,10 +83,27 @@ class Silo:
                 raise InputError("keys must have 64 hexadecimal digits; use the file that keygen wrote")
         if self.size is not None:
             positive_integer("size", self.size, most=MOST_RECORDS)
+        if not _agrees(self.agreement):
+            raise InputError(
+                f"the agreement key of {self.name!r} must be one that keygen makes; masks from it hide nothing"
+            )
+        if (self.issued is None) != (self.signature is None):
+            raise InputError("issued and signature must be given together")
+        if self.issued is not None and self.signature is not None:
+            read_time(self.issued)
+            if not isinstance(self.signature, str) or not _SIGNATURE.fullmatch(self.signature):
+                raise InputError("signature must have 128 hexadecimal digits")
+            _check_signed(self.name, self.signing, self.agreement, self.size, self.issued, self.signature)
+
+    @property
+    def identity(self) -> str:
+        """What its fingerprint shows: a hash of the name and both keys, 64 hexadecimal digits."""
+        return identity_of(self.name, self.signing, self.agreement)
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self)
+        face = {"name": self.name, "signing": self.signing, "agreement": self.agreement, "size": self.size}
+        return face if self.signature is None else {**face, "issued": self.issued, "signature": self.signature}
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Silo":
@@ -59,21 +112,61 @@ class Silo:
         Raises
         ------
         Refusal
-            `malformed`.
+            `malformed`, or `altered` if there is a signature and it does not match.
         """
         with fields_of("silo", content) as fields:
             name, signing, agreement = (fields.take(part, str) for part in ("name", "signing", "agreement"))
-            return cls(name, signing, agreement, fields.take("size", (int, type(None))))
+            size = fields.take("size", (int, type(None)))
+            signed = [fields.take(part, str) for part in ("issued", "signature")] if "signature" in fields else []
+            return cls(name, signing, agreement, size, *signed)
 
     def to_json(self) -> str:
-        """The public file of a silo."""
-        return json.dumps({"kind": "confide.federated.silo", **self.fields()}, indent=1) + "\n"
+        """The public file of a silo, signed by its own key."""
+        if self.signature is None:
+            raise InputError("a public file must be signed by its own key; SiloKeys.public makes such")
+        content = self.fields()
+        return envelope("silo", content, self.signing, content.pop("signature"))
 
     @classmethod
     def from_json(cls, text: str) -> "Silo":
-        """Read the public file of a silo."""
-        hint = "the file is not a public silo file; keygen writes one"
-        return cls.of(read_file("silo", text, "silo file", hint, _MOST))
+        """Read the public file of a silo.
+
+        Raises
+        ------
+        Refusal
+            `malformed`, or `altered` if it is not signed by the key that it shows.
+        """
+        message = parse(text, "silo file", _MOST)
+        if message.get("kind") != PREFIX + "silo":
+            raise Refusal("malformed", "the file is not a public silo file; keygen writes one")
+        if "signature" not in message:
+            raise Refusal(
+                "malformed",
+                "the public file is not signed by its own key, as version 0.1 left it; its owner issues it anew, with "
+                "the same keys: confide federated public",
+            )
+        content, signer = unseal("silo", text)
+        if signer != content.get("signing"):
+            raise Refusal("altered", "the public file is signed by another key than its own; ask its owner for another")
+        return cls.of({**content, "signature": message["signature"]})
+
+
+@lru_cache(maxsize=2**15)
+def _agrees(key: str) -> bool:
+    """Whether an X25519 key makes secrets: with one of low order every exchange ends in zero, which is refused."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+    try:
+        X25519PrivateKey.from_private_bytes(bytes(32)).exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(key)))
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=2**15)
+def _check_signed(name: str, signing: str, agreement: str, size: int | None, issued: str, signature: str) -> None:
+    content = {"name": name, "signing": signing, "agreement": agreement, "size": size, "issued": issued}
+    verify("silo", content, signing, signature)
 
 
 @dataclass(frozen=True)
@@ -101,11 +194,20 @@ class SiloKeys:
 
         signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
         keys = cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
-        keys.public()  # checks the name
+        keys.face()  # checks the name
         return keys
 
-    def public(self, size: int | None = None) -> Silo:
-        """The public face, with the public number of records if it may be known."""
+    def public(self, size: int | None = None, *, now: datetime | None = None) -> Silo:
+        """The public face, with the public number of records if it may be known, signed by its own key.
+
+        Issued anew with another size it has the same identity; `now` is the present time, by default the clock.
+        """
+        face, issued = self.face(size), write_time(now or datetime.now(UTC))
+        signature = json.loads(seal("silo", {**face.fields(), "issued": issued}, self.signing))["signature"]
+        return replace(face, issued=issued, signature=signature)
+
+    def face(self, size: int | None = None) -> Silo:
+        """Name, public keys and size without a signature."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 

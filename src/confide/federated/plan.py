@@ -6,7 +6,7 @@ field is checked, and so is their fit.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,10 +43,13 @@ class FederatedPlan(Terms):
         What every silo runs and sends, and what becomes of it: one of `confide.federated.protocols`.
     unused
         Fields that a plan states although its protocol does not have them: they mean nothing but belong to its digest.
+    coordinator
+        Name and keys of who signed the plan, stated by `sign`; None before that, and in plans of version 0.1.
     """
 
     protocol: FederatedProtocol
     unused: tuple[tuple[str, Any], ...] = ()
+    coordinator: Silo | None = field(default=None, kw_only=True, compare=False)
 
     @property
     def method(self) -> str:
@@ -98,11 +101,13 @@ class FederatedPlan(Terms):
             "candidates": _candidate_fields(self.candidates),
             "silos": [silo.fields() for silo in self.silos],
             **write_words(self.classes, self.about),
+            **({} if self.coordinator is None else {"coordinator": self.coordinator.fields()}),
         }
 
     def sign(self, coordinator: SiloKeys) -> str:
-        """The plan as a signed JSON message."""
-        return seal("plan", self.fields(), coordinator.signing)
+        """The plan as a signed JSON message, which names its coordinator."""
+        stated = replace(self, coordinator=coordinator.face()) if self.signed else self
+        return seal("plan", stated.fields(), coordinator.signing)
 
     @classmethod
     def from_fields(cls, content: Mapping[str, Any]) -> "FederatedPlan":
@@ -120,7 +125,9 @@ class FederatedPlan(Terms):
             terms = _read_terms(fields)
             method.check(terms)
             protocol = method.read(fields, terms)
-            made = cls(**vars(terms), protocol=protocol, unused=read_unused(fields, terms))
+            coordinator = Silo.of(fields.take("coordinator", dict)) if "coordinator" in fields else None
+            unused = read_unused(fields, terms)
+            made = cls(**vars(terms), protocol=protocol, unused=unused, coordinator=coordinator)
             losses = [made.loss(i) for i in range(len(made.silos))] if protocol.private else []  # may overflow
         if max(losses, default=0.0) > (made.epsilon or 0.0):
             raise Refusal("malformed", "the plan claims a smaller privacy loss than its mechanisms have")
@@ -136,7 +143,12 @@ class FederatedPlan(Terms):
             `malformed` or `altered`.
         """
         envelope = unseal("plan", text)
-        return cls.from_fields(envelope.content), envelope
+        plan = cls.from_fields(envelope.content)
+        if plan.signed != (plan.coordinator is not None):
+            raise Refusal("malformed", "the plan must name its coordinator, and sign its silos; ask for the original")
+        if plan.coordinator is not None and plan.coordinator.signing != envelope.signer:
+            raise Refusal("altered", "the plan is signed by another key than its coordinator's; ask for the original")
+        return plan, envelope
 
     def _who(self, answered: Collection[int] | None) -> list[int]:
         return sorted(range(len(self.silos)) if answered is None else set(answered))

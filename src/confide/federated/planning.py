@@ -67,7 +67,8 @@ def plan(
     population
         `"mixture"` (default for `secure-sum`) or `"common"` (all others).
     colluding
-        For `secure-sum`: how many silos may pool their knowledge with the coordinator; by default fewer than half.
+        For `secure-sum`: how many silos may pool their knowledge with the coordinator; by default fewer than half, and
+        one of two.
     n_min, n_typical
         For secret sizes: public lower bound on, and guess of, the number of records per silo.
     selector

@@ -1,18 +1,23 @@
 """What a silo agrees to, decided by the silo alone: whom it answers, with what, for how much."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from confide.errors import InputError
-from confide.federated.envelope import fields_of, read_file
+from confide.federated.envelope import PREFIX, fields_of, read_file
+from confide.federated.identities import fingerprint
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.support import positive_integer, privacy_loss, read_text
 
-KIND = "confide.federated.policy"
+DEFAULT_METHODS = ("private-qq", "secure-sum")
+"""What a policy allows if it says nothing else; both are private."""
+
+_DIGITS = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,8 @@ class Policy:
     Parameters
     ----------
     coordinator
-        The coordinator's Ed25519 public key: plans signed by another are refused.
+        The identity of the coordinator (`Silo.identity`), or its Ed25519 public key alone: plans signed by another are
+        refused.
     budget
         Total privacy loss that all releases about the silo's records together may cost, answers and others.
     per_plan
@@ -30,9 +36,10 @@ class Policy:
     methods
         Methods that are allowed; those that are not private are not among the defaults.
     peers
-        For `secure-sum`: the X25519 public key of every silo that may take part, by name, pinned out of band.
-    least_honest
-        For `secure-sum`: least number of silos that the noise may rely on.
+        For `secure-sum`: the identity of every silo that may take part, by name, compared out of band.
+    least_colluding
+        For `secure-sum`: with how many silos the coordinator may collude, at least, before an answer is less protected
+        than the plan states. Plans that stand fewer are refused.
 
     Examples
     --------
@@ -43,18 +50,22 @@ class Policy:
     coordinator: str
     budget: float
     per_plan: float
-    methods: tuple[str, ...] = ("private-qq", "secure-sum")
+    methods: tuple[str, ...] = DEFAULT_METHODS
     peers: Mapping[str, str] = field(default_factory=dict)
-    least_honest: int = 2
+    least_colluding: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.coordinator, str) or len(self.coordinator) != 64:
-            raise InputError("coordinator must be the 64 hexadecimal digits of an Ed25519 public key")
+        if not isinstance(self.coordinator, str) or not _DIGITS.fullmatch(self.coordinator):
+            raise InputError("coordinator must be the 64 hexadecimal digits of an identity or an Ed25519 public key")
         privacy_loss("budget", self.budget)
         privacy_loss("per_plan", self.per_plan)
-        positive_integer("least_honest", self.least_honest)
+        if self.least_colluding != 0:
+            positive_integer("least_colluding", self.least_colluding)
         if not self.methods or not set(self.methods) <= set(METHODS):
             raise InputError(f"methods must be among {', '.join(METHODS)}")
+        for identity in self.peers.values():
+            if not isinstance(identity, str) or not _DIGITS.fullmatch(identity):
+                raise InputError("peers must be identities of 64 hexadecimal digits, by name; see Silo.identity")
 
     def check(self, plan: FederatedPlan, signer: str, own: int) -> None:
         """Refuse a plan, signed by `signer`, that the rules do not allow; the silo's place in it is `own`.
@@ -64,34 +75,85 @@ class Policy:
         Refusal
             `coordinator-unknown` or `not-allowed`.
         """
-        if signer != self.coordinator:
+        stated = None if plan.coordinator is None else plan.coordinator.identity
+        if self.coordinator not in (signer, stated):
             raise Refusal("coordinator-unknown", "the plan is signed by another key than the policy pins")
         if plan.method not in self.methods:
-            raise Refusal("not-allowed", f"the policy does not allow the method {plan.method!r}")
+            raise Refusal(
+                "not-allowed", f"the policy does not allow {plan.method!r}; methods must name it if you want it"
+            )
         if plan.protocol.private and plan.loss(own) > self.per_plan:
             raise Refusal("not-allowed", f"the plan costs more than the {self.per_plan:g} that the policy allows")
-        if (honest := plan.protocol.honest(plan)) is not None:
-            if honest < self.least_honest:
-                raise Refusal("not-allowed", "the plan's noise relies on fewer honest silos than the policy asks for")
-            for i, silo in enumerate(plan.silos):
-                if i != own and self.peers.get(silo.name) != silo.agreement:
-                    raise Refusal("not-allowed", f"the policy does not pin this key of the silo {silo.name!r}")
+        if (colluders := plan.protocol.colluders) is not None:
+            if colluders < self.least_colluding:
+                raise Refusal(
+                    "not-allowed",
+                    f"the plan protects from a coordinator that colludes with {colluders} of the silos, the policy "
+                    f"asks for {self.least_colluding}; ask for a plan that withstands more, or lower least_colluding",
+                )
+            self._check_peers(plan, own)
+
+    def _check_peers(self, plan: FederatedPlan, own: int) -> None:
+        """Whether all others are pinned, by keys that belong together because their owners signed them."""
+        if not plan.signed:
+            raise Refusal(
+                "not-allowed",
+                "the plan's silos are not signed by their own keys, as version 0.1 left them; ask for a new plan",
+            )
+        for i, silo in enumerate(plan.silos):
+            if i == own or (pinned := self.peers.get(silo.name)) == silo.identity:
+                continue
+            found = fingerprint(silo.identity)
+            if pinned is None:
+                raise Refusal("not-allowed", f"peers must name {silo.name!r}, whose fingerprint in the plan is {found}")
+            raise Refusal(
+                "not-allowed",
+                f"{silo.name!r} has the fingerprint {found} in the plan and {fingerprint(pinned)} in the policy; ask "
+                "that silo which is its own",
+            )
+
+    def to_json(self) -> str:
+        """As JSON text."""
+        return json.dumps({"kind": PREFIX + "policy", **vars(self), "peers": dict(self.peers)}, indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""
-        content = {"kind": KIND, **vars(self), "peers": dict(self.peers)}
-        Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        Path(path).write_text(self.to_json(), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
         """Read a policy written by `save` or by hand."""
-        content = read_file("policy", read_text(Path(path)), "policy", f"the file must have kind {KIND!r}")
+        return cls.from_json(read_text(Path(path)))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Policy":
+        """The inverse of `to_json`.
+
+        A policy of version 0.1 is read if it pins no peers, for then it allows no `secure-sum`. If it pins keys for
+        masks it is refused: those keys are not all that a fingerprint covers, and its `least_honest` asked for the
+        opposite of `least_colluding`.
+
+        Raises
+        ------
+        Refusal
+            `malformed`.
+        """
+        content = read_file("policy", text, "policy", f"the file must have kind {PREFIX + 'policy'!r}")
         with fields_of("policy", content) as fields:
-            return cls(
+            coordinator, budget, per_plan, methods, peers = (
                 fields.take("coordinator", str),
                 float(fields.take("budget", (int, float))),
                 float(fields.take("per_plan", (int, float))),
                 tuple(str(method) for method in fields.take("methods", list)),
                 fields.take("peers", dict),
-                fields.take("least_honest", int),
             )
+            if "least_honest" in fields:
+                fields.take("least_honest", int)
+                if peers:
+                    raise Refusal(
+                        "malformed",
+                        "the policy is of version 0.1, which pinned a part of its peers' keys; make a new one from "
+                        "their public files: confide federated policy",
+                    )
+                return cls(coordinator, budget, per_plan, methods)
+            return cls(coordinator, budget, per_plan, methods, peers, fields.take("least_colluding", int))

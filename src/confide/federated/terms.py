@@ -1,5 +1,6 @@
 """What is agreed on, whatever the protocol of a federated calibration: who takes part, until when, what is promised."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -105,6 +106,11 @@ class Terms:
         return "add_remove" if self.silos[0].size is None else "replace_one"
 
     @property
+    def signed(self) -> bool:
+        """Whether the silos are signed by their own keys; in plans of version 0.1 they are not."""
+        return self.silos[0].signature is not None
+
+    @property
     def size(self) -> int | None:
         """The public number of records of all silos, or None."""
         return None if self.silos[0].size is None else sum(silo.size or 0 for silo in self.silos)
@@ -134,10 +140,14 @@ def check_silos(silos: Sequence[Silo]) -> None:
     if not 1 <= len(silos) <= MOST_SILOS:
         raise InputError(f"silos must number from 1 to {MOST_SILOS}; found {len(silos)}")
     for part in ("name", "signing", "agreement"):
-        if len({getattr(silo, part) for silo in silos}) < len(silos):
-            raise InputError(f"silos must differ in their {part}; some agree")
+        found = Counter(getattr(silo, part) for silo in silos)
+        if len(found) < len(silos):
+            twice = next(silo.name for silo in silos if found[getattr(silo, part)] > 1)
+            raise InputError(f"silos must differ in their {part}; that of {twice!r} is there twice")
     if len({silo.size is None for silo in silos}) > 1:
         raise InputError("silos must all state their sizes, or none of them")
+    if len({silo.signature is None for silo in silos}) > 1:
+        raise InputError("silos must all be signed by their own keys, or none of them, as in plans of version 0.1")
 
 
 def check_count(name: str, value: int, most: int) -> int:

@@ -60,7 +60,7 @@ def answer(
         budget=budget.budget,
         per_plan=budget.budget,
         methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
-        peers={other.name: other.agreement for other in map(read_silo, peer or [])},
+        peers={other.name: other.identity for other in map(read_silo, peer or [])},
     )
     counts = counted(source, what, columns, people, read.candidates, read.classes)
     earlier = budget.open().answered(read)

@@ -68,7 +68,7 @@ class FederatedProtocol(ABC):
     withstands_liars: ClassVar[bool] = True
     """Whether it can promise coverage although some silos lie."""
     relies_on_silos: ClassVar[bool] = False
-    """Whether its privacy relies on the honesty of other silos; see `honest`."""
+    """Whether its privacy relies on the honesty of other silos; see `colluders`."""
     populations: ClassVar[tuple[Population, ...]] = ("common",)
     """Whom it can promise coverage to; the first one by default."""
 
@@ -113,8 +113,9 @@ class FederatedProtocol(ABC):
         loss = max((self.loss(terms, i) for i in who), default=0.0)
         return PrivacyStatement("replace_one", loss, 1, None, loss, None)
 
-    def honest(self, terms: Terms) -> int | None:
-        """How many silos its privacy relies on; None if every message is protected, or not protected, by itself."""
+    @property
+    def colluders(self) -> int | None:
+        """With how many silos the coordinator may pool what they know; None if no message relies on other silos."""
         return None
 
     @abstractmethod

@@ -92,7 +92,9 @@ class SecureSum(FederatedProtocol):
     def planned(cls, terms: Terms, options: Options) -> Self:
         """The least noise for the loss, and the smallest target that is certified with it."""
         m, n = len(terms.silos), terms.size or 0
-        colluding = (m - 1) // 2 if options.colluding is None else check_count("colluding", options.colluding, m - 1)
+        colluding = (
+            max(1, (m - 1) // 2) if options.colluding is None else check_count("colluding", options.colluding, m - 1)
+        )
         scale = check_scale(scale_for(2, terms.epsilon or 0.0), n)
         deficit = total_deficit(scale, m, m - colluding, terms.candidates.size)
         weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
@@ -120,6 +122,11 @@ class SecureSum(FederatedProtocol):
 
     def target_rank(self, i: int) -> None:
         """Silos have none: the target is one for the sum."""
+
+    @property
+    def colluders(self) -> int:
+        """Stated by the plan, and checked by every silo's policy."""
+        return self.colluding
 
     def honest(self, terms: Terms) -> int:
         """The silos that do not collude."""

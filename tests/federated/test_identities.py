@@ -1,0 +1,209 @@
+"""Who is who: fingerprints cover all that people rely on, and public files are signed by the key that they show."""
+
+import dataclasses
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.federated.envelope import canonical, seal
+from confide.federated.plan import FederatedPlan
+from tests.federated.helpers import Federation
+from tests.federated.test_words import unsigned
+
+NORTH = federated.SiloKeys("north", b"\1" * 32, b"\2" * 32)
+SOUTH = federated.SiloKeys("south", b"\3" * 32, b"\4" * 32)
+LOW_ORDER = (
+    "00" * 32,
+    "01" + "00" * 31,
+    "ec" + "ff" * 30 + "7f",
+    "ed" + "ff" * 30 + "7f",
+    "ee" + "ff" * 30 + "7f",
+    "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+    "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+)
+
+
+def refused(code, match=""):
+    return pytest.raises(federated.Refusal, match=f"^{code}: .*{match}")
+
+
+@pytest.fixture
+def three(tmp_path):
+    rng = np.random.default_rng(0)
+    return Federation(tmp_path, [rng.random(60) for _ in range(3)])
+
+
+def test_fingerprints_of_known_keys():
+    assert federated.fingerprint(NORTH.face().identity) == "56142 33978 35996 60287 69298 19768 37038 69948"
+    assert federated.fingerprint(SOUTH.face().identity) == "83126 27191 64617 81960 26356 40438 64937 64865"
+    assert NORTH.face().identity.startswith("16fc215b")
+    assert NORTH.face().identity.endswith("e771fc")
+    both = federated.roster([SOUTH.public(), NORTH.public()])
+    assert both == federated.roster([NORTH.face(), SOUTH.face()])
+    assert federated.fingerprint(both) == "86842 99050 48183 85556 75012 31362 22996 60270"
+    assert federated.fingerprint("0" * 64) == " ".join(["00000"] * 8)
+
+
+def test_a_fingerprint_changes_with_name_and_keys_and_with_nothing_else():
+    silo, other = NORTH.face(size=300), SOUTH.face()
+    changes = [{"name": "North"}, {"signing": other.signing}, {"agreement": other.agreement}]
+    identities = {silo.identity, *(dataclasses.replace(silo, **change).identity for change in changes)}
+    assert len(identities) == 4
+    assert {NORTH.public(n).identity for n in (None, 300, 301)} == {silo.identity}
+
+
+def test_a_public_file_is_signed_by_the_key_that_it_shows():
+    now = datetime(2030, 1, 31, 12, tzinfo=UTC)
+    north, south = NORTH.public(size=300, now=now), SOUTH.public(size=300, now=now)
+    text = north.to_json()
+    assert federated.Silo.from_json(text) == north
+    assert north.issued == "2030-01-31T12:00:00Z"
+    content = json.loads(text)["content"]
+    for change in ({"name": "east"}, {"agreement": south.agreement}, {"size": 299}, {"issued": "2031-01-31T12:00:00Z"}):
+        message = json.loads(text)
+        message["content"] |= change
+        with refused("altered"):
+            federated.Silo.from_json(json.dumps(message))
+        with refused("altered"):
+            federated.Silo.of({**north.fields(), **change})
+        with refused("altered", "another key than its own"):
+            federated.Silo.from_json(seal("silo", content | change, SOUTH.signing))
+    with refused("altered"):
+        federated.Silo.from_json(seal("silo", content | {"comment": ""}, NORTH.signing))
+    with refused("malformed", "choose another file|not a public silo file"):
+        federated.Silo.from_json(seal("answer", content, NORTH.signing))
+    with pytest.raises(InputError, match="signed by its own key"):
+        NORTH.face().to_json()
+
+
+def test_an_unsigned_public_file_is_to_be_issued_anew():
+    """As version 0.1 wrote it."""
+    old = json.dumps({"kind": "confide.federated.silo", **NORTH.face(300).fields()})
+    with refused("malformed", "issues it anew, with the same keys: confide federated public"):
+        federated.Silo.from_json(old)
+
+
+@pytest.mark.parametrize("key", LOW_ORDER)
+def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
+    """A secret that is agreed on with such a key is zero: masks would hide nothing, and nobody would answer."""
+    content = {**NORTH.face(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
+    text = seal("silo", content, NORTH.signing)
+    with refused("malformed", "must be one that keygen makes"):
+        federated.Silo.from_json(text)
+    plan = json.loads(three.plan(method="secure-sum"))["content"]
+    plan["silos"][1] = {**content, "signature": json.loads(text)["signature"]}
+    with refused("malformed", "must be one that keygen makes"):
+        three.answer(0, seal("plan", plan, three.coordinator.signing))
+    assert three.ledgers[0].spent == 0
+
+
+def test_plans_hold_what_silos_signed(three):
+    text = three.plan(method="secure-sum")
+    plan, envelope = FederatedPlan.read(text)
+    assert json.loads(text)["schema"] == 2
+    assert plan.silos == tuple(three.silos)
+    assert plan.coordinator == three.coordinator.face()
+    assert plan.sign(three.coordinator) == text
+    content = json.loads(text)["content"]
+    stranger = federated.SiloKeys.generate("stranger")
+
+    def changed(place, **change):
+        silos = [{**silo, **(change if i == place else {})} for i, silo in enumerate(content["silos"])]
+        return seal("plan", content | {"silos": silos}, three.coordinator.signing)
+
+    with refused("altered"):
+        FederatedPlan.read(changed(1, size=61))
+    with refused("altered"):
+        FederatedPlan.read(changed(1, agreement=stranger.face().agreement))
+    with refused("malformed"):
+        FederatedPlan.read(changed(1, signature="x"))
+    bare = [silo.fields() for silo in map(unsigned, three.silos)]
+    for silos in ([bare[0], *content["silos"][1:]], bare):
+        with refused("malformed"):
+            FederatedPlan.read(seal("plan", content | {"silos": silos}, three.coordinator.signing))
+    with refused("altered", "another key than its coordinator's"):
+        FederatedPlan.read(seal("plan", content, stranger.signing))
+    assert envelope.signer == plan.coordinator.signing
+
+
+def test_a_secure_sum_of_unsigned_silos_is_refused_before_the_charge(three):
+    """A plan as version 0.1 made it: read, and where the silos' keys protect it not answered."""
+    three.silos = [unsigned(silo) for silo in three.silos]
+    with refused("not-allowed", "not signed by their own keys"):
+        three.answer(0, three.plan(method="secure-sum"))
+    assert three.ledgers[0].spent == 0
+    three.answer(0, three.plan(candidates=Candidates.unit(30)))
+    assert three.ledgers[0].spent > 0
+
+
+def test_a_silo_demands_that_colluding_silos_are_withstood(three):
+    """More is safer: a plan that withstands fewer than the policy asks for is refused."""
+    for least, allowed in ((0, {0, 1, 2}), (1, {1, 2}), (2, {2})):
+        policy = dataclasses.replace(three.policy, least_colluding=least)
+        for colluding in range(3):
+            plan, envelope = FederatedPlan.read(three.plan(method="secure-sum", colluding=colluding))
+            if colluding in allowed:
+                policy.check(plan, envelope.signer, 0)
+            else:
+                with refused("not-allowed", f"colludes with {colluding} of the silos, the policy asks for {least}"):
+                    policy.check(plan, envelope.signer, 0)
+    assert federated.Policy("00" * 32, 1.0, 1.0).least_colluding == 1
+    two = federated.plan(three.silos[:2], 0.1, 2.0, method="secure-sum", candidates=Candidates.unit(20))
+    assert two.protocol.colluders == 1
+
+
+def test_policies_pin_identities(three):
+    text = three.plan(method="secure-sum")
+    plan, envelope = FederatedPlan.read(text)
+    for coordinator in (three.coordinator.face().identity, three.coordinator.face().signing):
+        dataclasses.replace(three.policy, coordinator=coordinator).check(plan, envelope.signer, 0)
+    impostor = dataclasses.replace(three.coordinator, agreement=NORTH.agreement)
+    pinned = dataclasses.replace(three.policy, coordinator=impostor.face().identity)
+    with refused("coordinator-unknown"):
+        pinned.check(plan, envelope.signer, 0)
+    # Another signing key with the very key for masks that is pinned is another silo.
+    true, other = three.silos[1], federated.SiloKeys.generate("silo 1")
+    false = dataclasses.replace(other, agreement=three.keys[1].agreement).public(60)
+    three.silos[1] = false
+    swapped = three.plan(method="secure-sum")
+    with refused("not-allowed", federated.fingerprint(false.identity) + ".*" + federated.fingerprint(true.identity)):
+        three.answer(0, swapped)
+    unknown = dataclasses.replace(three.policy, peers={"silo 1": true.identity})
+    with refused("not-allowed", "peers must name 'silo 2'"):
+        unknown.check(plan, envelope.signer, 0)
+    assert three.ledgers[0].spent == 0
+
+
+def test_policies_of_0_1(tmp_path, three):
+    """Read where nothing is weakened by it: without peers they allow no secure sum."""
+    old = {
+        "kind": "confide.federated.policy", "coordinator": three.coordinator.face().signing, "budget": 4.0,
+        "per_plan": 2.0, "methods": ["private-qq", "secure-sum"], "peers": {}, "least_honest": 2,
+    }  # fmt: skip
+    read = federated.Policy.from_json(json.dumps(old))
+    assert read == federated.Policy(old["coordinator"], 4.0, 2.0)
+    plan, envelope = FederatedPlan.read(three.plan(method="secure-sum"))
+    with refused("not-allowed"):
+        read.check(plan, envelope.signer, 0)
+    with refused("malformed", "confide federated policy"):
+        federated.Policy.from_json(json.dumps(old | {"peers": {"south": SOUTH.face().agreement}}))
+    for wrong in ({"peers": {"south": 3}}, {"least_colluding": -1}, {"least_colluding": True}, {"more": 1}):
+        content = json.loads(three.policy.to_json()) | wrong
+        with refused("malformed"):
+            federated.Policy.from_json(json.dumps(content))
+
+
+def test_ten_thousand_silos_fit_into_a_plan():
+    """Its longest field is the list of silos; every other is short or has a number or two for each of them."""
+    from confide.federated.envelope import MOST_CHARACTERS
+    from confide.federated.terms import MOST_SILOS
+
+    silo = dataclasses.replace(NORTH, name="n" * 64).public(2**40)
+    text = json.dumps({"content": {"silos": [silo.fields()] * 100, "targets": ["1234567890123"] * 100}}, indent=1)
+    assert len(text) * MOST_SILOS / 100 < MOST_CHARACTERS
+    assert len(canonical(silo.fields())) < 500
