@@ -44,7 +44,7 @@ def fixed_noise(monkeypatch):
         return int(np.argmax(utilities / scale + noise))
 
     def share(size, scale, honest):
-        return generator(size, scale, honest).integers(-3, 4, size)
+        return generator(size, scale, honest).integers(-1, 2, size)
 
     monkeypatch.setattr("confide.mechanisms.slopes.select", select)
     monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", share)
