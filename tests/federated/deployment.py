@@ -26,6 +26,14 @@ def free_port():
         return s.getsockname()[1]
 
 
+def stop_all_that_name(folder):
+    """Kill helpers that left their parents; they name this test's own folder."""
+    for process in psutil.process_iter(["cmdline"]):
+        with contextlib.suppress(psutil.Error):
+            if str(folder) in " ".join(process.info["cmdline"] or []):
+                process.kill()
+
+
 CERTIFICATES = (
     "openssl ecparam -genkey -name prime256v1 -noout -out ca.key",
     "openssl req -x509 -new -key ca.key -sha256 -days 2 -subj /CN=test-ca -addext "
@@ -130,19 +138,18 @@ class Deployment:
                 self.kill(name)
                 os.killpg(group, signal.SIGKILL)
             process.wait(10)
-        for process in psutil.process_iter(["cmdline"]):
-            with contextlib.suppress(psutil.Error):
-                if str(self.folder) in " ".join(process.info["cmdline"] or []):
-                    process.kill()  # a helper that left its parent; it names this test's own folder
+        stop_all_that_name(self.folder)
 
     def calibrate(self, plan, out, nodes, timeout=60):
+        released, output = self.run_app(plan, out, nodes, timeout)
+        assert released is not None, output[-5000:] + (self.folder / "superlink.log").read_text()[-2000:]
+        return released, output
+
+    def run_app(self, plan, out, nodes, timeout=60):
         (self.folder / "plan.json").write_text(plan)
         config = f'plan="{self.folder}/plan.json" out="{out}" nodes={nodes} timeout={timeout:.1f}'
         done = self.run([str(BIN / "flwr"), "run", str(self.app()), "--stream", "--run-config", config], check=False)
-        assert out.exists(), (
-            done.stdout[-3000:] + done.stderr[-2000:] + (self.folder / "superlink.log").read_text()[-2000:]
-        )
-        return Calibration.from_json(out.read_text()), done.stdout
+        return Calibration.from_json(out.read_text()) if out.exists() else None, done.stdout + done.stderr
 
     def app(self):
         copy = self.folder / "app"

@@ -1,14 +1,23 @@
 """The Flower adapter on a grid within the process."""
 
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from confide import federated
+from confide.errors import InputError
+from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
 pytest.importorskip("flwr", reason="needs the extra 'flower': pip install 'confide[flower]'")
 
 from confide.federated import flower
+
+APP = Path(__file__).parents[2] / "examples" / "flower"
 
 
 @pytest.fixture
@@ -70,3 +79,95 @@ def test_refusals_are_sorted_by_code(four):
 def test_waiting_for_nodes_ends(four):
     assert flower.wait_for_nodes(grid_for(four), 4) == [10, 11, 12, 13]
     assert len(flower.wait_for_nodes(grid_for(four), 9, timeout=0.1, poll=0.05)) == 4
+
+
+def test_a_silo_that_secure_sum_misses_is_named(four):
+    with pytest.raises(flower.NotReleasedError, match="no usable answer came from 'silo 3'") as caught:
+        flower.calibrate(grid_for(four, dead=[3]), four.plan(method="secure-sum"), timeout=0.3, poll=0.05)
+    assert caught.value.code == "missing"
+    assert caught.value.missing == ("silo 3",)
+    assert caught.value.asked.silent == [13]
+    assert sorted(caught.value.asked.answers) == [10, 11, 12]
+
+
+def test_files_of_the_silo_that_cannot_be_read_are_its_own_matter(four):
+    from flwr.clientapp import ClientApp
+
+    from tests.federated.in_process_grid import InProcessGrid
+
+    def setup(context):
+        raise federated.Refusal("malformed", "the key file is damaged")
+
+    app = ClientApp()
+    flower.register(app, setup)
+    assert flower.ask(InProcessGrid(app, {1: {}}), four.plan(), [1], timeout=1).refused == {1: "internal"}
+
+
+def test_a_folder_is_named_by_the_node_or_by_whoever_simulates(monkeypatch, tmp_path):
+    from flwr.app import Context, RecordDict
+
+    def folder(**config):
+        context = Context(run_id=1, node_id=1, node_config=config, state=RecordDict(), run_config={"silos": "/other"})
+        return flower.silo_folder(context)
+
+    assert folder(confide="/its/folder") == Path("/its/folder")
+    monkeypatch.delenv(flower.SILOS, raising=False)
+    with pytest.raises(InputError, match="--node-config"):
+        folder(**{"partition-id": 2})
+    monkeypatch.setenv(flower.SILOS, str(tmp_path))
+    assert folder(**{"partition-id": 2}) == tmp_path / "silo-2"
+    assert folder(confide="/its/folder") == Path("/its/folder")
+    with pytest.raises(InputError, match="--node-config"):
+        folder()
+
+
+@pytest.fixture
+def example(monkeypatch, tmp_path):
+    """The example's folders and its two apps, on a grid whose nodes are called as the simulation engine calls them."""
+    from flwr.app import Context, RecordDict
+
+    from examples.flower import simulate
+    from examples.flower.hospitals import client_app, server_app
+    from tests.federated.in_process_grid import InProcessGrid
+
+    simulate.make(tmp_path)
+    monkeypatch.setenv(flower.SILOS, str(tmp_path))
+    nodes = {10 + i: {"partition-id": i, "num-partitions": 4} for i in range(4)}
+
+    def serve(dead=(), timeout=20.0):
+        config = {
+            "plan": str(tmp_path / "plan.json"),
+            "out": str(tmp_path / "out.json"),
+            "nodes": 4,
+            "timeout": timeout,
+        }
+        context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config)
+        server_app.app(InProcessGrid(client_app.app, nodes, dead=dead), context)
+        return tmp_path / "out.json"
+
+    return serve
+
+
+def test_the_example_releases_from_the_folders_of_virtual_nodes(example, capsys):
+    released = Calibration.from_json(example().read_text())
+    assert released.answered == tuple(f"hospital {i}" for i in range(4))
+    assert "4 answered" in capsys.readouterr().out
+
+
+def test_the_example_says_who_is_missing(example, capsys):
+    assert not example(dead=[10, 11, 12, 13], timeout=0.3).exists()
+    said = capsys.readouterr().out
+    assert said.startswith("missing: nothing is released; no usable answer came from 'hospital 0', 'hospital 1'")
+    assert "silent: 10, 11, 12, 13" in said
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra 'ray': pip install 'confide[flower,ray]'")
+def test_the_example_is_simulated_by_one_command(tmp_path):
+    """Flower's own simulation engine, from an empty folder to a calibration."""
+    command = [sys.executable, APP / "simulate.py", tmp_path / "simulation"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    released = Calibration.from_json((tmp_path / "simulation" / "released.json").read_text())
+    assert released.answered == tuple(f"hospital {i}" for i in range(4))
+    assert "4 answered" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr

@@ -1,18 +1,26 @@
 """A SuperLink and SuperNodes as separate processes on loopback; what they release is what the silos sent."""
 
 import json
+import os
 import shutil
 import signal
+import subprocess
 
 import numpy as np
 import pytest
 
 from confide import federated
+from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
 pytest.importorskip("flwr", reason="needs the extra 'flower': pip install 'confide[flower]'")
 
-from tests.federated.deployment import Deployment
+from tests.docs.blocks import ROOT, blocks
+from tests.federated.deployment import APP, BIN, Deployment, free_port, stop_all_that_name
+
+NEEDS_TOOLS = pytest.mark.skipif(
+    not all(shutil.which(tool) for tool in ("openssl", "ssh-keygen")), reason="needs openssl and ssh-keygen"
+)
 
 
 def federation(tmp_path, sizes):
@@ -53,9 +61,7 @@ def test_two_silos_over_processes(deployment, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(
-    not all(shutil.which(tool) for tool in ("openssl", "ssh-keygen")), reason="needs openssl and ssh-keygen"
-)
+@NEEDS_TOOLS
 @pytest.mark.parametrize("deployment", [True], indirect=True)
 def test_four_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_path):
     four = federation(tmp_path, (200, 150, 120, 180))
@@ -78,3 +84,38 @@ def test_four_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
     assert fewer.coverage >= 0.9
     assert json.loads((tmp_path / "third.json").read_text())["answered"] == ["silo 0", "silo 1"]
     assert "Traceback" not in output
+
+    released, output = deployment.run_app(
+        four.plan(method="secure-sum", population="common"), tmp_path / "fourth.json", nodes=4, timeout=20
+    )
+    assert released is None
+    assert "missing: nothing is released; no usable answer came from 'silo 2', 'silo 3'" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.long
+@NEEDS_TOOLS
+def test_the_page_on_deployment_as_it_stands(tmp_path):
+    """All of its commands, typed in one shell and one folder, as the page says; on ports that are free."""
+    shutil.copytree(APP, tmp_path / "app")
+    page = blocks(ROOT / "docs" / "howto" / "flower-deployment.md")
+    typed = "".join(
+        block.text for block in page if block.language == "bash" and "installs" not in block.markers["not run"]
+    )
+    for port in ("9443", "9101", "9102"):
+        assert port in typed
+        typed = typed.replace(port, str(free_port()))
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    environment.pop("FLWR_HOME", None)
+    stop = "trap 'kill $(jobs -p) 2> /dev/null' EXIT\nset -e\n"
+    try:
+        done = subprocess.run(
+            ["bash", "-c", stop + typed], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        assert "2 of 2 silos answered" in done.stdout
+        assert "Traceback" not in done.stdout + done.stderr
+        released = Calibration.from_json((tmp_path / "released.json").read_text())
+        assert released.answered == ("north", "south")
+    finally:
+        stop_all_that_name(tmp_path)

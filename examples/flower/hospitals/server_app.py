@@ -1,11 +1,11 @@
-"""Runs at the coordinator: sends a signed plan, writes the calibration."""
+"""Runs at the coordinator: sends a signed plan, writes the calibration, or says who is missing."""
 
 from pathlib import Path
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from confide.federated.flower import calibrate, wait_for_nodes
+from confide.federated.flower import NotReleasedError, calibrate, wait_for_nodes
 
 app = ServerApp()
 
@@ -17,6 +17,11 @@ def main(grid: Grid, context: Context) -> None:
     plan = Path(str(config["plan"])).read_text(encoding="utf-8")
     timeout = float(config["timeout"])
     nodes = wait_for_nodes(grid, int(config["nodes"]), timeout)
-    released, asked = calibrate(grid, plan, nodes, timeout)
-    print(f"{released}\nrefused: {asked.refused}, errors: {asked.errors}, silent: {asked.silent}")
+    try:
+        released, asked = calibrate(grid, plan, nodes, timeout)
+    except NotReleasedError as missing:
+        print(missing)
+        return
+    print(f"{released}\n{asked}")
     Path(str(config["out"])).write_text(released.to_json(), encoding="utf-8")
+    print(f"released: {config['out']}")

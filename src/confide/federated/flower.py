@@ -5,21 +5,15 @@ goes wrong in a silo nothing travels but a code of `confide.federated.refusals`.
 """
 
 import logging
+import os
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numpy.typing import ArrayLike
-
-from confide.counting import ScoreHistogram
-from confide.federated.aggregate import aggregate
-from confide.federated.answer import answer
+from confide.errors import InputError
 from confide.federated.calibration import FederatedCalibration
-from confide.federated.keys import SiloKeys
-from confide.federated.policy import Policy
-from confide.federated.refusals import CODES, Refusal
-from confide.federated.silo_ledger import SiloLedger
+from confide.federated.remote import NotReleasedError, Round, SiloSetup, released, reply
 
 if TYPE_CHECKING:
     from flwr.app import Context
@@ -27,50 +21,39 @@ if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
 ACTION = "confide"
+SILOS = "CONFIDE_SILOS"
+"""The environment variable that names, for simulations, the folder that holds the silos' folders."""
+
 _LOG = logging.getLogger("confide")
-
-
-@dataclass(frozen=True)
-class SiloSetup:
-    """All that a silo brings, read from its own disk and never from a request.
-
-    Parameters
-    ----------
-    scores
-        Its conformity scores, or a histogram over the plan's candidates.
-    keys, policy, ledger
-        As for `confide.federated.answer`.
-    """
-
-    scores: ArrayLike | ScoreHistogram
-    keys: SiloKeys = field(repr=False)
-    policy: Policy
-    ledger: SiloLedger
-
 
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
+__all__ = [
+    "ACTION", "SILOS", "NotReleasedError", "Round", "Setup", "SiloSetup", "ask", "calibrate", "register", "silo_folder",
+    "wait_for_nodes",
+]  # fmt: skip
 
-@dataclass
-class Round:
-    """What came back from one question.
 
-    Parameters
-    ----------
-    answers
-        Node id -> message.
-    refused
-        Node id -> code.
-    errors
-        Node id -> Flower's error code; its text is dropped.
-    silent
-        Nodes that did not answer in time.
+def silo_folder(context: "Context") -> Path:
+    """The folder where a silo keeps scores, keys, policy and ledger; never named by a request.
+
+    A SuperNode names its own with `--node-config 'confide="/its/folder"'`. The virtual nodes of a simulation have the
+    folders `silo-0`, `silo-1`, ... below the one that the environment variable `CONFIDE_SILOS` names.
+
+    Raises
+    ------
+    InputError
+        If neither names one.
     """
-
-    answers: dict[int, str] = field(default_factory=dict)
-    refused: dict[int, str] = field(default_factory=dict)
-    errors: dict[int, int] = field(default_factory=dict)
-    silent: list[int] = field(default_factory=list)
+    own, place = (context.node_config.get(name) for name in ("confide", "partition-id"))
+    if own is not None:
+        return Path(str(own))
+    if place is None or SILOS not in os.environ:
+        raise InputError(
+            "the node configuration names no folder: start the SuperNode with "
+            f"--node-config 'confide=\"/its/folder\"', or a simulation with {SILOS} in its environment"
+        )
+    return Path(os.environ[SILOS]) / f"silo-{place}"
 
 
 def register(client_app: "ClientApp", setup: Setup) -> None:
@@ -87,18 +70,9 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
     from flwr.app import ConfigRecord, Message, RecordDict
 
     def handle(message: Message, context: "Context") -> Message:
-        try:
-            request = message.content["request"]
-            assert isinstance(request, Mapping)
-            silo = setup(context)
-            reply = {"answer": answer(str(request["plan"]), silo.scores, silo.keys, silo.policy, silo.ledger)}
-        except Refusal as refusal:
-            _LOG.warning("plan refused: %s", refusal)
-            reply = {"refused": refusal.code}
-        except Exception:
-            _LOG.exception("local failure")  # stays in the silo
-            reply = {"refused": "internal"}
-        return Message(RecordDict({"reply": ConfigRecord(dict(reply))}), reply_to=message)
+        request: Any = message.content.get("request")
+        content = reply(request if isinstance(request, Mapping) else {}, lambda: setup(context), _LOG)
+        return Message(RecordDict({"reply": ConfigRecord(dict(content))}), reply_to=message)
 
     client_app.query(ACTION)(handle)
 
@@ -130,12 +104,12 @@ def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, 
     sent = dict(zip(grid.push_messages([request(node) for node in order]), order, strict=True))
     waiting, found, end = set(sent), Round(), time.monotonic() + timeout
     while waiting and time.monotonic() < end:
-        for reply in grid.pull_messages(waiting):
-            number = reply.metadata.reply_to_message_id  # the source of an error message is not the node
+        for message in grid.pull_messages(waiting):
+            number = message.metadata.reply_to_message_id  # the source of an error message is not the node
             if number not in waiting:
                 continue
             waiting.discard(number)
-            _sort_in(found, sent[number], reply)
+            _sort_in(found, sent[number], message)
         if waiting:
             time.sleep(poll)
     heard = found.answers.keys() | found.refused.keys() | found.errors.keys()
@@ -143,16 +117,11 @@ def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, 
     return found
 
 
-def _sort_in(found: Round, node: int, reply: Any) -> None:
-    if reply.has_error():
-        found.errors[node] = int(reply.error.code)
+def _sort_in(found: Round, node: int, message: Any) -> None:
+    if message.has_error():
+        found.errors[node] = int(message.error.code)
         return
-    content = dict(reply.content["reply"]) if "reply" in reply.content else {}
-    if isinstance(content.get("answer"), str):
-        found.answers[node] = content["answer"]
-    else:
-        code = str(content.get("refused"))
-        found.refused[node] = code if code in CODES else "malformed"
+    found.take(node, dict(message.content["reply"]) if "reply" in message.content else {})
 
 
 def calibrate(
@@ -162,11 +131,11 @@ def calibrate(
 
     Raises
     ------
-    Refusal
-        `missing` if nobody answered (or, for `secure-sum`, not everybody).
+    NotReleasedError
+        If those who answered are not enough: for `secure-sum` everybody has to; it names the silos that are missing.
     """
     asked = ask(grid, plan, list(grid.get_node_ids()) if nodes is None else nodes, timeout, poll)
-    return aggregate(plan, list(asked.answers.values()), drop_refused=True), asked
+    return released(plan, asked), asked
 
 
 def wait_for_nodes(grid: "Grid", count: int, timeout: float = 60.0, poll: float = 0.5) -> list[int]:
