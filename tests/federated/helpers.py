@@ -9,10 +9,10 @@ from confide.candidates import Candidates
 class Federation:
     """Silos with keys, scores, policies and states in a folder."""
 
-    def __init__(self, folder, scores, *, secret=False, budget=10.0):
+    def __init__(self, folder, scores, *, secret=False, budget=10.0, names=None):
         self.scores = [np.asarray(s) for s in scores]
         self.coordinator = federated.SiloKeys.generate("coordinator")
-        self.keys = [federated.SiloKeys.generate(f"silo {i}") for i in range(len(scores))]
+        self.keys = [federated.SiloKeys.generate(name) for name in names or (f"silo {i}" for i in range(len(scores)))]
         self.silos = [k.public(None if secret else len(s)) for k, s in zip(self.keys, self.scores, strict=True)]
         peers = {silo.name: silo.identity for silo in self.silos}
         signer = self.coordinator.public().signing

@@ -79,16 +79,37 @@ ALIKE = ("saps", "raps", "margin", "normalised_residual", "gamma", "cqr_low", "c
         pytest.param("aps_randomised", marks=pytest.mark.long),
     ],
 )
-def test_every_score_with_its_own_candidates(tmp_path, score):
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
+def test_every_score_with_its_own_candidates(tmp_path, score, method):
     """Signed, read by silos and coordinator, answered and aggregated: recipes of all kinds are known to the reader."""
-    drawn = np.random.default_rng(0).random((3, 60))
+    drawn = np.random.default_rng(0).random((3, 60 if method == "private-qq" else 300))
     three = Federation(tmp_path, list(np.ceil(20 * drawn) if score == "top_k" else drawn))
-    plan = federated.plan(three.silos, 0.1, 4.0, score=score).sign(three.coordinator)
+    plan = federated.plan(three.silos, 0.2, 8.0, score=score, method=method).sign(three.coordinator)
     released = federated.aggregate(plan, three.answers(plan))
     assert released.score == score
-    assert released.plan.candidates.recipe["of"] == score_kind(score).spread_kind
+    if method == "private-qq":
+        assert released.plan.candidates.recipe["of"] == score_kind(score).spread_kind
+    else:
+        assert released.plan.candidates == score_kind(score).candidates()
     assert released.threshold in released.plan.candidates.values
     assert federated.FederatedCalibration.from_json(released.to_json()) == released
+
+
+def test_a_plan_that_silos_cannot_read_is_not_signed(five):
+    unlike = Candidates(np.array([0.1, 0.5, 0.9]), {"kind": "unit", "size": 5, "spacing": "uniform"})
+    with pytest.raises(InputError, match="candidates that their recipe does not make"):
+        five.plan(candidates=unlike)
+    good = federated.plan(five.silos, 0.1, 2.0, candidates=Candidates.unit(51))
+    with pytest.raises(InputError, match="they would refuse it: malformed"):
+        dataclasses.replace(good, protocol=dataclasses.replace(good.protocol, left=0)).sign(five.coordinator)
+    content = json.loads(good.sign(five.coordinator))["content"]
+    for recipe in (
+        {"kind": "unit", "size": 51},
+        {"kind": "unit", "size": 51.0, "spacing": "uniform"},
+        {"kind": "lost"},
+    ):
+        with refused("malformed"):
+            FederatedPlan.read(seal("plan", content | {"candidates": recipe}, five.coordinator.signing))
 
 
 def test_secret_sizes_travel_nowhere(tmp_path):
@@ -213,12 +234,39 @@ def test_coordinator_refuses_by_name(five):
             dropped = federated.aggregate(plan, [text, *good[1:]], drop_refused=True)
             assert dropped.answered == ("silo 1", "silo 2", "silo 3", "silo 4")
             assert dropped.refused[0][1] == code
+    two = seal("answer", json.loads(good[1])["content"] | {"answered": "2029-12-31T00:00:00Z"}, five.keys[1].signing)
     with refused("duplicate"):
-        federated.aggregate(plan, [good[1], *good])
-    both = federated.aggregate(plan, [good[1], *good], drop_refused=True)
+        federated.aggregate(plan, [two, *good])
+    both = federated.aggregate(plan, [two, *good, two, good[1]], drop_refused=True)
     assert "silo 1" not in both.answered
+    assert both.refused == (("silo 1", "duplicate"),)
     with refused("malformed"):
         federated.aggregate(plan, [good[0].replace('"threshold": ', '"threshold": 1e999, "x": ')])
+
+
+def test_a_copy_of_an_answer_is_the_same_answer(five):
+    plan = five.plan(epsilon=5.0, closes=NOW)
+    good = [five.answer(i, plan, now=NOW - timedelta(hours=1)) for i in range(5)]
+    once = federated.aggregate(plan, good)
+    sent_on = json.dumps(json.loads(good[2]))  # by a program that spaces JSON otherwise
+    assert federated.aggregate(plan, [good[3], *good, good[3], sent_on], drop_refused=True) == once
+    late = seal("answer", json.loads(good[0])["content"] | {"answered": "2031-01-01T00:00:00Z"}, five.keys[0].signing)
+    dropped = federated.aggregate(plan, [late, "", *good[1:], late, ""], drop_refused=True)
+    assert dropped.refused == (("silo 0", "late"), (2, "malformed"))
+
+
+def test_a_silo_is_not_mistaken_for_the_place_of_a_message(tmp_path):
+    rng = np.random.default_rng(0)
+    three = Federation(tmp_path, [rng.random(300) for _ in range(3)], names=("message 1", "message 2", "2"))
+    plan = three.plan(epsilon=5.0, dropouts=1)
+    good = three.answers(plan)
+    released = federated.aggregate(plan, [good[0], "garbage", *good[1:]], drop_refused=True)
+    assert released.answered == ("message 1", "message 2", "2")
+    assert released.refused == ((2, "malformed"),)
+    assert "left out: message 2, of no silo of the plan (malformed)" in str(released)
+    assert confide.Calibration.from_json(released.to_json()) == released
+    page = confide.report(released).html
+    assert page.count("unknown sender") == page.count("left out: ") == 1
 
 
 def test_infinite_answer_is_refused_where_it_would_spoil_a_mean(five):

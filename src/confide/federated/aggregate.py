@@ -5,16 +5,17 @@ from typing import Any, NamedTuple
 
 from confide.calibration import library_versions
 from confide.federated.calibration import FederatedCalibration
-from confide.federated.envelope import fields_of, read_time, unseal
+from confide.federated.envelope import digest, fields_of, read_time, unseal
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 
 
 class Answer(NamedTuple):
-    """A message that was accepted: the silo's place in the plan, and a candidate's index or a masked vector."""
+    """A message that was accepted: the silo's place in the plan, a candidate's index or a masked vector, its digest."""
 
     silo: int
     reply: Any
+    digest: str
 
 
 def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) -> FederatedCalibration:
@@ -25,7 +26,7 @@ def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) 
     plan
         The signed plan.
     answers
-        The messages.
+        The messages. A copy of a message counts once.
     drop_refused
         Leave messages out that are malformed, altered, foreign, late, out of range or contradict another of the same
         silo, and record why, instead of refusing them all. Their silos count as not having answered.
@@ -41,29 +42,33 @@ def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) 
         Naming the message's silo and what is wrong.
     """
     read, _ = FederatedPlan.read(plan)
-    accepted: dict[int, Any] = {}
-    refused: dict[str, str] = {}
-    for number, text in enumerate(answers, start=1):
+    accepted: dict[int, Answer] = {}
+    refused: dict[str | int, str] = {}
+    place = {text: number for number, text in reversed(list(enumerate(answers, start=1)))}
+    for text, number in sorted(place.items(), key=lambda pair: pair[1]):
         try:
-            i, reply = read_answer(read, text)
-            if i in accepted or read.silos[i].name in refused:
-                accepted.pop(i, None)
-                raise _of_silo(read.silos[i].name, "duplicate")
-            accepted[i] = reply
+            one = read_answer(read, text)
+            name = read.silos[one.silo].name
+            if one.silo in accepted and accepted[one.silo].digest == one.digest:
+                continue
+            if one.silo in accepted or name in refused:
+                accepted.pop(one.silo, None)
+                raise _of_silo(name, "duplicate")
+            accepted[one.silo] = one
         except Refusal as refusal:
             if not drop_refused:
                 raise
-            refused[refusal.silo or f"message {number}"] = refusal.code
+            refused[number if refusal.silo is None else refusal.silo] = refusal.code
     who = sorted(accepted)
     k, guarantee = read.certify(who)
     return FederatedCalibration.build(
-        threshold=read.protocol.threshold(read, accepted, k),
+        threshold=read.protocol.threshold(read, {i: accepted[i].reply for i in who}, k),
         guarantee=guarantee,
         plan_text=plan,
         plan=read,
         k=k,
         answered=tuple(read.silos[i].name for i in who),
-        refused=tuple(sorted(refused.items())),
+        refused=tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0]))),
         versions=library_versions(),
     )
 
@@ -91,7 +96,7 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
             reply = plan.protocol.read_message(plan, i, fields)
     except Refusal as refusal:
         raise (_of_silo(signed, refusal.code) if signed else refusal) from None
-    return Answer(i, reply)
+    return Answer(i, reply, digest(envelope.content))
 
 
 def _of_silo(silo: str, code: str) -> Refusal:

@@ -34,14 +34,15 @@ class FederatedCalibration(Calibration):
     answered
         Names of the silos whose answers count.
     refused
-        Pairs (silo or message, code) that were left out.
+        Pairs (silo, code) that were left out. A message that no silo of the plan has signed is named by its place
+        among the messages, an integer from 1 on, instead.
     """
 
     plan_text: str
     plan: FederatedPlan
     k: int
     answered: tuple[str, ...]
-    refused: tuple[tuple[str, str], ...]
+    refused: tuple[tuple[str | int, str], ...]
 
     @classmethod
     def build(
@@ -52,7 +53,7 @@ class FederatedCalibration(Calibration):
         plan: FederatedPlan,
         k: int,
         answered: tuple[str, ...],
-        refused: tuple[tuple[str, str], ...],
+        refused: tuple[tuple[str | int, str], ...],
         versions: Mapping[str, str],
     ) -> "FederatedCalibration":
         """Fill in what follows from the plan."""
@@ -123,11 +124,16 @@ class FederatedCalibration(Calibration):
 
     def __str__(self) -> str:
         who = f"{len(self.answered)} of {len(self.plan.silos)} silos answered"
-        left_out = "".join(f"\nleft out: {name} ({code})" for name, code in self.refused)
+        left_out = "".join(f"\nleft out: {_sender(sender)} ({code})" for sender, code in self.refused)
         base = super().__str__()
         if math.isinf(self.privacy.epsilon):
             base = base.rsplit("\nprivacy:", 1)[0] + "\nprivacy: none; this method sends order statistics of the scores"
         return f"{base}\nmethod: {self.plan.method}, {who}{left_out}"
+
+
+def _sender(sender: str | int) -> str:
+    """No silo's name has a comma, so none can be mistaken for a place."""
+    return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else sender
 
 
 def _stated_loss(calibration: FederatedCalibration) -> float | str:
@@ -148,9 +154,9 @@ def _read(text: str) -> FederatedCalibration:
         if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
             raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
         pairs = fields.take("refused", list)
-        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            raise Refusal("malformed", "the silos that were refused must be pairs of a name and a code")
-        refused = tuple((str(name), str(code)) for name, code in pairs)
+        if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in (str, int) for pair in pairs):
+            raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
+        refused = tuple((sender, str(code)) for sender, code in pairs)
         if fields.take("k", int) != k or not {code for _, code in refused} <= set(CODES):
             raise Refusal("malformed", "the calibration contradicts its plan; do not use it")
         stated = fields.take("threshold", (float, int, str))

@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
+from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.protocols import METHODS, PROTOCOLS, FederatedProtocol, Promise
-from confide.federated.protocols.plan_fields import VOID, read_unused
+from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee
@@ -105,9 +106,22 @@ class FederatedPlan(Terms):
         }
 
     def sign(self, coordinator: SiloKeys) -> str:
-        """The plan as a signed JSON message, which names its coordinator."""
+        """The plan as a signed JSON message, which names its coordinator, read back as every silo will read it.
+
+        Raises
+        ------
+        InputError
+            If silos could not read it, or would read another plan.
+        """
         stated = replace(self, coordinator=coordinator.face()) if self.signed else self
-        return seal("plan", stated.fields(), coordinator.signing)
+        text = seal("plan", stated.fields(), coordinator.signing)
+        try:
+            read, _ = FederatedPlan.read(text)
+        except Refusal as refusal:
+            raise InputError(f"plan must be one that silos can read, and they would refuse it: {refusal}") from None
+        if read != stated:
+            raise InputError("plan must be read as it is; found candidates that their recipe does not make")
+        return text
 
     @classmethod
     def from_fields(cls, content: Mapping[str, Any]) -> "FederatedPlan":
@@ -181,7 +195,9 @@ def _candidate_fields(candidates: Candidates) -> dict[str, Any]:
 
 def _read_candidates(fields: Mapping[str, Any]) -> Candidates:
     if fields.get("kind") in BUILDERS:
-        return Candidates.made_by(fields)
+        made = Candidates.made_by(fields)
+        refuse_contradiction(made.recipe != fields)
+        return made
     if fields.get("kind") != "of":
         raise Refusal("malformed", "the plan names candidates of an unknown kind")
     if set(fields) != {"kind", "values"}:
