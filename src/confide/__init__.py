@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         InputTypeError,
         LedgerError,
         OtherDataError,
+        OtherDataWarning,
         SimilarNameWarning,
     )
     from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
@@ -92,15 +93,15 @@ __all__ = [
     "BudgetError", "Calibration", "Candidates", "ConfideError", "CoverageEstimate", "CoverageTable", "CoverageWarning",
     "Dataset", "EarlierReleaseWarning", "Evaluation", "ExperimentalUniforms", "FormatError", "GroupCalibration",
     "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation",
-    "OtherDataError", "Plan", "PredictionIntervals", "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier",
-    "PrivateConformalRegressor", "RiskCalibration", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning",
-    "absolute_residual_score", "all_scores", "aps_score", "calibrate", "calibrate_false_negatives", "calibrate_groups",
-    "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides", "class_coverage", "class_score",
-    "coverage", "cqr_score", "evaluate_intervals", "evaluate_scores", "evaluate_sets", "false_negative_rate",
-    "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation", "margin_score",
-    "normalised_residual_score", "plan", "plot_coverage", "plot_intervals", "plot_sizes", "predict_interval",
-    "predict_labels", "predict_set", "raps_score", "report", "saps_score", "score_name", "size_coverage", "top_k_score",
-    "tune_raps",
+    "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets", "PrivacyStatement",
+    "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration", "ScoreHistogram", "SidesCalibration",
+    "SimilarNameWarning", "absolute_residual_score", "all_scores", "aps_score", "calibrate",
+    "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses",
+    "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score", "evaluate_intervals",
+    "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage", "interval_score",
+    "lac_score", "load_evaluation", "margin_score", "normalised_residual_score", "plan", "plot_coverage",
+    "plot_intervals", "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score", "report",
+    "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -113,7 +114,7 @@ _ROOMS = {
     "counting": "ScoreHistogram",
     "errors": (
         "BudgetError ConfideError CoverageWarning EarlierReleaseWarning FormatError InputError InputTypeError "
-        "LedgerError OtherDataError SimilarNameWarning"
+        "LedgerError OtherDataError OtherDataWarning SimilarNameWarning"
     ),
     "estimators": "PrivateConformalClassifier PrivateConformalRegressor",
     "evaluation": (

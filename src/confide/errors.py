@@ -50,6 +50,10 @@ class EarlierReleaseWarning(UserWarning):
         self.made = made
 
 
+class OtherDataWarning(UserWarning):
+    """A silo was asked a plan again and holds other data than those of its answer: the old answer was returned."""
+
+
 class SimilarNameWarning(UserWarning):
     """A data set that is new to a ledger has nearly the name of a known one: its people may have two budgets."""
 

@@ -88,6 +88,14 @@ def test_whole_way_over_files(files, capsys, method):
     assert "coverage at least 0.9" in capsys.readouterr().out
     for name in ("north", "south", "east"):
         assert answer(files, name) == 0
+    capsys.readouterr()
+    assert answer(files, "north", "--force") == 0
+    told = capsys.readouterr()
+    assert "returned; nothing was charged" in told.out
+    assert told.err == ""
+    (files / "north.csv").write_text("s\n" + "0.5\n" * 200)
+    assert answer(files, "north", "--force") == 0
+    assert "made from other data than these" in capsys.readouterr().err
     assert aggregate(files, "north", "south", "east") == 0
     assert "3 of 3 silos answered" in capsys.readouterr().out
     released = Calibration.load(files / "released.json")
@@ -136,9 +144,9 @@ def test_wrong_files_are_refused_by_name(files, capsys):
     assert aggregate(files, "north", "south", "east") != 0
     assert "altered" in capsys.readouterr().err
     assert aggregate(files, "north", "south", "east", options=["--drop-refused"]) == 0
-    assert "left out: message 1 (altered)" in capsys.readouterr().out
-    assert aggregate(files, "south", "south") != 0
-    assert "duplicate" in capsys.readouterr().err
+    assert "left out: message 1, of no silo of the plan (altered)" in capsys.readouterr().out
+    assert aggregate(files, "south", "east", "south") == 0  # a copy
+    assert "2 of 3 silos answered" in capsys.readouterr().out
     assert make_plan(files, "--epsilon", 2) != 0  # the plan exists already
     assert make_plan(files, "--epsilon", 2, "--force") == 0
     assert aggregate(files, "south", "east") != 0

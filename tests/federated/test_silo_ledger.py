@@ -51,7 +51,8 @@ def test_second_answer_is_the_first_one_and_free(three):
     assert three.ledgers[0].spent == 4.0
     # Even with other scores, after the limit was lowered, or when the plan has closed.
     broken = np.full(200, np.nan)
-    assert answer(plan, broken, three.keys[0], three.policy, three.ledgers[0]) == first
+    with pytest.warns(confide.OtherDataWarning):
+        assert answer(plan, broken, three.keys[0], three.policy, three.ledgers[0]) == first
     Ledger(three.ledgers[0].path).set_limit("calibration records", 1.0, neighbors="replace_one")
     assert three.answer(0, plan) == first
 
@@ -136,6 +137,27 @@ def test_session_is_never_used_twice(three):
     with refused("session-used"):
         answer(twin, three.scores[0], three.keys[0], three.policy, other)
     assert three.ledgers[0].spent == pytest.approx(2.0)
+
+
+def test_asked_again_with_other_data_a_silo_says_so(three, monkeypatch):
+    plan = three.plan()
+    first = three.answer(0, plan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert three.answer(0, plan) == first
+        assert answer(plan, three.scores[0][::-1], three.keys[0], three.policy, three.ledgers[0]) == first
+    others = 1 - three.scores[0] / 2
+    for scores in (others, others[:5], [np.nan], ["a"]):
+        with pytest.warns(confide.OtherDataWarning, match="made from other data than these") as caught:
+            assert answer(plan, scores, three.keys[0], three.policy, three.ledgers[0]) == first
+        assert caught[0].filename == __file__
+    assert three.ledgers[0].spent == pytest.approx(2.0)
+    monkeypatch.setattr(Ledger, "attach", lambda self, token, text, seen: self.attach_all([(token, text, None)]))
+    second = three.plan()
+    kept_by_0_1 = three.answer(1, second)
+    monkeypatch.undo()
+    with pytest.warns(confide.OtherDataWarning, match="or by a version that kept nothing to tell"):
+        assert three.answer(1, second) == kept_by_0_1
 
 
 def test_a_token_is_taken_once(tmp_path):

@@ -49,6 +49,11 @@ def answer(
     str
         A signed JSON message: the index of one candidate, or a masked vector.
 
+    Warns
+    -----
+    OtherDataWarning
+        If the plan was answered before, and the scores are others now: the old message is returned all the same.
+
     Raises
     ------
     Refusal
@@ -60,6 +65,7 @@ def answer(
     own = _invited(read, keys)
     policy.check(read, envelope.signer, own)
     if (earlier := ledger.earlier_answer(read)) is not None:
+        ledger.point_out_other_data(read, _seen_again(read, scores))
         return earlier
     if read.closed(time):
         raise Refusal("late", "the plan is closed; ask for a new one")
@@ -67,6 +73,7 @@ def answer(
     if read.silos[own].size not in (None, histogram.total):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
     if (faster := ledger.charge(read, own, policy.budget)) is not None:
+        ledger.point_out_other_data(read, _seen(histogram))
         return faster
     context = f"{read.session}|{read.digest}".encode()
     content = {
@@ -77,7 +84,7 @@ def answer(
         **read.protocol.message(read, own, histogram.counts, keys.agreement, context),
     }
     message = seal("answer", content, keys.signing)
-    ledger.store_answer(read, message)
+    ledger.store_answer(read, message, _seen(histogram))
     return message
 
 
@@ -99,3 +106,16 @@ def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> ScoreHis
     if scores.candidates != plan.candidates:
         raise InputTypeError("scores must be counted over the candidates of the plan; found others")
     return scores
+
+
+def _seen(histogram: ScoreHistogram) -> bytes:
+    """What the mechanism sees; the candidates are those of the plan."""
+    return histogram.counts.astype("<i8").tobytes()
+
+
+def _seen_again(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> bytes:
+    """The same where an answer is kept already, so that scores which cannot be used are others and no error."""
+    try:
+        return _seen(_counts(plan, scores))
+    except (InputError, InputTypeError):
+        return b""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.errors import BudgetError, EarlierReleaseWarning, InputError
+from confide.errors import BudgetError, EarlierReleaseWarning, InputError, OtherDataError, OtherDataWarning
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import Cost, Entry, Ledger, known, request_digest
@@ -81,6 +81,26 @@ class SiloLedger:
         entry = self._entry(plan)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.made
 
+    def point_out_other_data(self, plan: FederatedPlan, seen: bytes) -> None:
+        """Warn if the kept answer to this plan cannot be known to be about the data that are `seen` now.
+
+        Warns
+        -----
+        OtherDataWarning
+            If it is about others, or of a version that kept nothing to tell.
+        """
+        for name, account in self._ledger().accounts().items():
+            if any(entry.token == plan.session for entry in account.entries):
+                try:
+                    self._ledger().find(name, plan.digest, seen)
+                except OtherDataError:
+                    text = (
+                        f"the answer of {self.answered(plan)} was made from other data than these, or by a version "
+                        "that kept nothing to tell; it is returned as it was, and nothing was charged; only a new plan "
+                        "gets an answer from these data"
+                    )
+                    warnings.warn(OtherDataWarning(text), stacklevel=outside())
+
     def _entry(self, plan: FederatedPlan) -> Entry | None:
         """The charge of this plan's session."""
         entries = (one for account in self._ledger().accounts().values() for one in account.entries)
@@ -117,9 +137,12 @@ class SiloLedger:
                 raise
             return earlier
 
-    def store_answer(self, plan: FederatedPlan, message: str) -> None:
-        """Store the message of a charged plan. When this returns, it is on disk and may leave."""
-        self._ledger().attach(plan.session, message)
+    def store_answer(self, plan: FederatedPlan, message: str, seen: bytes) -> None:
+        """Store the message of a charged plan, and a keyed trace of what it was made from.
+
+        When this returns, it is on disk and may leave.
+        """
+        self._ledger().attach(plan.session, message, seen)
 
     def release(
         self,

@@ -1,5 +1,6 @@
 """`confide federated answer`: what a silo says of its records."""
 
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +11,9 @@ import typer
 from confide.cli import options as o
 from confide.cli.columns import Columns
 from confide.cli.federated.arguments import Keys, PlanFile, SiloBudget, counted, read_silo, what_of
-from confide.cli.output import say
+from confide.cli.output import say, warn
 from confide.cli.parameters import command
-from confide.errors import InputError
+from confide.errors import InputError, OtherDataWarning
 from confide.federated import METHODS, FederatedPlan, Policy, SiloKeys
 from confide.federated import answer as answer_plan
 from confide.support import Kind, read_text
@@ -64,8 +65,12 @@ def answer(
     )
     counts = counted(source, what, columns, people, read.candidates, read.classes)
     earlier = budget.open().answered(read)
-    message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OtherDataWarning)
+        message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
+    for one in caught:
+        warn(str(one.message))
     if earlier is not None:
-        say(f"earlier answer of {earlier} returned, whatever the records are now; nothing was charged")
+        say(f"earlier answer of {earlier} returned; nothing was charged")
     output.write(message, "answer")
     say(budget.spent())
