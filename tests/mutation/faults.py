@@ -442,7 +442,7 @@ FAULTS = (
     Fault("the place of a message as a text", "federated/aggregate.py", "refused[number if refusal.silo is None",
           'refused[f"message {number}" if refusal.silo is None',
           "tests/federated/test_protocol.py::test_a_silo_is_not_mistaken_for_the_place_of_a_message"),
-    Fault("a plan that nobody can read is signed", "federated/plan.py", "if read != self:", "if not read:",
+    Fault("a plan that nobody can read is signed", "federated/plan.py", "if read != stated:", "if not read:",
           "tests/federated/test_protocol.py::test_a_plan_that_silos_cannot_read_is_not_signed"),
     Fault("silo not charged", "federated/silo_ledger.py",
           "            ledger.charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)\n",
