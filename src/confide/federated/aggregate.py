@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from confide.calibration import library_versions
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import digest, fields_of, read_time, unseal
+from confide.federated.parts import open_parts
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 
@@ -18,7 +19,9 @@ class Answer(NamedTuple):
     digest: str
 
 
-def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) -> FederatedCalibration:
+def aggregate(
+    plan: str, answers: Sequence[str], *, parts: Sequence[str] = (), drop_refused: bool = False
+) -> FederatedCalibration:
     """Make the threshold from the answers of the silos that answered.
 
     Parameters
@@ -27,6 +30,9 @@ def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) 
         The signed plan.
     answers
         The messages. A copy of a message counts once.
+    parts
+        For `secure-sum` with dropouts: what the openers sent, of `open_part`. The silos whose answers were listed are
+        those that answered; later answers are left out.
     drop_refused
         Leave messages out that are malformed, altered, foreign, late, out of range or contradict another of the same
         silo, and record why, instead of refusing them all. Their silos count as not having answered.
@@ -42,13 +48,37 @@ def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) 
         Naming the message's silo and what is wrong.
     """
     read, _ = FederatedPlan.read(plan)
+    accepted, refused = read_answers(read, answers, drop_refused)
+    opened = None
+    if parts:
+        opened, others = open_parts(read, accepted, parts, drop_refused, after=len(answers))
+        refused |= others
+    who = sorted(accepted) if opened is None else opened.who(read)
+    k, guarantee = read.certify(who)
+    return FederatedCalibration.build(
+        threshold=read.protocol.threshold(read, accepted, k) if opened is None else opened.threshold(read),
+        guarantee=guarantee,
+        plan_text=plan,
+        plan=read,
+        k=k,
+        answered=tuple(read.silos[i].name for i in who),
+        refused=tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0]))),
+        versions=library_versions(),
+        opened=opened,
+    )
+
+
+def read_answers(
+    plan: FederatedPlan, answers: Sequence[str], drop_refused: bool
+) -> tuple[dict[int, Any], dict[str | int, str]]:
+    """What every silo sent, by its place in the plan; and the codes of what was left out, by silo or place of text."""
     accepted: dict[int, Answer] = {}
     refused: dict[str | int, str] = {}
     place = {text: number for number, text in reversed(list(enumerate(answers, start=1)))}
     for text, number in sorted(place.items(), key=lambda pair: pair[1]):
         try:
-            one = read_answer(read, text)
-            name = read.silos[one.silo].name
+            one = read_answer(plan, text)
+            name = plan.silos[one.silo].name
             if one.silo in accepted and accepted[one.silo].digest == one.digest:
                 continue
             if one.silo in accepted or name in refused:
@@ -59,18 +89,7 @@ def aggregate(plan: str, answers: Sequence[str], *, drop_refused: bool = False) 
             if not drop_refused:
                 raise
             refused[number if refusal.silo is None else refusal.silo] = refusal.code
-    who = sorted(accepted)
-    k, guarantee = read.certify(who)
-    return FederatedCalibration.build(
-        threshold=read.protocol.threshold(read, {i: accepted[i].reply for i in who}, k),
-        guarantee=guarantee,
-        plan_text=plan,
-        plan=read,
-        k=k,
-        answered=tuple(read.silos[i].name for i in who),
-        refused=tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0]))),
-        versions=library_versions(),
-    )
+    return {i: one.reply for i, one in accepted.items()}, refused
 
 
 def read_answer(plan: FederatedPlan, text: str) -> Answer:

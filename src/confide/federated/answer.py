@@ -47,7 +47,7 @@ def answer(
     Returns
     -------
     str
-        A signed JSON message: the index of one candidate, or a masked vector.
+        A signed JSON message: the index of one candidate, a masked vector, or sealed shares.
 
     Warns
     -----
@@ -62,13 +62,15 @@ def answer(
     """
     time = now or datetime.now(UTC)
     read, envelope = FederatedPlan.read(plan)
-    own = _invited(read, keys)
+    own = invited(read, keys)
     policy.check(read, envelope.signer, own)
     if (earlier := ledger.earlier_answer(read)) is not None:
         ledger.point_out_other_data(read, _seen_again(read, scores))
         return earlier
     if read.closed(time):
         raise Refusal("late", "the plan is closed; ask for a new one")
+    if ledger.has_opened(read):
+        raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
     histogram = _counts(read, scores)
     if read.silos[own].size not in (None, histogram.total):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
@@ -88,7 +90,8 @@ def answer(
     return message
 
 
-def _invited(plan: FederatedPlan, keys: SiloKeys) -> int:
+def invited(plan: FederatedPlan, keys: SiloKeys) -> int:
+    """The place of a silo in a plan that names it with its keys; else `not-invited`."""
     me = keys.face().identity
     for i, silo in enumerate(plan.silos):
         if silo.identity == me:

@@ -1,6 +1,7 @@
 """The result of a federated calibration: a `Calibration` that carries its plan, so that its claims can be checked.
 
-Everything but the threshold and the names of those who answered follows from the plan and is computed again on reading.
+Everything but the threshold and the names of those who answered follows from the plan and is computed again on reading;
+where openers have opened a sum, these follow from their signed parts, too.
 """
 
 import json
@@ -11,7 +12,9 @@ from typing import Any
 
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document, write_document
+from confide.federated.parts import OpenedList
 from confide.federated.plan import FederatedPlan
+from confide.federated.protocols import OpenedSum
 from confide.federated.refusals import CODES, Refusal
 from confide.guarantee import Guarantee
 from confide.releases import Calibration, register_kind
@@ -36,6 +39,8 @@ class FederatedCalibration(Calibration):
     refused
         Pairs (silo, code) that were left out. A message that no silo of the plan has signed is named by its place
         among the messages, an integer from 1 on, instead.
+    opened
+        For `secure-sum` with dropouts: the list and the openers' parts, from which threshold and promise follow.
     """
 
     plan_text: str
@@ -43,6 +48,7 @@ class FederatedCalibration(Calibration):
     k: int
     answered: tuple[str, ...]
     refused: tuple[tuple[str | int, str], ...]
+    opened: OpenedList | None = None
 
     @classmethod
     def build(
@@ -55,6 +61,7 @@ class FederatedCalibration(Calibration):
         answered: tuple[str, ...],
         refused: tuple[tuple[str | int, str], ...],
         versions: Mapping[str, str],
+        opened: OpenedList | None = None,
     ) -> "FederatedCalibration":
         """Fill in what follows from the plan."""
         return cls(
@@ -74,6 +81,7 @@ class FederatedCalibration(Calibration):
             k=k,
             answered=answered,
             refused=refused,
+            opened=opened,
         )
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
@@ -105,6 +113,7 @@ class FederatedCalibration(Calibration):
             "refused": [list(pair) for pair in self.refused],
             "plan": json.loads(self.plan_text),
             "versions": dict(self.versions),
+            **({} if self.opened is None else {"opened": self.opened.fields()}),
         }
         return write_document(KIND, content)
 
@@ -163,9 +172,15 @@ def _read(text: str) -> FederatedCalibration:
         threshold = math.inf if stated == "+inf" else math.nan if isinstance(stated, str) else float(stated)
         if not plan.protocol.can_release(plan, threshold) or (k > len(answered) and not math.isinf(threshold)):
             raise Refusal("malformed", "the threshold does not follow from the plan; do not use it")
+        opened = None
+        if isinstance(plan.protocol, OpenedSum):
+            with fields_of("opened sum", fields.take("opened", dict)) as of_openers:
+                opened = OpenedList.read(plan, of_openers)
+            if opened.who(plan) != who or opened.threshold(plan) != threshold:
+                raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
         versions = {str(name): str(version) for name, version in fields.take("versions", dict).items()}
         guarantee = replace(guarantee, coverage=float(coverage))
-        read = FederatedCalibration.build(threshold, guarantee, plan_text, plan, k, answered, refused, versions)
+        read = FederatedCalibration.build(threshold, guarantee, plan_text, plan, k, answered, refused, versions, opened)
         if fields.take("epsilon", (float, int, str)) != _stated_loss(read):
             raise Refusal("malformed", "the calibration claims another privacy loss than its plan has; do not use it")
     return read

@@ -16,7 +16,7 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator"})
+_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers"})
 """Fields of a plan that version 0.1 does not know: with one of them, with `of` in how its candidates were made, or with
 silos that are signed by their own keys, a message has schema 2."""
 
@@ -49,7 +49,7 @@ def _head(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": PREFIX + kind, "schema": _schema(content), "content": content}
 
 
-def unseal(kind: str, text: str) -> Envelope:
+def unseal(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
     """Check size, form, version and signature of a message.
 
     Raises
@@ -57,7 +57,7 @@ def unseal(kind: str, text: str) -> Envelope:
     Refusal
         `malformed` or `altered`.
     """
-    message = parse(text, kind)
+    message = parse(text, kind, most)
     if set(message) != {"kind", "schema", "content", "signer", "signature"} or not isinstance(message["content"], dict):
         raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
     if message["kind"] != PREFIX + kind:

@@ -14,7 +14,7 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
 from confide.federated.keys import Silo, SiloKeys
-from confide.federated.protocols import METHODS, PROTOCOLS, FederatedProtocol, Promise
+from confide.federated.protocols import METHODS, FederatedProtocol, Promise, protocol_of
 from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
@@ -135,8 +135,9 @@ class FederatedPlan(Terms):
         if not content.keys() >= set(_ORDER):
             raise Refusal("malformed", "the plan lacks fields; ask for the original")
         with fields_of("plan", content) as fields:
-            method = PROTOCOLS[one_of("method", fields.take("method", str), METHODS)]
+            name = one_of("method", fields.take("method", str), METHODS)
             terms = _read_terms(fields)
+            method = protocol_of(name, terms.dropouts)
             method.check(terms)
             protocol = method.read(fields, terms)
             coordinator = Silo.of(fields.take("coordinator", dict)) if "coordinator" in fields else None

@@ -11,7 +11,7 @@ from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import METHODS, PROTOCOLS, Options
+from confide.federated.protocols import METHODS, Options, protocol_of
 from confide.federated.terms import Missing, Population, Terms
 from confide.releases import check_about
 from confide.scores import score_kind
@@ -61,7 +61,8 @@ def plan(
         How many silos may send anything they like.
     dropouts
         Plan for a finite threshold with up to this many silos missing. If more are missing the promise still holds,
-        by a threshold of +inf if need be. (`secure-sum` needs all its silos.)
+        by a threshold of +inf if need be. With `secure-sum`, dropouts take 5 silos or more and a second small message,
+        by which silos open the sum of those who answered (`openings`, `open_part`); if more are missing, nothing opens.
     missing
         `"independent"`: whether a silo answers does not depend on its scores; `"arbitrary"`: no such assumption.
     population
@@ -92,7 +93,7 @@ def plan(
     >>> p.certify()[1].coverage, p.promises()[5].infinite, p.promises()[4].infinite
     (0.9, 'never', 'always')
     """
-    protocol = PROTOCOLS[one_of("method", method, METHODS)]
+    protocol = protocol_of(one_of("method", method, METHODS), dropouts)
     options = Options(
         selector=one_of("selector", selector, SELECTORS),
         colluding=colluding,

@@ -75,9 +75,7 @@ class Policy:
         Refusal
             `coordinator-unknown` or `not-allowed`.
         """
-        stated = None if plan.coordinator is None else plan.coordinator.identity
-        if self.coordinator not in (signer, stated):
-            raise Refusal("coordinator-unknown", "the plan is signed by another key than the policy pins")
+        self.check_coordinator(plan, signer)
         if plan.method not in self.methods:
             raise Refusal(
                 "not-allowed", f"the policy does not allow {plan.method!r}; methods must name it if you want it"
@@ -92,6 +90,18 @@ class Policy:
                     f"asks for {self.least_colluding}; ask for a plan that withstands more, or lower least_colluding",
                 )
             self._check_peers(plan, own)
+
+    def check_coordinator(self, plan: FederatedPlan, signer: str) -> None:
+        """Refuse a plan that is signed by another than the pinned coordinator.
+
+        Raises
+        ------
+        Refusal
+            `coordinator-unknown`.
+        """
+        stated = None if plan.coordinator is None else plan.coordinator.identity
+        if self.coordinator not in (signer, stated):
+            raise Refusal("coordinator-unknown", "the plan is signed by another key than the policy pins")
 
     def _check_peers(self, plan: FederatedPlan, own: int) -> None:
         """Whether all others are pinned, by keys that belong together because their owners signed them."""

@@ -4,8 +4,12 @@ An answer is a release like any other. Its request is the plan's digest, its tok
 accepts once. The charge is on disk before the data are touched, the message before it is handed out. So a second
 request gets the first message again, a session serves one answer, and a silo that was interrupted in between has spent
 its budget rather than answered twice.
+
+Which list of answers a silo has helped to open is kept in the same way, at no cost: on disk before the part leaves, and
+one list per session.
 """
 
+import hashlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +23,8 @@ from confide.ledger import Cost, Entry, Ledger, known, request_digest
 from confide.support import outside
 
 RECORDS = "calibration records"
+OPENINGS = "sums opened with other silos"
+"""Where a ledger keeps which list of a session it has opened: it is not about the silo's own records."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class SiloLedger:
             `interrupted` if an answer was charged and never finished, `session-used` if the session served another
             plan.
         """
-        entry = self._entry(plan)
+        entry = self._entry(plan.session)
         if entry is None:
             return None
         if entry.request != plan.digest:
@@ -78,7 +84,7 @@ class SiloLedger:
 
     def answered(self, plan: FederatedPlan) -> str | None:
         """When this plan was answered, UTC, ISO 8601; None if it was not."""
-        entry = self._entry(plan)
+        entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.made
 
     def point_out_other_data(self, plan: FederatedPlan, seen: bytes) -> None:
@@ -101,10 +107,14 @@ class SiloLedger:
                     )
                     warnings.warn(OtherDataWarning(text), stacklevel=outside())
 
-    def _entry(self, plan: FederatedPlan) -> Entry | None:
-        """The charge of this plan's session."""
+    def kept_answer(self, plan: FederatedPlan) -> str | None:
+        """The message that answered this plan; None if there is none, for whatever reason."""
+        entry = self._entry(plan.session)
+        return None if entry is None or entry.request != plan.digest else entry.release
+
+    def _entry(self, token: str) -> Entry | None:
         entries = (one for account in self._ledger().accounts().values() for one in account.entries)
-        return next((entry for entry in entries if entry.token == plan.session), None)
+        return next((entry for entry in entries if entry.token == token), None)
 
     def charge(self, plan: FederatedPlan, own: int, budget: float) -> str | None:
         """Charge the answer of silo `own`. When this returns, the charge is on disk.
@@ -143,6 +153,51 @@ class SiloLedger:
         When this returns, it is on disk and may leave.
         """
         self._ledger().attach(plan.session, message, seen)
+
+    def has_opened(self, plan: FederatedPlan) -> bool:
+        """Whether this silo has written down a list of this plan's session that it opens."""
+        return self._entry(_opening(plan)) is not None
+
+    def earlier_part(self, plan: FederatedPlan, listed: str) -> str | None:
+        """The part of this list that was kept, or None.
+
+        Raises
+        ------
+        Refusal
+            `session-used` if another list of the session was opened.
+        """
+        entry = self._entry(_opening(plan))
+        if entry is not None and entry.request != listed:
+            raise Refusal("session-used", "this silo has opened another list of this session; ask for a new plan")
+        return None if entry is None else entry.release
+
+    def keep_list(self, plan: FederatedPlan, listed: str) -> None:
+        """Write down which list is opened. When this returns, it is on disk; it costs nothing, whatever was spent.
+
+        A run that ended before its part was kept is taken up again: the part follows from the list and the keys.
+
+        Raises
+        ------
+        Refusal
+            `session-used` if another process was faster, with another list.
+        """
+        token = _opening(plan)
+        if self._entry(token) is None:
+            try:
+                self._ledger().charge(OPENINGS, Cost(0.0, "replace_one", plan.method), listed, token=token)
+            except InputError:
+                if self._entry(token) is None:
+                    raise
+        self.earlier_part(plan, listed)
+
+    def store_part(self, plan: FederatedPlan, part: str) -> None:
+        """Store a part whose list was kept. When this returns, it is on disk and may leave."""
+        try:
+            self._ledger().attach(_opening(plan), part)
+        except InputError:
+            entry = self._entry(_opening(plan))
+            if entry is None or entry.release != part:  # another process kept the same
+                raise
 
     def release(
         self,
@@ -195,3 +250,8 @@ class SiloLedger:
 
     def _ledger(self) -> Ledger:
         return Ledger(self.path)
+
+
+def _opening(plan: FederatedPlan) -> str:
+    """The token of the one list that is opened in a session."""
+    return hashlib.sha256(f"open|{plan.session}".encode()).hexdigest()[:32]

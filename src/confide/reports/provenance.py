@@ -3,7 +3,7 @@
 import shlex
 
 from confide.candidates import spread_words
-from confide.federated import FederatedCalibration, FederatedPlan, SecureSum
+from confide.federated import FederatedCalibration, FederatedPlan, OpenedSum, SecureSum
 from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
 from confide.releases import ABOUT, Calibration, Release, class_list, parts_of
@@ -122,8 +122,8 @@ def _theorems(calibration: Calibration) -> str:
 def _new_records(plan: FederatedPlan) -> str:
     if plan.population == "common":
         return "the common law"
-    by_size = isinstance(plan.protocol, SecureSum) and plan.protocol.weights == "sizes"
-    return f"silo j with probability {'n_j/n' if by_size else '(n_j + 1)/(n + silos)'}; silos may differ"
+    of_0_1 = isinstance(plan.protocol, SecureSum) and plan.protocol.weights is None
+    return f"silo j with probability {'(n_j + 1)/(n + silos)' if of_0_1 else 'n_j/n'}; silos may differ"
 
 
 def _federated(calibration: FederatedCalibration) -> Rows:
@@ -134,11 +134,14 @@ def _federated(calibration: FederatedCalibration) -> Rows:
         ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may lie"),
         ("New records come from", _new_records(plan)),
     ]
-    if isinstance(plan.protocol, SecureSum):
+    if isinstance(plan.protocol, SecureSum | OpenedSum):
         rows += [
             ("Noise scale of the sum", number(plan.protocol.scale)),
             ("Silos that may collude with the coordinator", str(plan.protocol.colluding)),
         ]
+        if isinstance(plan.protocol, OpenedSum) and calibration.opened is not None:
+            helped, openers = len(calibration.opened.parts), len(plan.protocol.openers)
+            rows.append(("The sum was opened by", f"{helped} of {openers} openers; {plan.protocol.needed} must help"))
     else:
         rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))
     return tuple(rows)

@@ -6,13 +6,14 @@ Terms and options come in; planned protocols leave. They say what a silo sends, 
 from confide.federated.protocols.fedcp2_qq import FedCP2QQ, best_published
 from confide.federated.protocols.fedcp_avg import FedCPAvg
 from confide.federated.protocols.fedcp_qq import FedCPQQ
+from confide.federated.protocols.opened_sum import OpenedSum
 from confide.federated.protocols.private_qq import PrivateQQ
 from confide.federated.protocols.protocol import FederatedProtocol, Options, Promise
 from confide.federated.protocols.secure_sum import SecureSum
 
 __all__ = [
-    "METHODS", "PROTOCOLS", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol", "Options", "PrivateQQ", "Promise",
-    "SecureSum", "best_published",
+    "METHODS", "PROTOCOLS", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol", "OpenedSum", "Options", "PrivateQQ",
+    "Promise", "SecureSum", "best_published", "protocol_of",
 ]  # fmt: skip
 
 PROTOCOLS: dict[str, type[FederatedProtocol]] = {
@@ -26,3 +27,14 @@ PROTOCOLS: dict[str, type[FederatedProtocol]] = {
     )
 }
 METHODS = tuple(PROTOCOLS)
+
+
+def protocol_of(method: str, dropouts: int) -> type[FederatedProtocol]:
+    """The protocol of a method: a secure sum with silos that may be missing takes a second message.
+
+    Examples
+    --------
+    >>> protocol_of("secure-sum", 0).__name__, protocol_of("secure-sum", 1).__name__
+    ('SecureSum', 'OpenedSum')
+    """
+    return OpenedSum if dropouts and method == SecureSum.method else PROTOCOLS[method]

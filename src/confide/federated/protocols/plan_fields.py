@@ -1,7 +1,8 @@
 """The fields of plans that belong to protocols: each protocol has some, and every plan states all of schema 1.
 
 What a protocol leaves out is written as `VOID` has it and means nothing, but it is signed with the rest. Of schema 2
-are `flat` and `rise`, which only a plan with a rise has, and `weights`, which only one for unlike silos has.
+are `flat` and `rise`, which only a plan with a rise has, `weights`, which only one for unlike silos has, and `openers`
+and `needed`, which only a sum with silos that may be missing has.
 """
 
 from collections.abc import Callable
@@ -45,6 +46,8 @@ _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]]
     "published_k": (int, lambda value, terms: check_count("published_k", value, len(terms.silos))),
     "flat": (str, lambda text, terms: read_fraction(text, "the plan's flat")),
     "rise": (int, lambda value, terms: positive_integer("rise", value, most=MOST_RISE)),
+    "openers": (list, lambda places, terms: tuple(check_count("openers", i, len(terms.silos) - 1) for i in places)),
+    "needed": (int, lambda value, terms: positive_integer("needed", value, most=len(terms.silos))),
     "weights": (str, lambda text, terms: one_of("weights", text, ("sizes",))),
 }
 

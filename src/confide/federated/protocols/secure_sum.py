@@ -1,4 +1,4 @@
-"""secure-sum: every silo sends its counts, with a share of noise and masked; only the sum of all opens.
+"""secure-sum in one message: every silo sends its counts, with a share of noise and masked; only the sum of all opens.
 
 Privacy is that of the opened sum (docs/federated.md, Theorem F5), the certificate that of a noisy histogram of all
 records, unlike silos included (Theorems F6 and F6b). It needs public sizes and all of its silos.
@@ -14,27 +14,25 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
 from confide.federated.certified_k import bisect
 from confide.federated.masking import mask, open_sum, word_of
 from confide.federated.noise_shares import check_scale, noise_law, noise_share
 from confide.federated.plausible import refuse_implausible
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
-from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, too_few_records
+from confide.federated.protocols.protocol import Counts, Options, too_few_records
+from confide.federated.protocols.summed import SummedProtocol
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
 from confide.guarantee import Guarantee, walk_maximum
 from confide.selection import scale_for
-from confide.support import Fields, float_above
+from confide.support import Fields
 
-MOST_SUMMED = 2**14
-"""Candidates of a secure sum: its messages have a number for each."""
 MOST_DEFICIT = 2**30
 
 
 @dataclass(frozen=True)
-class SecureSum(FederatedProtocol):
-    """Our own method for silos that differ, and for the least noise.
+class SecureSum(SummedProtocol):
+    """Our own method for silos that differ, and for the least noise; see `OpenedSum` for silos that may be missing.
 
     Parameters
     ----------
@@ -61,32 +59,11 @@ class SecureSum(FederatedProtocol):
     (1.0, 2, 2.0, 0.9)
     """
 
-    method = "secure-sum"
-    theorem = "Theorems F6 and F6b"
-    withstands_liars = False
-    relies_on_silos = True
-    populations = ("mixture", "common")
-
     target: int
     scale: float
     colluding: int
     bits: int
     weights: Literal["sizes"] | None = None
-
-    @classmethod
-    def check(cls, terms: Terms) -> None:
-        """Also at least two silos, all of them, and not too many candidates."""
-        super().check(terms)
-        if terms.dropouts:
-            raise InputError("dropouts must be 0 for the method 'secure-sum': it opens only with all its silos")
-        if len(terms.silos) < 2:
-            raise InputError("silos must be at least two for the method 'secure-sum'")
-        if terms.candidates.size > MOST_SUMMED:
-            raise InputError(
-                f"candidates must number at most {MOST_SUMMED} for the method 'secure-sum'; 50 to 100 serve best"
-            )
-        if terms.delta is not None and terms.population == "mixture":
-            raise InputError("delta needs population='common': the training-conditional promise is for i.i.d. records")
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
@@ -120,21 +97,9 @@ class SecureSum(FederatedProtocol):
         stated = {"targets": [str(self.target)], "scale": self.scale, "colluding": self.colluding, "bits": self.bits}
         return stated if self.weights is None else {**stated, "weights": self.weights}
 
-    def target_rank(self, i: int) -> None:
-        """Silos have none: the target is one for the sum."""
-
-    @property
-    def colluders(self) -> int:
-        """Stated by the plan, and checked by every silo's policy."""
-        return self.colluding
-
     def honest(self, terms: Terms) -> int:
         """The silos that do not collude."""
         return len(terms.silos) - self.colluding
-
-    def loss(self, terms: Terms, i: int) -> float:
-        """A replaced record changes two counts by one."""
-        return float_above(Fraction(2) / Fraction(self.scale))
 
     def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
         """Counts and a share of noise, masked."""

@@ -1,0 +1,102 @@
+"""What an opener does: one signed list in, the sum of its shares of those answers out, for one list per session."""
+
+import base64
+
+from confide.federated.answer import invited
+from confide.federated.envelope import seal, unseal
+from confide.federated.keys import SiloKeys
+from confide.federated.lists import list_digest, opened_sum
+from confide.federated.openings import Opening, read_opening
+from confide.federated.plan import FederatedPlan
+from confide.federated.policy import Policy
+from confide.federated.refusals import Refusal
+from confide.federated.sealed_shares import pack, read_share
+from confide.federated.shamir import Elements, add
+from confide.federated.silo_ledger import SiloLedger
+
+
+def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: SiloLedger) -> str:
+    """Help to open the sum of the silos on a list; asked again with this list, return the same message.
+
+    It costs nothing and needs no records: what opens is the noised sum that the silos on the list have paid for. Which
+    list it is, is in the ledger, on disk, before the part leaves, and no other list of the session is opened. A silo
+    that has not answered may help, and can then no longer answer.
+
+    Parameters
+    ----------
+    plan
+        The signed plan.
+    opening
+        The coordinator's text for this silo, of `openings`.
+    keys
+        The silo's private keys.
+    policy
+        Whose plans the silo answers; nothing else in it is asked.
+    ledger
+        Its budget ledger.
+
+    Returns
+    -------
+    str
+        A signed JSON message, for `aggregate`.
+
+    Raises
+    ------
+    Refusal
+        With a code of `confide.federated.refusals`; `unreadable` names the silo whose share does not open.
+    """
+    read, envelope = FederatedPlan.read(plan)
+    own = invited(read, keys)
+    policy.check_coordinator(read, envelope.signer)
+    if own not in opened_sum(read).openers:
+        raise Refusal("not-invited", "the plan does not name this silo as an opener")
+    asked = read_opening(read, opening, envelope.signer)
+    _refuse_foreign(read, asked, keys, ledger)
+    listed = list_digest(read, asked.counted)
+    if (earlier := ledger.earlier_part(read, listed)) is not None:
+        return earlier
+    total = _summed(read, asked, own, keys)
+    ledger.keep_list(read, listed)
+    places = [read.position(name) for name, _ in asked.counted]
+    content = {
+        "plan": read.digest,
+        "session": read.session,
+        "silo": keys.name,
+        "counted": listed,
+        "places": places,
+        "sum": base64.b64encode(pack(total)).decode(),
+    }
+    part = seal("part", content, keys.signing)
+    ledger.store_part(read, part)
+    return part
+
+
+def _refuse_foreign(plan: FederatedPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:
+    """What is for another opener, or names an answer of this silo that it has not given."""
+    if asked.to != keys.name:
+        raise Refusal("foreign", f"the opening is for {asked.to[:64]!r}; take the one with this silo's name")
+    if (named := dict(asked.counted).get(keys.name)) is not None:
+        message = ledger.kept_answer(plan)
+        if message is None or unseal("answer", message).content.get("ephemeral") != named:
+            raise Refusal("foreign", "the list counts an answer of this silo that is not in its ledger")
+
+
+def _summed(plan: FederatedPlan, asked: Opening, own: int, keys: SiloKeys) -> Elements:
+    context = f"{plan.session}|{plan.digest}".encode()
+    total: Elements | None = None
+    for (name, ephemeral), text in zip(asked.counted, asked.shares, strict=True):
+        dealer = plan.silos[plan.position(name)].agreement
+        try:
+            share = read_share(
+                text, plan.candidates.size, plan.silos[own].agreement, keys.agreement, dealer, ephemeral, context
+            )
+        except ValueError:
+            raise Refusal(
+                "unreadable",
+                f"the share of {name!r} does not open; ask the coordinator, who can list the answers without it if no "
+                "opener has sent a part yet",
+                name,
+            ) from None
+        total = share if total is None else add(total, share)
+    assert total is not None  # a list has more silos than may collude
+    return total

@@ -1,0 +1,499 @@
+"""secure-sum with missing silos: one list, openers who help once, and whatever else somebody may try."""
+
+import base64
+import dataclasses
+import json
+import math
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import FormatError, InputError
+from confide.federated.envelope import seal, unseal
+from confide.federated.lists import list_digest, opened_sum
+from confide.federated.plan import FederatedPlan
+from confide.federated.protocols.opened_sum import MOST_ELEMENTS, MOST_OPENERS, least_needed
+from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, total_deficit
+from confide.federated.shamir import P
+from tests.federated.helpers import Federation
+
+SILOS = 7
+"""With one that colludes, 6 of 7 must help to open: one may be missing altogether."""
+
+
+@pytest.fixture
+def seven(tmp_path):
+    rng = np.random.default_rng(0)
+    return Federation(tmp_path, [rng.random(100 + 10 * i) for i in range(SILOS)])
+
+
+def planned(federation, **options):
+    return federation.plan(
+        **{"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(21)} | options
+    )
+
+
+def refused(code):
+    return pytest.raises(federated.Refusal, match=f"^{code}")
+
+
+def asked(federation, plan, answers):
+    return federated.openings(plan, answers, federation.coordinator)
+
+
+def part(federation, plan, texts, i):
+    text = texts[f"silo {i}"]
+    return federated.open_part(plan, text, federation.keys[i], federation.policy, federation.ledgers[i])
+
+
+def changed(text, key, kind, **changes):
+    """A message with other content, signed again."""
+    return seal(kind, {**json.loads(text)["content"], **changes}, key.signing)
+
+
+def quiet(monkeypatch):
+    """Without noise, so that sums are known."""
+    monkeypatch.setattr(
+        "confide.federated.protocols.opened_sum.noise_share", lambda size, *_: np.zeros(size, dtype=np.int64)
+    )
+
+
+def test_a_missing_silo_does_not_stop_the_round(seven, monkeypatch):
+    """One is missing and one vanishes after it has answered; the threshold is that of the plain sum of the six."""
+    quiet(monkeypatch)
+    plan = planned(seven)
+    read, _ = FederatedPlan.read(plan)
+    there, helping = [0, 1, 2, 3, 5, 6], [0, 2, 3, 4, 5, 6]
+    answers = seven.answers(plan, there)
+    texts = asked(seven, plan, answers)
+    assert set(texts) == {f"silo {i}" for i in range(SILOS)}
+    parts = [part(seven, plan, texts, i) for i in helping]  # 4 has not answered, and helps all the same
+    released = federated.aggregate(plan, answers, parts=parts)
+    assert released.answered == tuple(f"silo {i}" for i in there)
+    scores = np.concatenate([seven.scores[i] for i in there])
+    counts = np.diff(
+        np.searchsorted(np.sort(scores), read.candidates.edges, side="right"), prepend=0, append=len(scores)
+    )
+    target = read.protocol.target(read, there)
+    assert released.threshold == read.candidates.values[choose_summed(counts, len(scores), target)]
+    assert (released.coverage, released.guarantee.n, released.epsilon) == (0.9, len(scores), 2.0)
+    assert [ledger.spent for ledger in seven.ledgers] == [2.0, 2.0, 2.0, 2.0, 0.0, 2.0, 2.0]
+    with refused("late"):
+        seven.answer(4, plan)
+    assert seven.ledgers[4].spent == 0
+    assert federated.FederatedCalibration.from_json(released.to_json()) == released
+    assert released.coverage_failure()(0.5) < 1e-6
+
+
+def test_asked_again_everybody_says_the_same_and_pays_nothing(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    texts = asked(seven, plan, answers)
+    assert asked(seven, plan, answers[::-1]) == texts
+    parts = [part(seven, plan, texts, i) for i in range(SILOS)]
+    assert [part(seven, plan, texts, i) for i in range(SILOS)] == parts
+    assert seven.answers(plan) == answers
+    assert [ledger.spent for ledger in seven.ledgers] == [2.0] * SILOS
+    assert federated.aggregate(plan, answers, parts=parts + parts[:2]).answered == tuple(f"silo {i}" for i in range(7))
+
+
+def test_it_costs_nothing_to_help_when_everything_is_spent(tmp_path):
+    rng = np.random.default_rng(0)
+    poor = Federation(tmp_path, [rng.random(100) for _ in range(5)], budget=2.0)
+    plan = planned(poor)
+    answers = poor.answers(plan)
+    texts = asked(poor, plan, answers)
+    parts = [part(poor, plan, texts, i) for i in range(4)]
+    assert federated.aggregate(plan, answers, parts=parts).epsilon == 2.0
+    assert [ledger.spent for ledger in poor.ledgers] == [2.0] * 5
+
+
+def test_the_certificate_is_that_of_the_list(seven):
+    """n, target rank and the noise that is added belong to those on the list; never less than what was asked for."""
+    read, _ = FederatedPlan.read(planned(seven))
+    for who in ([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], list(range(7))):
+        n = sum(len(seven.scores[i]) for i in who)
+        deficit = total_deficit(read.protocol.scale, len(who), 5, 21)  # least 6, of which one may collude
+        target = read.protocol.target(read, who)
+        assert summed_coverage(n, target, deficit, 0, 1) >= 0.9 > summed_coverage(n, target - 1, deficit, 0, 1)
+        assert read.certify(who) == (0, read.protocol.guarantee(read, 0.9, who))
+    with refused("missing"):
+        read.certify([0, 1, 2, 3, 4])
+    assert {count: promise.infinite for count, promise in read.promises().items()} == {7: "never", 6: "never"}
+
+
+def test_promises_hold_for_the_smallest_silos():
+    """Where the shortest list has too few records for a finite threshold there is no plan; E[N] is 4.7 here."""
+
+    def made(largest, size=12):
+        silos = [federated.SiloKeys.generate(f"s{i}").public(size if i else largest) for i in range(7)]
+        few = {"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(21)}
+        return federated.plan(silos, 0.1, 2.0, **few)
+
+    with pytest.raises(InputError, match="too few records"):
+        made(10_000, size=8)  # 48 records without the largest silo; 53 would do
+    for largest, infinite in ((50, {7: "never", 6: "perhaps"}), (20, {7: "always", 6: "always"})):
+        plan = made(largest)
+        assert {count: promise.infinite for count, promise in plan.promises().items()} == {7: "never", 6: "never"}
+        higher = dataclasses.replace(plan, alpha=Fraction(1, 20))
+        promises = higher.promises()
+        assert {count: promise.infinite for count, promise in promises.items()} == infinite
+        assert [promise.coverage for promise in promises.values()] == [0.95 if largest == 50 else 1.0] * 2
+        smallest = sorted(range(7), key=lambda i: higher.silos[i].size)[:6]
+        assert higher.certify(smallest)[1].coverage == 1.0
+        assert higher.protocol.choose(higher, smallest, np.zeros(21, dtype=np.int64)) == math.inf
+        assert higher.protocol.coverage_failure(higher, smallest, 0)(0.99) == 0
+
+
+def test_openers_are_the_largest_silos_and_at_most_64():
+    sizes = [30 + (7 * i) % 80 for i in range(70)]
+    silos = [federated.SiloKeys.generate(f"s{i}").public(size) for i, size in enumerate(sizes)]
+    made = federated.plan(silos, 0.2, 4.0, method="secure-sum", dropouts=10, candidates=Candidates.unit(11))
+    openers = made.protocol.openers
+    assert len(openers) == MOST_OPENERS
+    assert min(sizes[i] for i in openers) >= max(sizes[i] for i in range(70) if i not in openers)
+    assert (made.protocol.colluding, made.protocol.needed) == (21, least_needed(64, 21))
+    with pytest.raises(InputError, match=f"at most {MOST_ELEMENTS // 64} for the method"):
+        federated.plan(silos, 0.2, 4.0, method="secure-sum", dropouts=1, candidates=Candidates.unit(1025))
+
+
+def test_up_to_four_silos_nobody_can_be_done_without(seven):
+    few = {"method": "secure-sum", "dropouts": 1, "candidates": Candidates.unit(21)}
+    for m in (2, 3, 4):
+        with pytest.raises(InputError, match=r"dropouts must be at most 0 .* up to 4 silos"):
+            federated.plan(seven.silos[:m], 0.1, 2.0, **few)
+    assert federated.plan(seven.silos[:5], 0.1, 2.0, **few).protocol.needed == 4
+    with pytest.raises(InputError, match="dropouts must be at most 1"):
+        federated.plan(seven.silos, 0.1, 2.0, **few | {"dropouts": 2})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"needed": 5}, {"needed": 8}, {"needed": 0}, {"openers": [0, 1, 2]}, {"openers": [1, 0, 2, 3, 4, 5, 6]},
+     {"openers": [0, 0, 1, 2, 3, 4, 5]}, {"openers": []}, {"openers": [0, 1, 2, 3, 4, 5, 7]}, {"colluding": 5},
+     {"dropouts": 2}, {"dropouts": 0}, {"scale": 0.5}, {"scale": 1e6}, {"missing": "arbitrary"}, {"targets": ["5"]},
+     {"openers": [True, 1, 2, 3, 4, 5, 6]}],
+)  # fmt: skip
+def test_a_plan_that_does_not_protect_is_malformed(seven, change):
+    """Before anything is charged: too few parts, no colluders tolerated by them, too little noise."""
+    text = changed(planned(seven), seven.coordinator, "plan", **change)
+    with refused("malformed"):
+        seven.answer(0, text)
+    assert seven.ledgers[0].spent == 0
+
+
+def test_it_has_schema_2(seven):
+    assert json.loads(planned(seven))["schema"] == 2
+    read, _ = FederatedPlan.read(planned(seven))
+    assert FederatedPlan.from_fields(read.fields()) == read
+
+
+def test_an_opener_refuses_by_name(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    texts, boss = asked(seven, plan, answers), seven.coordinator
+    text = texts["silo 0"]
+    content = json.loads(text)["content"]
+    counted, shares = content["counted"], content["shares"]
+
+    def opening(key=boss, **changes):
+        return {"silo 0": changed(text, key, "opening", **changes)}
+
+    stranger = federated.SiloKeys.generate("stranger")
+    exchanged = [shares[0], shares[2], shares[1], *shares[3:]]
+    other_plan = FederatedPlan.read(planned(seven))[0]
+    with refused("coordinator-unknown"):
+        part(seven, plan, opening(stranger), 0)
+    for code, wrong in [
+        ("foreign", {"plan": other_plan.digest}),
+        ("foreign", {"session": other_plan.session}),
+        ("foreign", {"to": "silo 1"}),
+        ("foreign", {"counted": [*counted[:-1], ["west", counted[-1][1]]]}),
+        ("foreign", {"counted": [[counted[0][0], counted[1][1]], *counted[1:]]}),
+        ("malformed", {"counted": counted[::-1]}),
+        ("malformed", {"counted": [counted[0], *counted[:-1]]}),
+        ("malformed", {"counted": [[*pair, 1] for pair in counted]}),
+        ("malformed", {"counted": [[name, key.upper()] for name, key in counted]}),
+        ("malformed", {"shares": shares[:-1]}),
+        ("malformed", {"shares": [share[:-4] for share in shares]}),
+        ("malformed", {"shares": [1] * SILOS}),
+        ("malformed", {"surplus": 1}),
+        ("too-few", {"counted": counted[:5], "shares": shares[:5]}),
+        ("unreadable", {"shares": exchanged}),
+        ("unreadable", {"counted": [*counted[:1], [counted[1][0], counted[2][1]], *counted[2:]]}),
+        ("unreadable", {"counted": [*counted[:1], [counted[1][0], "0" * 64], *counted[2:]]}),
+        ("unreadable", {"shares": [shares[0], "!" + shares[1][1:], *shares[2:]]}),
+        ("unreadable", {"shares": json.loads(texts["silo 1"])["content"]["shares"]}),
+    ]:
+        with refused(code):
+            part(seven, plan, opening(**wrong), 0)
+    with pytest.raises(federated.Refusal, match="the share of 'silo 1' does not open"):
+        part(seven, plan, opening(shares=exchanged), 0)
+    assert not seven.ledgers[0].has_opened(FederatedPlan.read(plan)[0])  # nothing was written
+    other = dataclasses.replace(seven.policy, coordinator="00" * 32)
+    with refused("coordinator-unknown"):
+        federated.open_part(plan, text, seven.keys[0], other, seven.ledgers[0])
+    with refused("not-invited"):
+        federated.open_part(plan, text, stranger, seven.policy, seven.ledgers[0])
+    with pytest.raises(InputError, match="others have no second message"):
+        federated.open_part(seven.plan(), text, seven.keys[0], seven.policy, seven.ledgers[0])
+    part(seven, plan, texts, 0)
+
+
+def test_who_is_no_opener_does_not_open(seven):
+    read, _ = FederatedPlan.read(planned(seven))
+    protocol = dataclasses.replace(read.protocol, openers=tuple(range(1, 7)), needed=5)
+    plan = dataclasses.replace(read, protocol=protocol).sign(seven.coordinator)
+    texts = asked(seven, plan, seven.answers(plan))
+    assert "silo 0" not in texts
+    with refused("not-invited"):
+        part(seven, plan, {"silo 0": texts["silo 1"]}, 0)
+    federated.aggregate(plan, seven.answers(plan), parts=[part(seven, plan, texts, i) for i in range(1, 6)])
+
+
+def test_an_equivocating_coordinator_opens_neither_list_and_leaves_evidence(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    lists = [asked(seven, plan, answers), asked(seven, plan, answers[1:]), asked(seven, plan, answers[:-1])]
+    parts = [part(seven, plan, lists[i % 2], i) for i in range(SILOS)]
+    for i in range(SILOS):
+        for other in (lists[1 - i % 2], lists[2]):
+            with refused("session-used"):
+                part(seven, plan, other, i)
+    with refused("missing"):
+        federated.aggregate(plan, answers, parts=parts)
+    with refused("missing"):
+        federated.aggregate(plan, answers, parts=parts, drop_refused=True)
+    assert {unseal("opening", texts["silo 0"]).signer for texts in lists} == {seven.coordinator.public().signing}
+
+
+def test_a_part_of_another_list_is_left_out_by_name(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    full, short = asked(seven, plan, answers), asked(seven, plan, answers[:-1])
+    parts = [part(seven, plan, short if i == 3 else full, i) for i in range(SILOS)]
+    with pytest.raises(federated.Refusal, match=r"^foreign.*'silo 3' opens another list"):
+        federated.aggregate(plan, answers, parts=parts)
+    released = federated.aggregate(plan, answers, parts=parts, drop_refused=True)
+    assert (len(released.answered), released.refused) == (7, (("silo 3", "foreign"),))
+
+
+def test_a_late_answer_is_left_out_and_cannot_be_opened(seven):
+    """Listed without it, the sum opens without it, whoever holds its message."""
+    plan = planned(seven)
+    first = seven.answers(plan, [0, 1, 2, 3, 4, 5])
+    texts = asked(seven, plan, first)
+    late = seven.answer(6, plan)
+    parts = [part(seven, plan, texts, i) for i in range(SILOS)]
+    released = federated.aggregate(plan, [*first, late], parts=parts)
+    assert released.answered == tuple(f"silo {i}" for i in range(6))
+    assert released.refused == (("silo 6", "late"),)
+    again = asked(seven, plan, [*first, late])
+    for i in range(SILOS):
+        with refused("session-used"):
+            part(seven, plan, again, i)
+    assert federated.FederatedCalibration.from_json(released.to_json()) == released
+
+
+def test_a_lying_opener_is_seen_with_one_part_more_and_named_with_two(tmp_path):
+    rng = np.random.default_rng(0)
+    eight = Federation(tmp_path, [rng.random(100) for _ in range(8)])
+    plan = planned(eight)  # 6 of 8 must help
+    assert FederatedPlan.read(plan)[0].protocol.needed == 6
+    answers = eight.answers(plan)
+    parts = [part(eight, plan, asked(eight, plan, answers), i) for i in range(8)]
+
+    def lie(by):
+        total = np.frombuffer(base64.b64decode(json.loads(parts[4])["content"]["sum"]), "<u8").copy()
+        total[7] = (int(total[7]) + by) % P
+        packed = base64.b64encode(total.astype("<u8").tobytes()).decode()
+        return [*parts[:4], changed(parts[4], eight.keys[4], "part", sum=packed), *parts[5:]]
+
+    lied = lie(1)
+    with pytest.raises(federated.Refusal, match=r"^inconsistent.*'silo 4'"):
+        federated.aggregate(plan, answers, parts=lied)
+    released = federated.aggregate(plan, answers, parts=lied, drop_refused=True)
+    assert released.refused == (("silo 4", "inconsistent"),)
+    assert released.threshold == federated.aggregate(plan, answers, parts=parts).threshold
+    assert len(released.opened.parts) == 7
+    with refused("inconsistent: the parts contradict each other; with 8 parts"):
+        federated.aggregate(plan, answers, parts=lied[:7], drop_refused=True)
+    # With exactly as many as are needed nothing but the sum itself can show it: a small lie passes, a large one not.
+    assert len(federated.aggregate(plan, answers, parts=lied[:6]).answered) == 8
+    with refused("implausible"):
+        federated.aggregate(plan, answers, parts=lie(1000)[:6])
+
+
+def test_a_lying_dealer_is_named_by_the_openers_who_cannot_read(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    content = json.loads(answers[2])["content"]
+    spoiled = [*content["shares"]]
+    spoiled[0] = base64.b64encode(bytes(len(base64.b64decode(spoiled[0])))).decode()
+    answers[2] = changed(answers[2], seven.keys[2], "answer", shares=spoiled)
+    texts = asked(seven, plan, answers)
+    with pytest.raises(federated.Refusal, match=r"^unreadable: the share of 'silo 2'") as caught:
+        part(seven, plan, texts, 0)
+    assert caught.value.silo == "silo 2"
+    parts = [part(seven, plan, texts, i) for i in range(1, SILOS)]  # the others can read theirs, and are enough
+    assert len(federated.aggregate(plan, answers, parts=parts).answered) == 7
+
+
+def test_a_restored_ledger_deals_anew_and_one_of_the_answers_is_counted(seven, tmp_path):
+    """No pad is used twice: the second answer has fresh keys, and a list names one of the two."""
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    seven.ledgers[2] = federated.SiloLedger(tmp_path / "restored.db")
+    second = seven.answer(2, plan)
+    one, other = (json.loads(text)["content"] for text in (answers[2], second))
+    assert one["ephemeral"] != other["ephemeral"]
+    assert not set(one["shares"]) & set(other["shares"])
+    texts = asked(seven, plan, answers)
+    with pytest.raises(federated.Refusal, match=r"^foreign: the list counts an answer of this silo"):
+        part(seven, plan, texts, 2)  # its ledger has the second one
+    parts = [part(seven, plan, texts, i) for i in (0, 1, 3, 4, 5, 6)]
+    assert len(federated.aggregate(plan, answers, parts=parts).answered) == 7
+    with refused("foreign: the parts open a list of other answers"):
+        federated.aggregate(plan, [*answers[:2], second, *answers[3:]], parts=parts)
+    with refused("duplicate"):
+        asked(seven, plan, [*answers, second])
+
+
+def test_a_silo_whose_answer_was_interrupted_may_help_but_is_not_counted(seven, monkeypatch):
+    plan = planned(seven)
+    answers = seven.answers(plan, range(1, SILOS))
+    monkeypatch.setattr(sys.modules["confide.federated.answer"], "seal", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        seven.answer(0, plan)
+    monkeypatch.undo()
+    with refused("interrupted"):
+        seven.answer(0, plan)
+    texts = asked(seven, plan, answers)
+    assert federated.aggregate(plan, answers, parts=[part(seven, plan, texts, i) for i in range(6)]).coverage == 0.9
+    assert seven.ledgers[0].spent == 2.0
+
+
+def test_too_few_of_anything_opens_nothing(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    with refused("missing: a list needs the answers of at least 6 of 7 silos; found 5, without 'silo 5', 'silo 6'"):
+        asked(seven, plan, answers[:5])
+    texts = asked(seven, plan, answers)
+    parts = [part(seven, plan, texts, i) for i in range(SILOS)]
+    with refused("missing: the sum opens with 6 parts of one list; found 5"):
+        federated.aggregate(plan, answers, parts=parts[:5])
+    with refused("missing: the answers open with the parts of 6"):
+        federated.aggregate(plan, answers)
+    with refused("missing: the parts open a list with the answer of 'silo 0'"):
+        federated.aggregate(plan, answers[1:], parts=parts)
+    with pytest.raises(InputError, match="keys must be those of the coordinator"):
+        federated.openings(plan, answers, seven.keys[0])
+    with pytest.raises(InputError, match="others have no second message"):
+        federated.aggregate(private := seven.plan(), seven.answers(private), parts=parts)
+
+
+def test_the_coordinator_refuses_parts_by_name(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    texts = asked(seven, plan, answers)
+    parts = [part(seven, plan, texts, i) for i in range(SILOS)]
+    one, key = parts[0], seven.keys[0]
+    other_plan = FederatedPlan.read(planned(seven))[0]
+    high = base64.b64encode(np.full(21, P, dtype="<u8").tobytes()).decode()
+    short = base64.b64encode(bytes(8 * 20)).decode()
+    for code, wrong in [
+        ("foreign", changed(one, key, "part", plan=other_plan.digest)),
+        ("foreign", changed(one, key, "part", session=other_plan.session)),
+        ("foreign", changed(one, seven.keys[1], "part")),
+        ("foreign", changed(one, key, "part", silo="west")),
+        ("foreign", changed(one, key, "part", counted="0" * 64)),
+        ("foreign", changed(one, key, "part", places=list(range(6)))),
+        ("malformed", changed(one, key, "part", sum=high)),
+        ("malformed", changed(one, key, "part", sum=short)),
+        ("malformed", changed(one, key, "part", sum="%")),
+        ("malformed", changed(one, key, "part", places=[7])),
+        ("malformed", changed(one, key, "part", places=[True])),
+        ("malformed", changed(one, key, "part", surplus=1)),
+        ("malformed", answers[0]),
+        ("altered", one.replace('"places"', '"pIaces"')),
+    ]:
+        with refused(code):
+            federated.aggregate(plan, answers, parts=[wrong, *parts[1:]])
+        dropped = federated.aggregate(plan, answers, parts=[wrong, *parts[1:]], drop_refused=True)
+        assert (len(dropped.answered), [found for _, found in dropped.refused]) == (7, [code])
+    contradicting = [changed(one, key, "part", counted="1" * 64), *parts]
+    with refused("duplicate"):
+        federated.aggregate(plan, answers, parts=contradicting)
+    assert ("silo 0", "duplicate") in federated.aggregate(plan, answers, parts=contradicting, drop_refused=True).refused
+
+
+def test_a_release_says_what_its_parts_say(seven):
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    texts = asked(seven, plan, answers)
+    released = federated.aggregate(plan, answers, parts=[part(seven, plan, texts, i) for i in range(SILOS)])
+    text = released.to_json()
+    assert json.loads(text)["opened"]["counted"] == json.loads(texts["silo 0"])["content"]["counted"]
+
+    def edited(change):
+        from confide.federated.envelope import digest
+
+        document = json.loads(text)
+        document.pop("sha256")
+        change(document)
+        return json.dumps({**document, "sha256": digest(document)})
+
+    federated.FederatedCalibration.from_json(edited(lambda document: None))
+    values = FederatedPlan.read(plan)[0].candidates.values
+    other = next(float(v) for v in values if v != released.threshold and math.isfinite(v))
+    for change in (
+        lambda d: d.update(threshold=other),
+        lambda d: d.update(threshold="+inf"),
+        lambda d: d.pop("opened"),
+        lambda d: d.update(opened={"counted": [], "parts": []}),
+        lambda d: d["opened"].update(parts=d["opened"]["parts"][:5]),
+        lambda d: d["opened"].update(parts=[*d["opened"]["parts"], d["opened"]["parts"][0]]),
+        lambda d: d["opened"].update(parts=["part"] * 7),
+        lambda d: d["opened"]["parts"][0]["content"].update(silo="silo 1"),
+        lambda d: d["opened"]["counted"][0].__setitem__(1, "0" * 64),
+        lambda d: d["opened"].update(counted=d["opened"]["counted"][1:]),
+        lambda d: d.update(answered=d["answered"][1:]),
+    ):
+        with pytest.raises(FormatError):
+            federated.FederatedCalibration.from_json(edited(change))
+
+
+def test_implausible_sums_are_refused(seven, monkeypatch):
+    """A dealer that subtracts 2000 from every count is noticed when the sum opens."""
+    plan = planned(seven)
+    honest = seven.answers(plan, range(1, SILOS))
+    monkeypatch.setattr(
+        "confide.federated.protocols.opened_sum.noise_share", lambda size, *_: np.full(size, -2000, dtype=np.int64)
+    )
+    answers = [seven.answer(0, plan), *honest]
+    texts = asked(seven, plan, answers)
+    with refused("implausible"):
+        federated.aggregate(plan, answers, parts=[part(seven, plan, texts, i) for i in range(SILOS)])
+
+
+def test_shares_of_noise_are_those_of_the_shortest_list(seven, monkeypatch):
+    noise = []
+
+    def share(size, scale, honest):
+        noise.append((size, scale, honest))
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr("confide.federated.protocols.opened_sum.noise_share", share)
+    seven.answer(0, planned(seven, colluding=1))
+    assert noise == [(21, 1.0, 5)]  # at least 6 on a list, one of which may collude
+
+
+def test_lists_of_two_plans_are_never_one(seven):
+    counted = (("silo 0", "0" * 64),)
+    one, other = (FederatedPlan.read(planned(seven))[0] for _ in range(2))
+    assert list_digest(one, counted) != list_digest(other, counted)
+    assert opened_sum(one).least(one) == 6
