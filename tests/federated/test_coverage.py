@@ -12,8 +12,9 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.federated.order_statistics import RandomRankReply, order_statistic_coverage
+from confide.federated.order_statistics import order_statistic_coverage
 from confide.federated.protocols.sorted_replies import kth_reply
+from confide.federated.random_rank_reply import RandomRankReply
 from tests.exact import histograms
 from tests.federated.exact_coverage import (
     coverage,

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from confide.federated.order_statistics import (
-    RandomRankReply,
     conditional_coverage_failure,
     integral,
     order_statistic_coverage,
@@ -27,6 +26,7 @@ from confide.federated.quantile_of_quantiles import (
     published_ranks,
     qq_coverage,
 )
+from confide.federated.random_rank_reply import RandomRankReply
 
 
 def qq_coverage_largest(k, m, n):

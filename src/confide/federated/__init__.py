@@ -33,7 +33,7 @@ from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import openings
-from confide.federated.order_statistics import RandomRankReply, conditional_coverage_failure, order_statistic_coverage
+from confide.federated.order_statistics import conditional_coverage_failure, order_statistic_coverage
 from confide.federated.plan import FederatedPlan
 from confide.federated.planning import plan
 from confide.federated.policy import Policy
@@ -47,6 +47,7 @@ from confide.federated.published import (
     unequal_loss,
 )
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
+from confide.federated.random_rank_reply import RandomRankReply
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.shuffling import clones_delta, clones_epsilon
 from confide.federated.silo_ledger import RECORDS, SiloLedger

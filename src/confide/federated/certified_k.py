@@ -3,11 +3,18 @@
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from confide.federated.order_statistics import ReplyLaw, conditional_coverage_failure, order_statistic_coverage
+import numpy as np
+
+from confide.federated.order_statistics import conditional_coverage_failure, nodes_around, order_statistic_coverage
+from confide.federated.random_rank_reply import ReplyLaw
+from confide.federated.reply_table import ReplyTable
+
+_DOUBT = 1e-7
+"""Coverages so near the level are computed by adaptive quadrature."""
 
 
 def certified_k(
-    replies: Sequence[ReplyLaw],
+    replies: Sequence[ReplyLaw] | ReplyTable,
     level: Fraction,
     delta: float | None,
     honest: int | None = None,
@@ -21,14 +28,47 @@ def certified_k(
     m = len(replies) if honest is None else honest
     if m < 1:
         return None
+    table = ReplyTable.of(replies)
     if delta is None:
-        return smallest_k(lambda k: order_statistic_coverage(replies, k, honest), float(level), m, guess)
-    sure = smallest_k(lambda k: 1 - conditional_coverage_failure(replies, k, float(level), honest), 1 - delta, m, guess)
+        return smallest_k(lambda k: order_statistic_coverage(table, k, honest), float(level), m, guess)
+    sure = smallest_k(lambda k: 1 - conditional_coverage_failure(table, k, float(level), honest), 1 - delta, m, guess)
     return None if sure is None else (sure[0], float(level))
 
 
+def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float | None) -> list[int | None]:
+    """What `certified_k` finds if 1, 2, ... of the silos are honest, whichever they are; all in one sweep.
+
+    At every node the silos are taken one after the other, the one with the largest G_j first. What the nodes leave in
+    doubt is asked of `certified_k`.
+
+    Examples
+    --------
+    >>> from confide.federated.random_rank_reply import RandomRankReply
+    >>> every_certified_k([RandomRankReply.fixed(12, 12), RandomRankReply.fixed(30, 28)], Fraction(9, 10), None)
+    [None, 2]
+    """
+    table, m, wanted = ReplyTable.of(replies), len(replies), float(level) if delta is None else 1 - delta
+    t, weights = nodes_around(float(level), 6) if delta is None else (np.array([float(level)]), np.ones(1))
+    chances = -np.sort(-table.below(t), axis=0)
+    law = np.zeros((m + 1, len(t)))
+    law[0] = 1.0
+    found = list[int | None]()
+    for honest, chance in enumerate(chances, 1):
+        law[1 : honest + 1] += chance * (law[:honest] - law[1 : honest + 1])
+        law[0] *= 1 - chance
+        surplus = 1 - np.cumsum(law[honest:0:-1] @ weights)[::-1] - wanted  # of k = 1, 2, ..., honest
+        k = int(np.searchsorted(surplus, 0.0)) + 1  # rises with k
+        near = np.abs(surplus[max(k - 2, 0) : k]).min() < _DOUBT
+        if near:
+            sure = certified_k(table, level, delta, honest, min(k, honest))
+            found.append(None if sure is None else sure[0])
+        else:
+            found.append(k if k <= honest else None)
+    return found
+
+
 def certifies(
-    replies: Sequence[ReplyLaw], k: int, level: Fraction, delta: float | None, honest: int | None = None
+    replies: Sequence[ReplyLaw] | ReplyTable, k: int, level: Fraction, delta: float | None, honest: int | None = None
 ) -> bool:
     """Whether the k-th smallest honest reply reaches the level, as in `certified_k`."""
     if delta is None:

@@ -10,14 +10,15 @@ and independent of the data, has the mixture of these over the law of R.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias
+from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.poisson_binomial import at_least
+from confide.federated.random_rank_reply import ReplyLaw
+from confide.federated.reply_table import ReplyTable
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -27,74 +28,7 @@ _TOLERANCE = 1e-14
 _KINKED = 1e-10
 
 
-class ReplyLaw(Protocol):
-    """How likely a silo's reply is to be low."""
-
-    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """An upper bound on P(reply <= t) for uniform scores, shape of t; never falling in t."""
-        ...
-
-
-@dataclass(frozen=True)
-class RandomRankReply:
-    """A reply that is at least the R-th smallest of n scores, R random and independent of them.
-
-    Parameters
-    ----------
-    n
-        Number of scores in the silo.
-    ranks, probabilities
-        The law of R on 1..n, rising; what is missing to 1 beyond `bottom` stands for +inf.
-    bottom
-        P(R = 0): the reply may be anything.
-
-    Examples
-    --------
-    >>> float(RandomRankReply.fixed(1, 1).below(np.array([0.25]))[0])
-    0.25
-    """
-
-    n: int
-    ranks: tuple[float, ...]
-    probabilities: tuple[float, ...]
-    bottom: float = 0.0
-
-    @classmethod
-    def fixed(cls, n: int, rank: int) -> "RandomRankReply":
-        """The reply that is exactly the rank-th smallest score; +inf if rank > n."""
-        return cls(n, (rank,), (1.0,)) if rank <= n else cls(n, (), ())
-
-    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(S_(R) <= t) for n uniform scores: P(R <= Bin(n, t)), so one tail and a few binomial probabilities."""
-        from scipy.special import betainc
-
-        if not self.ranks:
-            return np.full(np.shape(t), self.bottom)
-        n, top = self.n, self.ranks[-1]
-        if self._consecutive is None:
-            r = np.array(self.ranks)[:, None]
-            mixed: NDArray[np.float64] = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
-            return np.minimum(mixed, 1.0)
-        below_top, ways, up_to = self._consecutive
-        mixed = self.bottom + float(np.sum(self.probabilities)) * betainc(top, n - top + 1, t)
-        if below_top.size:
-            with np.errstate(divide="ignore"):
-                logs = ways + np.outer(np.log(t), below_top) + np.outer(np.log1p(-t), n - below_top)
-            mixed = mixed + np.exp(logs) @ up_to
-        return np.minimum(mixed, 1.0)
-
-    @cached_property
-    def _consecutive(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
-        """For ranks without gaps: those below the last, their ln C(n, r), and P(R <= r), as Bin = r counts them all."""
-        from scipy.special import gammaln
-
-        if np.any(np.diff(self.ranks) != 1):
-            return None
-        n, r = self.n, np.array(self.ranks[:-1], dtype=np.float64)
-        return r, gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1), np.cumsum(self.probabilities[:-1])
-
-
-def order_statistic_coverage(replies: Sequence[ReplyLaw], k: int, honest: int | None = None) -> float:
+def order_statistic_coverage(replies: Sequence[ReplyLaw] | ReplyTable, k: int, honest: int | None = None) -> float:
     """Coverage of the k-th smallest reply: 1 - int_0^1 P(at least k replies <= t) dt.
 
     Parameters
@@ -109,6 +43,7 @@ def order_statistic_coverage(replies: Sequence[ReplyLaw], k: int, honest: int | 
 
     Examples
     --------
+    >>> from confide.federated.random_rank_reply import RandomRankReply
     >>> replies = [RandomRankReply.fixed(5, 4)] * 3
     >>> round(order_statistic_coverage(replies, 2), 4)
     0.6767
@@ -117,18 +52,22 @@ def order_statistic_coverage(replies: Sequence[ReplyLaw], k: int, honest: int | 
         return 0.0
     if k > (len(replies) if honest is None else honest):
         return 1.0
-    whole = honest is None or honest >= len(replies)
+    table = ReplyTable.of(replies)
+    whole = honest is None or honest >= len(table)
     tolerance = _TOLERANCE if whole else _KINKED  # the largest of several curves has kinks
-    return 1.0 - integral(lambda t: at_least(probabilities(replies, t, honest), k), tolerance)
+    return 1.0 - integral(lambda t: at_least(probabilities(table, t, honest), k), tolerance)
 
 
-def conditional_coverage_failure(replies: Sequence[ReplyLaw], k: int, level: float, honest: int | None = None) -> float:
+def conditional_coverage_failure(
+    replies: Sequence[ReplyLaw] | ReplyTable, k: int, level: float, honest: int | None = None
+) -> float:
     """P(coverage given all calibration data < level) when the k-th smallest reply is the threshold.
 
     Exact for replies that are order statistics of continuous scores, an upper bound for random ranks (Theorem F2).
 
     Examples
     --------
+    >>> from confide.federated.random_rank_reply import RandomRankReply
     >>> replies = [RandomRankReply.fixed(200, 184)] * 5
     >>> round(conditional_coverage_failure(replies, 3, 0.9), 4)
     0.0638
@@ -139,17 +78,14 @@ def conditional_coverage_failure(replies: Sequence[ReplyLaw], k: int, level: flo
 
 
 def probabilities(
-    replies: Sequence[ReplyLaw], t: NDArray[np.float64], honest: int | None = None
+    replies: Sequence[ReplyLaw] | ReplyTable, t: NDArray[np.float64], honest: int | None = None
 ) -> NDArray[np.float64]:
     """G_j(t), float64 of shape (silos, nodes); with `honest` the largest of them at every t, shape (honest, nodes)."""
-    rows: dict[ReplyLaw, NDArray[np.float64]] = {}
-    for reply in replies:
-        if reply not in rows:
-            rows[reply] = reply.below(t)
-    table = np.stack([rows[reply] for reply in replies])
-    if honest is None or honest >= len(table) or len(rows) == 1:
-        return table[: len(table) if honest is None else honest]
-    return np.sort(table, axis=0)[len(table) - honest :]
+    table = ReplyTable.of(replies)
+    rows = table.below(t)
+    if honest is None or honest >= len(rows) or table.alike:
+        return rows[: len(rows) if honest is None else honest]
+    return np.sort(rows, axis=0)[len(rows) - honest :]
 
 
 def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
@@ -206,3 +142,12 @@ def gauss_legendre(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     """Nodes and weights on [0, 1]."""
     x, w = np.polynomial.legendre.leggauss(size)
     return (x + 1) / 2, w / 2
+
+
+def nodes_around(level: float, each: int = 4) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes and weights for integrals over [0, 1] of curves that rise somewhere near the level."""
+    away = 2.0 ** np.arange(12) * 2e-4
+    edges = np.unique(np.clip(np.concatenate([[0.0], level - away, [level], level + away, [1.0]]), 0, 1))
+    x, w = gauss_legendre(each)
+    widths = np.diff(edges)[:, None]
+    return (edges[:-1, None] + widths * x).ravel(), (widths * w).ravel()

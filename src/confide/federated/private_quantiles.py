@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
 
 from confide.federated.certified_k import bisect, certified_k, certifies
-from confide.federated.order_statistics import ReplyLaw
+from confide.federated.many_silos import Line, Search, StandIns, expected_in_search, target_rank
+from confide.federated.random_rank_reply import ReplyLaw
 from confide.federated.reply_laws import expected_coverage, slopes_reply
+from confide.federated.reply_table import ReplyTable
 from confide.guarantee import private_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, flat_for
@@ -25,8 +28,12 @@ Enough: TypeAlias = Callable[[Sequence[Slopes], int], bool]
 """Whether the k-th smallest honest reply of these mechanisms is certified."""
 
 _SPLITS = (8, 10, 12, 14, 16)
-_MANY = 2000
+MANY = 64
+"""Beyond so many silos a quick search with stand-ins finds the plan; its certificate is that of all of them."""
 
+_RISES_OF_MANY = (0.0, 6.0, 10.0)
+_FEW_LINES, _LINES, _BEST, _REFINED = 4, 16, 3, 6
+_FEW = 16
 _RISES = (0.0, 3.0, 6.0, 10.0)
 """Not beyond 10: the k-th smallest reply may be that of one silo whose scores leave a desert, and a longer rise would
 carry it across."""
@@ -122,6 +129,8 @@ def best_private_qq(
     def enough(mechanisms: Sequence[Slopes], k: int) -> bool:
         return certifies(replies(mechanisms), k, level, delta, honest)
 
+    if len(public) > MANY or len(set(public)) > 1:
+        return _for_many(public, level, epsilon, candidates, delta, m, absent, top, selector)
     options: Iterator[tuple[tuple[Slopes, ...], int | None]]
     if public:
         options = _targets(public, enough, epsilon, candidates, _some(top), selector)
@@ -149,14 +158,82 @@ def _targets(
 
     Target ranks are whole: with few records per silo a smaller k may serve at the same targets.
     """
-    alike, many = len(set(sizes)) == 1, len(set(sizes)) * len(sizes) > _MANY
-    splits: Sequence[int] = _SPLITS if alike else _SPLITS[2:3] if many else _SPLITS[1::2]
-    for rise, left in product(_RISES[-1:] if many else _RISES, splits):
+    splits: Sequence[int] = _SPLITS if len(set(sizes)) == 1 else _SPLITS[1::2]
+    for rise, left in product(_RISES, splits):
         plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", epsilon, selector)
         trial = _raised(plain, rise, candidates)
         for k in ks:
             if (found := _smallest_targets(sizes, trial, k, enough)) is not None:
                 yield found, k
+
+
+def _for_many(
+    sizes: tuple[int, ...],
+    level: Fraction,
+    epsilon: float,
+    candidates: int,
+    delta: float | None,
+    honest: int,
+    absent: int,
+    top: int,
+    selector: Selector,
+) -> MechanismChoice | None:
+    """The line of least expected coverage, by the quick search; its k by the certificate of all silos."""
+    stand, present = StandIns.of(sizes), StandIns.of(sorted(sizes)[: len(sizes) - absent])
+    more = max(len(sizes) - absent - honest, 0)
+
+    def looked(rise: float, left: int, steps: int) -> Iterator[tuple[float, float, int, Slopes, Line]]:
+        plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", epsilon, selector)
+        trial = _raised(plain, rise, candidates)
+        for line in Search(stand, trial, candidates, level, delta, honest, top).lines(steps):
+            there = Line(line.rate, line.k + more)
+            expected = expected_in_search(present, there, trial, candidates, level)
+            yield expected, rise, left, trial, line
+
+    steps = _FEW_LINES if len(sizes) > _FEW else _LINES
+    found = [one for rise, left in product(_RISES_OF_MANY, _SPLITS) for one in looked(rise, left, steps)]
+    best = dict.fromkeys((rise, left) for _, rise, left, *_ in sorted(found, key=itemgetter(0)))
+    for rise, left in list(best)[:_BEST]:
+        found += looked(rise, left, _LINES)
+    refined = list[MechanismChoice]()
+    for expected, _, _, trial, line in sorted(found, key=itemgetter(0)):
+        choice = _certified(sizes, trial, line, level, candidates, delta, honest)
+        if choice is None or choice.k > top:
+            continue
+        if len(sizes) > _FEW:
+            return replace(choice, expected=expected)
+        there = [(n, m.offset) for n, m in sorted(zip(sizes, choice.mechanisms, strict=True), key=itemgetter(0))]
+        seen = expected_coverage(there[: len(sizes) - absent], choice.k + more, trial, candidates)
+        refined.append(replace(choice, expected=seen))
+        if len(refined) == _REFINED:
+            break
+    return min(refined, key=lambda choice: choice.expected, default=None)
+
+
+def _certified(
+    sizes: tuple[int, ...],
+    trial: Slopes,
+    line: Line,
+    level: Fraction,
+    candidates: int,
+    delta: float | None,
+    honest: int,
+) -> MechanismChoice | None:
+    """The line by the certificate of all silos; for few of them the lowest one that its k certifies."""
+
+    def mechanisms(rate: Fraction) -> tuple[Slopes, ...]:
+        return tuple(replace(trial, offset=Fraction(target_rank(n, rate))) for n in sizes)
+
+    def replies(rate: Fraction) -> ReplyTable:
+        return ReplyTable([slopes_reply(n, m, candidates, 1) for n, m in zip(sizes, mechanisms(rate), strict=True)])
+
+    found, rate = certified_k(replies(line.rate), level, delta, honest, line.k), line.rate
+    if found is not None and len(sizes) <= _FEW:
+        k, parts = found[0], max(sizes) + 1
+        lowest = bisect(lambda s: certifies(replies(Fraction(s, parts)), k, level, delta, honest), 0, int(rate * parts))
+        rate = Fraction(lowest, parts)
+        found = certified_k(replies(rate), level, delta, honest, k)
+    return None if found is None else MechanismChoice(mechanisms(rate), *found, 1.0)
 
 
 def _raised(plain: Slopes, rise: float, candidates: int) -> Slopes:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.federated.order_statistics import ReplyLaw, probabilities
+from confide.federated.order_statistics import probabilities
 from confide.federated.poisson_binomial import poisson_binomial
+from confide.federated.random_rank_reply import ReplyLaw
 from confide.support import Level, exact_level
 
 
@@ -87,7 +88,7 @@ def unequal_loss(replies: Sequence[ReplyLaw], *, exact: bool = True) -> float:
 
     Examples
     --------
-    >>> from confide.federated.order_statistics import RandomRankReply
+    >>> from confide.federated.random_rank_reply import RandomRankReply
     >>> replies = [RandomRankReply.fixed(50, 46), RandomRankReply.fixed(200, 181), RandomRankReply.fixed(100, 91)]
     >>> unequal_loss(replies) <= unequal_loss(replies, exact=False) < 0.1
     True

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.federated.certified_k import certified_k
-from confide.federated.order_statistics import RandomRankReply, gauss_legendre, order_statistic_coverage
+from confide.federated.order_statistics import gauss_legendre, order_statistic_coverage
+from confide.federated.random_rank_reply import RandomRankReply
 from confide.support import Level, exact_level, positive_integer
 
 _NODES = 64

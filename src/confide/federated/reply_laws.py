@@ -5,7 +5,7 @@ And, for the choice among plans but never for a promise, what it is like on even
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.federated.order_statistics import RandomRankReply, ReplyLaw, order_statistic_coverage
+from confide.federated.order_statistics import order_statistic_coverage
+from confide.federated.random_rank_reply import RandomRankReply, ReplyLaw
 from confide.guarantee import line_holds
 from confide.mechanisms import Mechanism, Slopes
 from confide.selection import Selector, selection_law
@@ -106,10 +107,39 @@ def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: 
 
     `silos` are pairs (number of scores, target rank); slopes, heights and noise of the mechanism are the same in all.
     """
+    replies = [typical_reply(n, replace(mechanism, offset=Fraction(target)), candidates) for n, target in silos]
+    return order_statistic_coverage(replies, k)
+
+
+def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
+    """What a silo of public size replies on evenly spread scores; its ranks are not whole.
+
+    Examples
+    --------
+    >>> reply = typical_reply(100, Slopes(Fraction(0), Fraction(90), 3, 1, 4.0, "permute_and_flip"), 50)
+    >>> round(float(np.dot(reply.ranks, reply.probabilities)), 1)
+    92.4
+    """
     slopes = _LogOdds(
         mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise, mechanism.selector
     )
-    return order_statistic_coverage([_typical_reply(n, float(target), slopes, candidates) for n, target in silos], k)
+    return _typical_reply(n, float(mechanism.offset), slopes, candidates)
+
+
+def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
+    """The same with ranks rounded to whole ones and without gaps; beyond n it is +inf.
+
+    Examples
+    --------
+    >>> whole_ranks(RandomRankReply(9, (5.2, 7.4, 9.7), (0.5, 0.25, 0.25)))
+    RandomRankReply(n=9, ranks=(5, 6, 7), probabilities=(0.5, 0.0, 0.25), bottom=0.0)
+    """
+    at = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
+    law = np.bincount(at, weights=reply.probabilities, minlength=reply.n + 1)
+    first, last = min(int(at[0]), reply.n), min(int(at[-1]), reply.n)
+    while last > first and not law[last]:
+        last -= 1
+    return RandomRankReply(reply.n, tuple(range(first, last + 1)), tuple(law[first : last + 1].tolist()))
 
 
 class _LogOdds(NamedTuple):

@@ -1,5 +1,7 @@
 """`confide federated plan`: what everybody will run, and what it promises."""
 
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -81,8 +83,15 @@ def plan(
     output.write(made.sign(SiloKeys.load(keys)), "plan")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
     say(f"candidate thresholds: {made.candidates.description}")
-    for answers, promise in made.promises().items():
-        say(f"  {answers} answers: {_promised(promise)}")
+    for answers, words in ranges(made.promises()):
+        say(f"  {answers} answers: {words}")
+
+
+def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
+    """Numbers of answers, the many first, for which the same words are said."""
+    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
+        most, *others = numbers
+        yield f"{others[-1]} to {most}" if others else f"{most}", words
 
 
 def _promised(promise: Promise) -> str:

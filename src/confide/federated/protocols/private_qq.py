@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
-from confide.federated.order_statistics import ReplyLaw
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Options, too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.random_rank_reply import ReplyLaw
 from confide.federated.reply_laws import slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from confide.federated.certified_k import certified_k
-from confide.federated.order_statistics import ReplyLaw, conditional_coverage_failure
+from confide.federated.certified_k import certified_k, every_certified_k
+from confide.federated.order_statistics import conditional_coverage_failure
+from confide.federated.private_quantiles import MANY
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Counts, FederatedProtocol, Promise
+from confide.federated.random_rank_reply import ReplyLaw
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import random_rank
 from confide.federated.terms import Terms
@@ -99,14 +101,15 @@ class SortedReplies(CandidateReplies):
         m, level = len(terms.silos), float(terms.level)
         replies = self._laws(terms, range(m))
         alike = len(set(replies)) == 1
+        ks = _certified(replies, terms)
         table = {}
         for count in range(m, 0, -1):
             if count == m and (planned := self.planned_k(terms)) is not None:
                 table[count] = Promise(level, planned, "never")
                 continue
             honest = m if terms.missing == "arbitrary" else count - terms.liars
-            found = certified_k(replies, terms.level, terms.delta, honest)  # for those of them that reply lowest
-            k = count + 1 if found is None else min(found[0] + terms.liars, count + 1)
+            found = None if honest < 1 else ks[honest]  # for those of them that reply lowest
+            k = count + 1 if found is None else min(found + terms.liars, count + 1)
             if k <= count:
                 table[count] = Promise(level, k, "never")
             elif alike or honest < 1:
@@ -126,6 +129,18 @@ class SortedReplies(CandidateReplies):
 
     def _laws(self, terms: Terms, who: Sequence[int]) -> list[ReplyLaw]:
         return [self.reply_law(terms, i) for i in who]
+
+
+def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
+    """The smallest certified k for every number of honest silos that may be asked for."""
+    m = len(replies)
+    if m > MANY and terms.missing == "independent":
+        return dict(enumerate(every_certified_k(replies, terms.level, terms.delta), 1))
+    ks = dict[int, int | None]()
+    for honest in [m] if terms.missing == "arbitrary" else range(1, m - terms.liars + 1):
+        found = certified_k(replies, terms.level, terms.delta, honest)
+        ks[honest] = None if found is None else found[0]
+    return ks
 
 
 def kth_reply(replies: Sequence[int], k: int, candidates: int) -> int:

@@ -1,0 +1,142 @@
+"""Plans for many silos and for unlike ones: a quick search, but a promise by the laws of all silos, in seconds."""
+
+import time
+from fractions import Fraction
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.cli.federated.plan import ranges
+from confide.federated.certified_k import certified_k, every_certified_k
+from confide.federated.keys import Silo
+from confide.federated.many_silos import StandIns, matched, tails
+from confide.federated.order_statistics import order_statistic_coverage, probabilities
+from confide.federated.private_quantiles import best_private_qq
+from confide.federated.random_rank_reply import RandomRankReply
+from confide.federated.reply_laws import random_rank
+from confide.federated.reply_table import ReplyTable
+from confide.mechanisms.slopes import slopes_for
+
+LEVEL = Fraction(9, 10)
+UNEQUAL = np.exp(np.random.default_rng(0).uniform(np.log(20), np.log(2000), 1000)).astype(int).tolist()
+
+
+def roster(sizes):
+    """Public silos without the time that keys take."""
+    keys = ([sha256(f"{use} {i}".encode()).hexdigest() for use in "ab"] for i in range(len(sizes)))
+    return [Silo(f"s{i}", *pair, n) for i, (n, pair) in enumerate(zip(sizes, keys, strict=True))]
+
+
+def replies(sizes, epsilon, rate, candidates=50):
+    trial = slopes_for(Fraction(0), Fraction(1), 14, 6, "replace_one", epsilon, "permute_and_flip")
+    aimed = (type(trial)(**{**vars(trial), "offset": Fraction(min(n, int(rate * (n + 1)) + 1))}) for n in sizes)
+    return [random_rank(n, one, candidates) for n, one in zip(sizes, aimed, strict=True)]
+
+
+@pytest.mark.parametrize("epsilon", [0.15, 1.0, 8.0])
+def test_laws_together_are_the_laws_one_by_one(epsilon):
+    """Also where ranks reach down to nothing, where probabilities vanish, and for laws that are not of whole ranks."""
+    laws = [*replies([5, 20, 20, 90, 1000, 100000], epsilon, 0.95), RandomRankReply(9, (2.5, 7.0), (0.5, 0.25), 0.1)]
+    t = np.concatenate([[0.0, 1e-9, 1e-4], np.linspace(0.01, 0.99, 60), [1 - 1e-9, 1.0]])
+    together = ReplyTable(laws).below(t)
+    np.testing.assert_allclose(together, [law.below(t) for law in laws], atol=2e-10)
+    assert (np.diff(together, axis=1) >= -1e-12).all()
+    np.testing.assert_array_equal(probabilities(laws, t, 3), np.sort(together, axis=0)[-3:])
+
+
+@pytest.mark.parametrize("delta", [None, 0.05])
+def test_one_sweep_says_what_is_certified_for_every_number_of_silos(delta):
+    laws = replies(UNEQUAL[:120], 1.0, 0.93)
+    found = every_certified_k(laws, LEVEL, delta)
+    assert len(found) == 120
+    for honest in (1, 4, 9, 23, 60, 119, 120):
+        exact = certified_k(laws, LEVEL, delta, honest)
+        assert found[honest - 1] == (None if exact is None else exact[0])
+    assert None in found
+    assert found[-1] is not None
+
+
+def test_what_the_sweep_leaves_in_doubt_is_computed_exactly(monkeypatch):
+    """Silos of one rank whose certificate is the level to the last digit: the nodes alone could say either."""
+    laws = [RandomRankReply.fixed(n, n) for n in (9, 19, 39)]
+    asked = []
+    monkeypatch.setattr(
+        "confide.federated.certified_k.certified_k", lambda *given: asked.append(given[3]) or certified_k(*given)
+    )
+    found = every_certified_k(laws, LEVEL, None)
+    assert asked == [1]
+    assert [None if k is None else k for k in found] == [
+        None if (exact := certified_k(laws, LEVEL, None, honest)) is None else exact[0] for honest in (1, 2, 3)
+    ]
+
+
+@pytest.mark.parametrize("sizes", [[100] * 1000, UNEQUAL], ids=["equal", "unequal"])
+def test_a_plan_for_a_thousand_silos_takes_seconds(sizes):
+    silos = roster(sizes)
+    start = time.process_time()
+    made = federated.plan(silos, 0.1, 1.0, method="private-qq", score="lac")
+    promises = made.promises()
+    assert time.process_time() - start < 5
+    k, guarantee = made.certify()
+    assert (promises[1000].k, promises[1000].infinite, guarantee.coverage) == (k, "never", 0.9)
+    assert list(promises) == list(range(1000, 0, -1))
+    laws = [made.protocol.reply_law(made, i) for i in range(1000)]
+    assert order_statistic_coverage(laws, k) >= 0.9  # by all laws, not by those that stood for them
+    assert order_statistic_coverage(laws, k - 1) < 0.9
+
+
+@pytest.mark.parametrize(
+    ("sizes", "epsilon", "most"),
+    [([300, 500, 120, 80], 2.0, 0.916), ([120, 80, 150, 60, 100], 1.0, 0.952), (UNEQUAL[:24], 1.0, 0.924)],
+)
+def test_the_quick_search_finds_what_the_slow_one_found(sizes, epsilon, most):
+    found = best_private_qq(sizes, LEVEL, epsilon, 200)
+    assert found.expected < most
+    laws = [random_rank(n, mechanism, 200) for n, mechanism in zip(sizes, found.mechanisms, strict=True)]
+    assert found.coverage == order_statistic_coverage(laws, found.k) >= 0.9
+    assert all(mechanism.replace_one <= epsilon for mechanism in found.mechanisms)
+
+
+def test_liars_and_absent_silos_are_planned_for_among_many():
+    plain = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50)
+    found = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50, honest=85, absent=10, most_k=85)
+    laws = [random_rank(n, mechanism, 50) for n, mechanism in zip(UNEQUAL, found.mechanisms, strict=False)]
+    assert order_statistic_coverage(laws, found.k, 85) >= 0.9
+    assert found.k <= 85
+    assert found.expected > plain.expected
+
+
+def test_stand_ins_have_all_silos_behind_them():
+    stand = StandIns.of(UNEQUAL)
+    assert len(stand.sizes) <= 48
+    assert stand.silos.sum() == 1000
+    assert abs(stand.silos @ stand.sizes - sum(UNEQUAL)) < 0.02 * sum(UNEQUAL)
+
+
+def test_the_match_is_exact_for_equal_silos_and_the_law_is_used_for_few():
+    chances, silos = np.array([[0.3, 0.8]]), np.array([70])
+    np.testing.assert_allclose(matched(chances, silos, 30), tails(chances, silos)(30), atol=1e-12)
+    unlike, few = np.array([[0.1, 0.3], [0.9, 0.8], [0.5, 0.5]]), np.array([2, 1, 3])
+    one = probabilities([RandomRankReply(1, (1,), (1.0,))], np.array([0.5]))
+    assert one[0, 0] == 0.5
+    each = np.repeat(unlike, few, axis=0)
+    for k in (1, 3, 6):
+        outcomes = np.stack(np.meshgrid(*[[0, 1]] * 6, indexing="ij"), -1).reshape(-1, 6)
+        ways = np.prod(np.where(outcomes[:, :, None] == 1, each, 1 - each), axis=1)
+        np.testing.assert_allclose(tails(unlike, few)(k), ways[outcomes.sum(axis=1) >= k].sum(axis=0), atol=1e-12)
+    worst = tails(unlike, few, 3)(2)  # the three largest at each node: .9 .5 .5 and .8 .5 .5
+    np.testing.assert_allclose(worst, [0.9 * 0.75 + 0.1 * 0.25, 0.8 * 0.75 + 0.2 * 0.25], atol=1e-12)
+
+
+def test_promises_are_told_as_ranges():
+    made = federated.plan(roster([60] * 8), 0.1, 3.0, method="private-qq", candidates=Candidates.unit(50), dropouts=3)
+    promises = made.promises()
+    told = list(ranges(promises))
+    never = [answers for answers, promise in promises.items() if promise.infinite == "never"]
+    assert told == [
+        (f"{min(never)} to 8", "coverage at least 0.9"),
+        (f"1 to {min(never) - 1}" if min(never) > 2 else "1", "the threshold +inf"),
+    ]
