@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check docs dist bench bench-peers peers fuzz mutation screenshots experiments extras lock clean
+.PHONY: demo test test-long check docs dist bench bench-peers peers nvflare fuzz mutation screenshots experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -59,6 +59,14 @@ peers: .venv-peers/.ready  ## the other conformal libraries, in an environment o
 	benchmarks/peers_setup.sh $(PYTHON) .venv-peers
 	touch $@
 
+nvflare: .venv-nvflare/.ready  ## NVIDIA FLARE, for its tests, in an environment of its own
+
+.venv-nvflare/.ready: requirements/nvflare.txt pyproject.toml
+	$(PYTHON) -m venv .venv-nvflare
+	.venv-nvflare/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/nvflare.txt
+	.venv-nvflare/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
 	$(BIN)/python -m tests.reports.screenshots
 
@@ -71,13 +79,18 @@ $(VENV)/.extras: $(READY) requirements/extras.txt
 experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
 	$(BIN)/python -m experiments
 
+# all but nvflare, which has an environment of its own
+EXTRAS := torch arrays jax plots pandas speed accounting flower postgres spark ray experiments
 COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip adds what the machine's GPU needs
-	$(COMPILE) pyproject.toml --group dev --all-extras --upgrade -o requirements/all.txt
+	$(COMPILE) pyproject.toml --group dev $(EXTRAS:%=--extra %) --upgrade -o requirements/all.txt
 	$(COMPILE) pyproject.toml --group dev -c requirements/all.txt -o requirements/dev.txt
 	grep -vxFf requirements/dev.txt requirements/all.txt | grep -vE "^(confide|nvidia|cuda|triton)" > requirements/extras.txt
-	rm requirements/all.txt
+	$(COMPILE) pyproject.toml --extra nvflare -c requirements/all.txt -o requirements/nvflare.new
+	(grep "^#" requirements/nvflare.txt; cat requirements/nvflare.new) > requirements/all.txt
+	mv requirements/all.txt requirements/nvflare.txt
+	rm requirements/nvflare.new
 
 clean:
-	rm -rf $(VENV) .venv-peers demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) .venv-peers .venv-nvflare demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -1,0 +1,229 @@
+"""Over NVIDIA FLARE: `SiloExecutor` answers in a site, `PlanController` asks at the server, `write_job` makes a job.
+
+Needs `pip install confide[nvflare]` at the server and in every site. The job carries a signed plan and nothing else;
+folder, keys, policy and ledger are named by the site's own `local/confide.json`. Of what goes wrong in a site nothing
+travels but a code of `confide.federated.refusals`: FLARE sends its own log files to the server, so the reasons are
+written to `local/confide.log`, which it does not send.
+"""
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confide.errors import InputError
+from confide.federated.envelope import parse
+from confide.federated.plan import FederatedPlan
+from confide.federated.remote import NotReleasedError, Round, SiloSetup, released, reply
+from confide.support import needs_extra, positive_integer, read_text
+
+if TYPE_CHECKING:
+    from nvflare.apis.controller_spec import ClientTask
+    from nvflare.apis.fl_context import FLContext
+    from nvflare.apis.shareable import Shareable
+    from nvflare.apis.signal import Signal
+
+try:
+    from nvflare.apis.executor import Executor
+    from nvflare.apis.impl.controller import Controller
+except ModuleNotFoundError:  # the classes can be looked at; made, they say what is missing
+    Executor = Controller = object
+
+TASK = "confide"
+SITE, LOG, PLAN = "confide.json", "confide.log", "plan.json"
+"""Names of the site's own file and of its log, both in its folder `local`, and of the plan in the job."""
+
+__all__ = [
+    "TASK", "NotReleasedError", "PlanController", "Round", "SiloExecutor", "SiloSetup", "silo_folder", "write_job",
+]  # fmt: skip
+
+
+def write_job(
+    folder: str | Path, plan: str, *, out: str = "released.json", timeout: int = 600, clients: int = 1
+) -> Path:
+    """Write a job with a signed plan, for `nvflare job submit -j` or `nvflare simulator`.
+
+    Parameters
+    ----------
+    folder
+        A new folder; its last name is the job's.
+    plan
+        The signed plan.
+    out
+        The name under which the calibration is kept in the server's run folder, and comes with the job's result.
+    timeout
+        Seconds to wait for the sites.
+    clients
+        Least number of sites that FLARE needs to start the job.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    FederatedPlan.read(plan)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", out):
+        raise InputError(f"out must be the name of a file, not a path; found {out!r}")
+    folder = Path(folder)
+    config = folder / "app" / "config"
+    config.mkdir(parents=True)
+    controller = {"out": out, "timeout": positive_integer("timeout", timeout)}
+    contents: dict[Path, dict[str, Any]] = {
+        folder / "meta.json": {
+            "name": folder.name,
+            "resource_spec": {},
+            "min_clients": positive_integer("clients", clients),
+            "deploy_map": {"app": ["@ALL"]},
+        },
+        config / "config_fed_server.json": {
+            "format_version": 2,
+            "workflows": [{"id": TASK, "path": f"{__name__}.PlanController", "args": controller}],
+        },
+        config / "config_fed_client.json": {
+            "format_version": 2,
+            "executors": [{"tasks": [TASK], "executor": {"path": f"{__name__}.SiloExecutor", "args": {}}}],
+        },
+    }
+    for path, content in contents.items():
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (config / PLAN).write_text(plan, encoding="utf-8")
+    return folder
+
+
+def silo_folder(local: str | Path, site: str) -> Path:
+    """The folder where a site keeps scores, keys, policy and ledger; named by the site, never by a job.
+
+    Parameters
+    ----------
+    local
+        The site's own FLARE folder `local`; its `confide.json` says `{"folder": "/its/folder"}`. In a simulation all
+        sites have the same file, and `{site}` in it stands for the name of each.
+    site
+        The site's name.
+
+    Raises
+    ------
+    InputError
+        If the file is not there or does not name a folder.
+    """
+    named = parse(read_text(Path(local) / SITE), SITE).get("folder")
+    if not isinstance(named, str):
+        raise InputError(f'local/{SITE} names no folder; write {{"folder": "/its/folder"}} to it')
+    return Path(named.replace("{site}", site))
+
+
+class SiloExecutor(Executor):  # type: ignore[misc]
+    """Answers plans in a site. Override `setup` where scores come from elsewhere than a file."""
+
+    def __init__(self) -> None:
+        _needed()
+        super().__init__()
+
+    def setup(self, context: "FLContext") -> SiloSetup:
+        """What the site brings, from the folder that its own `local/confide.json` names."""
+        return SiloSetup.load(silo_folder(_local(context), context.get_identity_name()))
+
+    def execute(
+        self, task_name: str, shareable: "Shareable", fl_ctx: "FLContext", abort_signal: "Signal"
+    ) -> "Shareable":
+        """FLARE's entry: the answer to the plan, or a code."""
+        from nvflare.apis.fl_constant import ReturnCode
+        from nvflare.apis.shareable import Shareable, make_reply
+
+        if task_name != TASK:
+            return make_reply(ReturnCode.TASK_UNKNOWN)
+        with _SiteLog(Path(_local(fl_ctx)) / LOG) as log:
+            return Shareable(dict(reply(shareable, lambda: self.setup(fl_ctx), log)))
+
+
+class PlanController(Controller):  # type: ignore[misc]
+    """Asks every site once and aggregates what came back; `write_job` puts it into a job, with its plan.
+
+    Parameters
+    ----------
+    out
+        The calibration's name in the server's run folder.
+    timeout
+        Seconds to wait for the sites.
+    """
+
+    def __init__(self, out: str = "released.json", timeout: int = 600) -> None:
+        _needed()
+        super().__init__()
+        self.out, self.timeout = out, timeout
+
+    def start_controller(self, fl_ctx: "FLContext") -> None:
+        """Nothing to prepare."""
+
+    def stop_controller(self, fl_ctx: "FLContext") -> None:
+        """Nothing to give back."""
+
+    def process_result_of_unknown_task(self, *_: Any) -> None:
+        """Late or foreign replies are dropped."""
+
+    def control_flow(self, abort_signal: "Signal", fl_ctx: "FLContext") -> None:
+        """FLARE's entry: one round, and the calibration in the run folder, or a message that says who is missing."""
+        workspace, job = fl_ctx.get_workspace(), fl_ctx.get_job_id()
+        plan = read_text(Path(workspace.get_app_config_dir(job)) / PLAN)
+        asked = self.ask(plan, fl_ctx, abort_signal)
+        if abort_signal.triggered:
+            return
+        try:
+            found = released(plan, asked)
+        except NotReleasedError as missing:
+            self.system_panic(str(missing), fl_ctx)
+            return
+        path = Path(workspace.get_run_dir(job)) / self.out
+        path.write_text(found.to_json(), encoding="utf-8")
+        self.log_info(fl_ctx, f"{found}\n{asked}\nreleased: {path}")
+
+    def ask(self, plan: str, fl_ctx: "FLContext", abort_signal: "Signal") -> Round:
+        """Send a signed plan to all sites and wait for their answers, once."""
+        from nvflare.apis.controller_spec import Task
+        from nvflare.apis.fl_constant import ReturnCode
+        from nvflare.apis.shareable import Shareable
+
+        sites, found = [client.name for client in fl_ctx.get_engine().get_clients()], Round()
+
+        def received(client_task: "ClientTask", fl_ctx: "FLContext") -> None:
+            site, result = client_task.client.name, client_task.result
+            if not isinstance(result, Shareable):
+                found.errors[site] = "no reply"
+            elif (code := result.get_return_code()) != ReturnCode.OK:
+                found.errors[site] = str(code)
+            else:
+                found.take(site, result)
+            client_task.result = None
+
+        task = Task(TASK, Shareable({"plan": plan}), timeout=self.timeout, result_received_cb=received)
+        self.broadcast_and_wait(task, fl_ctx, sites, min_responses=len(sites), abort_signal=abort_signal)
+        heard = found.answers.keys() | found.refused.keys() | found.errors.keys()
+        found.silent = sorted(set(sites) - heard)
+        return found
+
+
+def _needed() -> None:
+    with needs_extra("confide.federated.nvflare", "nvflare"):
+        import nvflare  # noqa: F401
+
+
+def _local(context: "FLContext") -> str:
+    return str(context.get_workspace().get_site_config_dir())
+
+
+class _SiteLog:
+    """A logger of the site's own, whose records reach none of FLARE's handlers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> logging.Logger:
+        log = logging.Logger("confide.site")  # outside the hierarchy: it has no parent
+        self.handler = logging.FileHandler(self.path, encoding="utf-8", delay=True)
+        self.handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(self.handler)
+        return log
+
+    def __exit__(self, *_: object) -> None:
+        self.handler.close()

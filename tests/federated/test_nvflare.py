@@ -1,0 +1,161 @@
+"""NVIDIA FLARE's own simulator runs jobs of `confide.federated.nvflare`, in an environment of its own."""
+
+import json
+import os
+import subprocess
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.errors import InputError, MissingExtraError
+from confide.federated import nvflare
+from confide.releases import Calibration
+from tests.federated.deployment import stop_all_that_name
+from tests.federated.helpers import Federation
+
+ROOT = Path(__file__).parents[2]
+FOUND = ROOT / ".venv-nvflare" / "bin" / "python"
+
+
+@pytest.fixture
+def python():
+    """Its interpreter: CONFIDE_NVFLARE, or the one that `make nvflare` sets up."""
+    found = Path(os.environ.get("CONFIDE_NVFLARE", FOUND))
+    if not found.exists():
+        pytest.skip("needs FLARE's environment: `make nvflare` sets it up, CONFIDE_NVFLARE names its interpreter")
+    return found
+
+
+@pytest.fixture
+def four(tmp_path):
+    """Four sites with a folder each; where the simulator works, a file that tells each its folder."""
+    (tmp_path / "states").mkdir()
+    made = Federation(tmp_path / "states", [np.random.default_rng(n).random(n) for n in (200, 150, 120, 180)])
+    for i, keys in enumerate(made.keys):
+        folder = tmp_path / "sites" / f"site-{i}"
+        folder.mkdir(parents=True)
+        np.save(folder / "scores.npy", made.scores[i])
+        keys.save(folder / "keys.json")
+        made.policy.save(folder / "policy.json")
+        made.ledgers[i] = federated.SiloLedger(folder / "budget.db")
+    local = tmp_path / "work" / "local"
+    local.mkdir(parents=True)
+    (local / "confide.json").write_text(json.dumps({"folder": str(tmp_path / "sites" / "{site}")}))
+    (local / "resources.json").write_text('{"format_version": 2, "class_allow_list": ["confide.federated.nvflare."]}')
+    return made
+
+
+def simulate(python, tmp_path, plan, timeout=120, then=lambda line: None):
+    """Run a job over the four sites; what FLARE printed, line by line shown to `then`, and the server's run folder."""
+    nvflare.write_job(tmp_path / "calibrate", plan, timeout=timeout)
+    sites = ",".join(f"site-{i}" for i in range(4))
+    command = [python.with_name("nvflare"), "simulator", tmp_path / "calibrate", "-w", tmp_path / "work", "-c", sites]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    limit = threading.Timer(200, stop_all_that_name, [tmp_path])
+    limit.start()
+    printed = []
+    try:
+        with subprocess.Popen(
+            [*command, "-t", "4"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as running:
+            for line in running.stdout:
+                printed.append(line)
+                then(line)
+    finally:
+        limit.cancel()
+        stop_all_that_name(tmp_path)
+    return "".join(printed), tmp_path / "work" / "server" / "simulate_job"
+
+
+def test_sites_decide_and_nothing_but_a_code_travels(python, four, tmp_path):
+    """Two sites answer; the policy of one allows less than the plan asks for; the records of one are gone."""
+    federated.Policy(four.policy.coordinator, budget=4.0, per_plan=1.0).save(tmp_path / "sites/site-2/policy.json")
+    (tmp_path / "sites" / "site-3" / "scores.npy").unlink()
+    plan = four.plan(dropouts=2)
+    printed, run = simulate(python, tmp_path, plan)
+    assert (run / "released.json").exists(), printed
+    released = Calibration.from_json((run / "released.json").read_text())
+    assert released.answered == ("silo 0", "silo 1")
+    assert released.coverage >= 0.9
+    assert "2 answered; refused: site-2 (not-allowed), site-3 (internal)" in printed
+    # The sites' ledgers hold the messages that they sent: asked again in process they give the same result.
+    assert [ledger.spent for ledger in four.ledgers] == pytest.approx([2.0, 2.0, 0.0, 0.0])
+    assert federated.aggregate(plan, four.answers(plan, [0, 1])) == released
+    # The reason stays in the site's own log: FLARE sends its logs to the server.
+    assert "FileNotFoundError" in (tmp_path / "work/site-3/local/confide.log").read_text()
+    assert "the policy allows" in (tmp_path / "work/site-2/local/confide.log").read_text()
+    for file in (tmp_path / "work").rglob("*"):
+        if file.is_file() and file.name != nvflare.LOG:
+            said = file.read_text(errors="replace")
+            assert "FileNotFoundError" not in said, file
+            assert "the policy allows" not in said, file
+    assert "FileNotFoundError" not in printed
+
+
+@pytest.mark.long
+def test_a_site_that_hangs_is_named(python, four, tmp_path):
+    """A secure sum without one of its sites: a message and no release."""
+    hanging = tmp_path / "sites" / "site-3" / "scores.npy"
+    hanging.unlink()
+    os.mkfifo(hanging)  # reading it waits until somebody writes
+
+    def let_go(line):  # the simulator waits for all its processes
+        if "nothing is released" in line:
+            os.close(os.open(hanging, os.O_WRONLY | os.O_NONBLOCK))
+
+    plan = four.plan(method="secure-sum", population="common")
+    printed, run = simulate(python, tmp_path, plan, timeout=12, then=let_go)
+    assert "missing: nothing is released; no usable answer came from 'silo 3' (3 answered; silent: site-3)" in printed
+    assert not (run / "released.json").exists()
+    assert "Traceback" not in printed
+
+
+def test_a_job_is_the_plan_and_two_class_names(four, tmp_path):
+    plan = four.plan()
+    folder = nvflare.write_job(tmp_path / "calibrate", plan, out="out.json", timeout=30, clients=2)
+    assert json.loads((folder / "meta.json").read_text())["min_clients"] == 2
+    config = folder / "app" / "config"
+    assert sorted(path.name for path in config.iterdir()) == [
+        "config_fed_client.json",
+        "config_fed_server.json",
+        "plan.json",
+    ]
+    (server,) = json.loads((config / "config_fed_server.json").read_text())["workflows"]
+    assert (server["path"], server["args"]) == (
+        "confide.federated.nvflare.PlanController",
+        {"out": "out.json", "timeout": 30},
+    )
+    (client,) = json.loads((config / "config_fed_client.json").read_text())["executors"]
+    assert client["executor"] == {"path": "confide.federated.nvflare.SiloExecutor", "args": {}}
+    assert (config / "plan.json").read_text() == plan
+    with pytest.raises(federated.Refusal, match="malformed"):
+        nvflare.write_job(tmp_path / "none", "no plan")
+    with pytest.raises(InputError, match="not a path"):
+        nvflare.write_job(tmp_path / "none", plan, out="../out.json")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_site_names_its_own_folder(tmp_path):
+    with pytest.raises(InputError, match=r"confide\.json"):
+        nvflare.silo_folder(tmp_path, "north")
+    (tmp_path / "confide.json").write_text('{"folder": 7}')
+    with pytest.raises(InputError, match="names no folder"):
+        nvflare.silo_folder(tmp_path, "north")
+    (tmp_path / "confide.json").write_text('{"folder": "/srv/{site}/confide"}')
+    assert nvflare.silo_folder(tmp_path, "north") == Path("/srv/north/confide")
+
+
+@pytest.mark.skipif(find_spec("nvflare") is not None, reason="NVIDIA FLARE is installed here")
+@pytest.mark.parametrize("made", [nvflare.SiloExecutor, nvflare.PlanController])
+def test_what_is_missing_is_said(made):
+    with pytest.raises(MissingExtraError, match=r"confide\[nvflare\]"):
+        made()
