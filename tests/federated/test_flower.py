@@ -103,6 +103,17 @@ def test_files_of_the_silo_that_cannot_be_read_are_its_own_matter(four):
     assert flower.ask(InProcessGrid(app, {1: {}}), four.plan(), [1], timeout=1).refused == {1: "internal"}
 
 
+def test_a_warning_stays_in_the_log_of_the_silo(four, caplog, recwarn):
+    """Asked again about other data, a silo gives its old answer, and says so to nobody but itself."""
+    plan = four.plan()
+    first = flower.ask(grid_for(four), plan, [10], timeout=1)
+    four.scores[0] = four.scores[0] / 2
+    again = flower.ask(grid_for(four), plan, [10], timeout=1)
+    assert again == first
+    assert "was made from other data than these" in caplog.text
+    assert not [one for one in recwarn if issubclass(one.category, UserWarning)]
+
+
 def test_a_folder_is_named_by_the_node_or_by_whoever_simulates(monkeypatch, tmp_path):
     from flwr.app import Context, RecordDict
 

@@ -54,7 +54,7 @@ def simulate(python, tmp_path, plan, timeout=120, then=lambda line: None):
     nvflare.write_job(tmp_path / "calibrate", plan, timeout=timeout)
     sites = ",".join(f"site-{i}" for i in range(4))
     command = [python.with_name("nvflare"), "simulator", tmp_path / "calibrate", "-w", tmp_path / "work", "-c", sites]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    environment = os.environ | {"PYTHONPATH": str(Path(nvflare.__file__).parents[2]), "PYTHONUNBUFFERED": "1"}
     limit = threading.Timer(200, stop_all_that_name, [tmp_path])
     limit.start()
     printed = []
@@ -152,6 +152,13 @@ def test_a_site_names_its_own_folder(tmp_path):
         nvflare.silo_folder(tmp_path, "north")
     (tmp_path / "confide.json").write_text('{"folder": "/srv/{site}/confide"}')
     assert nvflare.silo_folder(tmp_path, "north") == Path("/srv/north/confide")
+
+
+def test_the_site_log_reaches_no_other_logger(tmp_path, caplog):
+    with nvflare.site_log(tmp_path) as log:
+        log.error("local failure")
+    assert "local failure" in (tmp_path / nvflare.LOG).read_text()
+    assert not caplog.records
 
 
 @pytest.mark.skipif(find_spec("nvflare") is not None, reason="NVIDIA FLARE is installed here")

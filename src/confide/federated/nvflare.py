@@ -9,6 +9,8 @@ written to `local/confide.log`, which it does not send.
 import json
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +37,8 @@ SITE, LOG, PLAN = "confide.json", "confide.log", "plan.json"
 """Names of the site's own file and of its log, both in its folder `local`, and of the plan in the job."""
 
 __all__ = [
-    "TASK", "NotReleasedError", "PlanController", "Round", "SiloExecutor", "SiloSetup", "silo_folder", "write_job",
+    "TASK", "NotReleasedError", "PlanController", "Round", "SiloExecutor", "SiloSetup", "silo_folder", "site_log",
+    "write_job",
 ]  # fmt: skip
 
 
@@ -133,7 +136,7 @@ class SiloExecutor(Executor):  # type: ignore[misc]
 
         if task_name != TASK:
             return make_reply(ReturnCode.TASK_UNKNOWN)
-        with _SiteLog(Path(_local(fl_ctx)) / LOG) as log:
+        with site_log(_local(fl_ctx)) as log:
             return Shareable(dict(reply(shareable, lambda: self.setup(fl_ctx), log)))
 
 
@@ -212,18 +215,14 @@ def _local(context: "FLContext") -> str:
     return str(context.get_workspace().get_site_config_dir())
 
 
-class _SiteLog:
-    """A logger of the site's own, whose records reach none of FLARE's handlers."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> logging.Logger:
-        log = logging.Logger("confide.site")  # outside the hierarchy: it has no parent
-        self.handler = logging.FileHandler(self.path, encoding="utf-8", delay=True)
-        self.handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        log.addHandler(self.handler)
-        return log
-
-    def __exit__(self, *_: object) -> None:
-        self.handler.close()
+@contextmanager
+def site_log(local: str | Path) -> Iterator[logging.Logger]:
+    """A logger that writes to `confide.log` in the site's folder `local` and reaches none of FLARE's handlers."""
+    handler = logging.FileHandler(Path(local) / LOG, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.Logger("confide.site")  # made by hand, it has no parent
+    log.addHandler(handler)
+    try:
+        yield log
+    finally:
+        handler.close()

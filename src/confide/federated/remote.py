@@ -4,7 +4,9 @@ Of what goes wrong in a silo nothing travels but a code of `confide.federated.re
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,12 +126,23 @@ def reply(request: Mapping[str, Any], setup: Callable[[], SiloSetup], log: loggi
     except Exception:  # also a refusal: of the silo's own files, which are not the coordinator's matter
         return _failed(log)
     try:
-        return {"answer": answer(str(request["plan"]), silo.scores, silo.keys, silo.policy, silo.ledger)}
+        with _warnings_to(log):
+            return {"answer": answer(str(request["plan"]), silo.scores, silo.keys, silo.policy, silo.ledger)}
     except Refusal as refusal:
         log.warning("plan refused: %s", refusal)
         return {"refused": refusal.code}
     except Exception:
         return _failed(log)
+
+
+@contextmanager
+def _warnings_to(log: logging.Logger) -> Iterator[None]:
+    """Warnings go where the silo's reasons go: an engine may send on what others print or log."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught or ():
+        log.warning("%s", one.message)
 
 
 def _failed(log: logging.Logger) -> dict[str, str]:
