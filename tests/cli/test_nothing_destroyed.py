@@ -13,7 +13,7 @@ from confide.audit.finding import Report
 from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.cli.output import check_output
 from confide.evaluation import CoverageEstimate
-from confide.federated import SiloKeys, SiloReport
+from confide.federated import Policy, SiloKeys, SiloReport
 from confide.federated.envelope import seal
 from confide.ledger import Ledger
 from confide.reports.page import page_of
@@ -56,6 +56,7 @@ MADE = {
     "answer": (Kind.ANSWER, "answer.json", seal("answer", {}, KEYS.signing)),
     "report": (Kind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
     "silo": (Kind.SILO, "silo.json", KEYS.public().to_json()),
+    "policy": (Kind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),
     "keys": (Kind.KEYS, "north.key", KEYS.save),
     "ledger": (Kind.LEDGER, "budget.db", _ledger),
     "sets": (Kind.PREDICTIONS, "sets.csv", lambda path: write(path, SETS)),
@@ -75,6 +76,7 @@ MADE = {
     "strange": (Kind.OTHER, "s.csv.gz", "\0\0\0"),
 }
 WRITTEN = [Kind.RELEASE, Kind.EVALUATION, Kind.PAGE, Kind.AUDIT, Kind.EXPORT, Kind.PLAN, Kind.ANSWER, Kind.REPORT]
+WRITTEN += [Kind.SILO, Kind.POLICY]
 
 
 def make(folder: Path, name: str) -> Path:

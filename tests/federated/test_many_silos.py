@@ -9,7 +9,7 @@ import pytest
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.cli.federated.plan import ranges
+from confide.cli.federated.words import ranges
 from confide.federated.certified_k import certified_k, every_certified_k
 from confide.federated.keys import Silo
 from confide.federated.many_silos import StandIns, matched, tails

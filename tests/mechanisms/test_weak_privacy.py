@@ -5,7 +5,7 @@ import math
 import pytest
 
 import confide
-from confide.cli.federated import SiloBudget
+from confide.cli.federated import SiloRecords
 from confide.evaluation import CoverageEstimate
 from confide.federated.silo_report import SiloReport
 from confide.ledger import Cost, compose
@@ -59,7 +59,7 @@ def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):
         for i, cost in enumerate(costs):
             confide.Ledger(path).charge("records", cost, f"{i:064}")
         report = SiloReport("a", CoverageEstimate(0.9, 0.8, 0.95, 0.95, 100), epsilon)
-        for shown in (compose(costs), report, SiloBudget(path, 20.0, "records").spent()):
+        for shown in (compose(costs), report, SiloRecords(path, "records").spent(20.0)):
             assert ("practically no protection" in str(shown)) == weak
 
 

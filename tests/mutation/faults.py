@@ -32,6 +32,7 @@ WORDS = "tests/releases/test_words.py"
 FILES, SEVERAL = "tests/tables/test_files.py", "tests/tables/test_several.py"
 
 DEFECTS = "tests/audit/test_defects.py"
+IDENTITIES, TRUST = "tests/federated/test_identities.py", "tests/federated/test_trust_by_files.py"
 
 FAULTS = (
     Fault("numbers of records from a seed", "arrays/uniforms.py", "        return fresh_uniforms(n)\n",
@@ -735,4 +736,39 @@ FAULTS = (
           "return 1.0", "tests/test_efficiency.py::test_a_warm_start_is_cheaper_and_a_wrong_one_hardly_dearer[1000]"),
     Fault("few candidates for many records", "planning/choice.py", "480, 680, 960, 1360, 1920, 2720, 3840)", "480)",
           "tests/test_efficiency.py::test_residuals[1000-None-7.2-0.0001]"),
+    Fault("the key for masks outside of the fingerprint", "federated/identities.py",
+          "keys = bytes.fromhex(signing) + bytes.fromhex(agreement)", "keys = bytes.fromhex(signing)",
+          f"{IDENTITIES}::test_a_fingerprint_changes_with_name_and_keys_and_with_nothing_else"),
+    Fault("a public file signed by any key", "federated/keys.py",
+          "_check_signed(self.name, self.signing, self.agreement, self.size, self.issued, self.signature)", "pass",
+          f"{IDENTITIES}::test_a_public_file_is_signed_by_the_key_that_it_shows"),
+    Fault("keys of low order taken", "federated/keys.py", "if not _agrees(self.agreement):", "if False:",
+          f"{IDENTITIES}::test_keys_of_low_order_are_refused_when_they_are_read"),
+    Fault("a plan by another coordinator than it names", "federated/plan.py",
+          "plan.coordinator.signing != envelope.signer", "plan.coordinator.signing == \"\"",
+          f"{IDENTITIES}::test_plans_hold_what_silos_signed"),
+    Fault("unsigned silos in a secure sum", "federated/policy.py", "if not plan.signed:", "if False:",
+          f"{IDENTITIES}::test_a_secure_sum_of_unsigned_silos_is_refused_before_the_charge"),
+    Fault("colluding silos the wrong way round", "federated/policy.py", "if colluders < self.least_colluding:",
+          "if colluders > self.least_colluding:", f"{IDENTITIES}::test_a_silo_demands_that_colluding_silos_are_withstood"),
+    Fault("peers of an old policy taken for identities", "federated/policy.py", "                if peers:\n",
+          "                if not peers:\n", f"{IDENTITIES}::test_policies_of_0_1"),
+    Fault("peers compared by name alone", "federated/policy.py",
+          "if i == own or (pinned := self.peers.get(silo.name)) == silo.identity:",
+          "if i == own or (pinned := self.peers.get(silo.name)) is not None:", f"{TRUST}::test_the_man_in_the_middle"),
+    Fault("a size issued anew by new keys", "cli/federated/keys.py", "silo = SiloKeys.load(keys).public(size)",
+          "silo = SiloKeys.generate(SiloKeys.load(keys).name).public(size)",
+          f"{TRUST}::test_sizes_are_issued_anew_with_the_same_digits"),
+    Fault("the coordinator invited by accident", "cli/federated/arguments.py",
+          "found.name != coordinator.name and found.signing != coordinator.signing", "True",
+          f"{TRUST}::test_folders_of_public_files"),
+    Fault("two files of one name", "cli/federated/arguments.py", "if before != silo:", "if False:",
+          f"{TRUST}::test_folders_of_public_files"),
+    Fault("allowed methods replace the others", "cli/federated/rules.py", "(*DEFAULT_METHODS, *(allow or ()))",
+          "(allow or DEFAULT_METHODS)", f"{TRUST}::test_allowed_methods_are_added"),
+    Fault("the roster without its coordinator", "cli/federated/words.py", "roster([plan.coordinator, *plan.silos])",
+          "roster(plan.silos)", f"{TRUST}::test_both_sides_see_the_same_digits"),
+    Fault("--force offered where there is none", "cli/messages.py",
+          'message.replace("; choose another name or allow overwriting", "; choose another name")', "message",
+          f"{TRUST}::test_keygen_never_replaces_keys_and_offers_what_it_has"),
 )  # fmt: skip

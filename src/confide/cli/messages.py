@@ -11,6 +11,7 @@ _GIVEN_BY = {
     "silos": "silo",
     "silo reports": "silo_report",
     "methods": "allow",
+    "peers": "peer",
     "missing": "arbitrary",
 }
 """The parameters of commands that stand for arguments of another name."""
@@ -66,4 +67,5 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
 
     if "force" in options:
         message = message.replace("allow overwriting", f"give {options['force']}")
+    message = message.replace("; choose another name or allow overwriting", "; choose another name")
     return pattern.sub(reworded, message)

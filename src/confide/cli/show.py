@@ -1,4 +1,4 @@
-"""`confide show`: a calibration in words."""
+"""`confide show`: a calibration in words, or a file of a federation."""
 
 import json
 import math
@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from confide.cli import options as o
+from confide.cli.federated import shown
 from confide.cli.output import emit, say, warn
+from confide.errors import InputError
 from confide.federated import FederatedCalibration
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
 from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release, remarks
@@ -16,22 +18,29 @@ from confide.support import aligned, decimal_text, positive_integer
 
 
 def show(
-    calibration: Annotated[Path, typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration, or a file of a federation.")],
     records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
     as_json: o.AsJson = False,
 ) -> None:
     """Print what a calibration promises and what privacy it cost.
 
-    CALIBRATION is a file that `confide calibrate` wrote, or a release of
-    several thresholds. It is checked: every claim is computed again from the
-    mechanisms that the file states.
+    FILE is what `confide calibrate` or `confide federated aggregate` wrote, or
+    a release of several thresholds. It is checked: every claim is computed
+    again from the mechanisms that the file states. It may also be a public
+    file, a plan, a policy, an answer or a report of a silo: signatures are
+    checked, and the fingerprints printed that people compare.
 
     Example:
 
       confide show cal.json --records 3
     """
     k = positive_integer("records", records)
-    released = load_release(calibration)
+    if (federated := shown(file)) is not None:
+        if k != 1:
+            raise InputError("records must be 1 for a file of a federation; it belongs to calibrations")
+        emit(federated.document) if as_json else say(federated.text)
+        return
+    released = load_release(file)
     losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
     if as_json:
         told = {"records": k, "losses": losses, "warnings": list(remarks(released))}

@@ -31,12 +31,13 @@ from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import read_time
 from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo, SiloKeys
+from confide.federated.message_head import MessageHead, message_head
 from confide.federated.open_part import open_part
 from confide.federated.openings import openings
 from confide.federated.order_statistics import conditional_coverage_failure, order_statistic_coverage
 from confide.federated.plan import FederatedPlan
 from confide.federated.planning import plan
-from confide.federated.policy import Policy
+from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import METHODS, OpenedSum, Promise, SecureSum, best_published
 from confide.federated.published import (
@@ -54,10 +55,11 @@ from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import SiloReport, coverage_in_silo, own_calibration, shrunk_threshold
 
 __all__ = [
-    "CODES", "METHODS", "RECORDS", "FederatedCalibration", "FederatedPlan", "OpenedSum", "Policy", "Promise",
-    "RandomRankReply", "Refusal", "SecureSum", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "aggregate", "answer",
-    "average_threshold", "best_private_qq", "best_published", "best_qq", "best_qq_unequal", "centralised_threshold",
-    "clones_delta", "clones_epsilon", "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint",
-    "open_part", "openings", "order_statistic_coverage", "own_calibration", "plan", "published_deviation",
-    "published_ranks", "qq_coverage", "read_answer", "read_time", "roster", "shrunk_threshold", "unequal_loss",
+    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedPlan", "MessageHead",
+    "OpenedSum", "Policy", "Promise", "RandomRankReply", "Refusal", "SecureSum", "Silo", "SiloKeys", "SiloLedger",
+    "SiloReport", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq",
+    "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure",
+    "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part", "openings", "order_statistic_coverage",
+    "own_calibration", "plan", "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_time",
+    "roster", "shrunk_threshold", "unequal_loss",
 ]  # fmt: skip

@@ -76,8 +76,7 @@ class Silo:
     signature: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise InputError("name must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
+        check_name(self.name)
         for key in (self.signing, self.agreement):
             if not isinstance(key, str) or not _HEX.fullmatch(key):
                 raise InputError("keys must have 64 hexadecimal digits; use the file that keygen wrote")
@@ -149,6 +148,13 @@ class Silo:
         if signer != content.get("signing"):
             raise Refusal("altered", "the public file is signed by another key than its own; ask its owner for another")
         return cls.of({**content, "signature": message["signature"]})
+
+
+def check_name(name: str) -> str:
+    """Refuse what cannot be the name of a silo; it has no control character and nothing that needs quotes."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError("name must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
+    return name
 
 
 @lru_cache(maxsize=2**15)

@@ -9,6 +9,7 @@ from pathlib import Path
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, fields_of, read_file
 from confide.federated.identities import fingerprint
+from confide.federated.keys import check_name
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
@@ -63,7 +64,8 @@ class Policy:
             positive_integer("least_colluding", self.least_colluding)
         if not self.methods or not set(self.methods) <= set(METHODS):
             raise InputError(f"methods must be among {', '.join(METHODS)}")
-        for identity in self.peers.values():
+        for name, identity in self.peers.items():
+            check_name(name)
             if not isinstance(identity, str) or not _DIGITS.fullmatch(identity):
                 raise InputError("peers must be identities of 64 hexadecimal digits, by name; see Silo.identity")
 
@@ -101,7 +103,8 @@ class Policy:
         """
         stated = None if plan.coordinator is None else plan.coordinator.identity
         if self.coordinator not in (signer, stated):
-            raise Refusal("coordinator-unknown", "the plan is signed by another key than the policy pins")
+            other = "another key than the policy pins" if stated else "a key that the policy does not pin by itself"
+            raise Refusal("coordinator-unknown", f"the plan is signed by {other}; ask the coordinator for a new plan")
 
     def _check_peers(self, plan: FederatedPlan, own: int) -> None:
         """Whether all others are pinned, by keys that belong together because their owners signed them."""

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     REPORT = "a silo's report"
     SILO = "a silo's public file"
     KEYS = "private keys"
+    POLICY = "a silo's policy"
     LEDGER = "a ledger"
     PREDICTIONS = "a table of predictions"
     TABLE = "a table"
@@ -52,6 +53,7 @@ _DOCUMENTS = {
     "federated.silo-report": Kind.REPORT,
     "federated.silo": Kind.SILO,
     "federated.private-keys": Kind.KEYS,
+    "federated.policy": Kind.POLICY,
 }
 
 

@@ -2,21 +2,18 @@
 
 import warnings
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated
-
-import click
-import typer
 
 from confide.cli import options as o
 from confide.cli.columns import Columns
-from confide.cli.federated.arguments import Keys, PlanFile, SiloBudget, counted, read_silo, what_of
+from confide.cli.federated.arguments import Keys, PlanFile, SiloRecords, counted, what_of
+from confide.cli.federated.rules import Rules
+from confide.cli.federated.words import colluders, identity_rows
 from confide.cli.output import say, warn
 from confide.cli.parameters import command
 from confide.errors import InputError, OtherDataWarning
-from confide.federated import METHODS, FederatedPlan, Policy, SiloKeys
+from confide.federated import FederatedPlan, SiloKeys
 from confide.federated import answer as answer_plan
-from confide.support import Kind, read_text
+from confide.support import Kind, aligned, read_text
 
 
 @command
@@ -25,16 +22,9 @@ def answer(
     *,
     plan: PlanFile,
     keys: Keys,
-    coordinator: Annotated[Path, typer.Option(metavar="FILE", help="The coordinator's public file, checked by you.")],
-    budget: SiloBudget,
+    rules: Rules,
+    records: SiloRecords,
     output: o.Output,
-    peer: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="secure-sum: public file of another silo.")
-    ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option("--allow", click_type=click.Choice(METHODS), help="Allow other methods than the private ones."),
-    ] = None,
     columns: Columns,
     people: o.PeopleOptions,
 ) -> None:
@@ -42,7 +32,8 @@ def answer(
 
     The loss is charged in this silo's own budget ledger before the records are
     used; what the ledger's limit or the budget does not allow is refused. Asked
-    again, the same answer is written again and costs nothing.
+    again, the same answer is written again and costs nothing. `confide show
+    plan.json` says beforehand what the plan asks, and prints the fingerprints.
 
     Example:
 
@@ -50,27 +41,24 @@ def answer(
         --keys north.key --coordinator coordinator.json \
         --ledger north.db --budget 4 --out north-answer.json
     """
-    what = what_of(columns, people)
-    output.check(Kind.ANSWER, *source.files, plan, keys, coordinator, budget.ledger, *(peer or ()))
+    what, policy = what_of(columns, people), rules.agreed()
+    output.check(Kind.ANSWER, *source.files, plan, keys, records.ledger, *rules.files)
     text = read_text(plan)
     read, _ = FederatedPlan.read(text)
     if what is not None and what.kind.name != read.score:
         raise InputError(f"the plan is for the score {read.score!r}; these columns give {what.kind.name!r}")
-    policy = Policy(
-        coordinator=read_silo(coordinator).signing,
-        budget=budget.budget,
-        per_plan=budget.budget,
-        methods=tuple(allow) if allow else ("private-qq", "secure-sum"),
-        peers={other.name: other.identity for other in map(read_silo, peer or [])},
-    )
     counts = counted(source, what, columns, people, read.candidates, read.classes)
-    earlier = budget.open().answered(read)
+    earlier = records.open().answered(read)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OtherDataWarning)
-        message = answer_plan(text, counts, SiloKeys.load(keys), policy, budget.open(), now=datetime.now(UTC))
+        message = answer_plan(text, counts, SiloKeys.load(keys), policy, records.open(), now=datetime.now(UTC))
     for one in caught:
         warn(str(one.message))
     if earlier is not None:
         say(f"earlier answer of {earlier} returned; nothing was charged")
     output.write(message, "answer")
-    say(budget.spent())
+    if rows := identity_rows(read, silos=read.protocol.relies_on_silos):
+        say(aligned(rows))
+    if (collude := colluders(read)) is not None:
+        say(f"privacy relies on the other silos: {collude}")
+    say(records.spent(policy.budget))

@@ -1,6 +1,7 @@
 """What several commands of `confide federated` are given: keys, plans, a silo's budget and its records."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,34 +16,34 @@ from confide.errors import InputError
 from confide.federated import RECORDS, Refusal, Silo, SiloLedger
 from confide.mechanisms import practically_none
 from confide.releases import names_among
-from confide.support import Classes, read_text
+from confide.support import Classes, Kind, kind_of, read_text
 from confide.tables import Classified, Losses, Regressed, What, score_histogram
 
+Budget = Annotated[
+    float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
+]
 Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
 PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")]
 
 
 @dataclass(frozen=True)
-class SiloBudget:
-    """Who pays for what a silo says."""
+class SiloRecords:
+    """Where it is kept what a silo's records have paid."""
 
     ledger: Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
-    budget: Annotated[
-        float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
-    ]
     dataset: Annotated[str, typer.Option(help="The name of these records in the ledger.")] = RECORDS
 
     def open(self) -> SiloLedger:
         """The ledger, for these records."""
         return SiloLedger(self.ledger, self.dataset)
 
-    def spent(self) -> str:
-        """What these records have cost until now, in words."""
+    def spent(self, budget: float) -> str:
+        """What these records have cost until now, in words, of what they may."""
         spent = self.open().spent
         if math.isinf(spent):
-            return f"spent so far: +inf, for an answer was not private; the budget was {self.budget:g}"
+            return f"spent so far: +inf, for an answer was not private; the budget was {budget:g}"
         weak = practically_none(spent)
-        return f"spent so far: {spent:.6g} of {self.budget:g}{f', {weak}' if weak else ''}"
+        return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 
 def read_silo(path: Path) -> Silo:
@@ -51,6 +52,48 @@ def read_silo(path: Path) -> Silo:
         return Silo.from_json(read_text(path))
     except Refusal as refusal:
         raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
+
+
+def public_files(paths: Sequence[Path]) -> list[Path]:
+    """The files that are named, and the public files of silos in the folders that are named; others there are not read.
+
+    Raises
+    ------
+    InputError
+        If a folder holds no public file.
+    """
+    found = []
+    for path in paths:
+        inside = sorted(one for one in path.iterdir() if kind_of(one) is Kind.SILO) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"folder {str(path)!r} holds no public file of a silo; keygen writes one")
+        found += inside
+    return found
+
+
+def read_named(paths: Sequence[Path]) -> list[Silo]:
+    """The public files in files and folders, one silo a name; another copy of the same file is the same silo."""
+    found: dict[str, tuple[Path, Silo]] = {}
+    for path in public_files(paths):
+        silo = read_silo(path)
+        other, before = found.setdefault(silo.name, (path, silo))
+        if before != silo:
+            raise InputError(
+                f"the name {silo.name!r} is in two public files that differ, {str(other)!r} and {str(path)!r}; keep "
+                "the one whose fingerprint and size are right, and move the other out of the way"
+            )
+    return [silo for _, silo in found.values()]
+
+
+def invited(paths: Sequence[Path], coordinator: Silo) -> list[Silo]:
+    """The silos of a plan; in a folder the coordinator's own public file is none of them."""
+    alone = {path for path in paths if not path.is_dir()}
+
+    def is_silo(path: Path) -> bool:
+        found = read_silo(path)
+        return path in alone or (found.name != coordinator.name and found.signing != coordinator.signing)
+
+    return read_named([path for path in public_files(paths) if is_silo(path)])
 
 
 def what_of(columns: Columns, people: o.PeopleOptions) -> What | None:

@@ -1,7 +1,5 @@
 """`confide federated plan`: what everybody will run, and what it promises."""
 
-from collections.abc import Iterator, Mapping
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +9,11 @@ import typer
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.columns import Score, parsed
-from confide.cli.federated.arguments import Keys, read_silo
+from confide.cli.federated.arguments import Keys, invited, public_files
+from confide.cli.federated.words import colluders, promise_lines
 from confide.cli.output import say
 from confide.cli.parameters import command
-from confide.federated import METHODS, Promise, SiloKeys, read_time
+from confide.federated import METHODS, SiloKeys, read_time
 from confide.federated import plan as make_plan
 from confide.support import Kind
 
@@ -22,7 +21,10 @@ from confide.support import Kind
 @command
 def plan(
     *,
-    silo: Annotated[list[Path], typer.Option(metavar="FILE", help="Public file of a silo; repeat it.")],
+    silo: Annotated[
+        list[Path],
+        typer.Option("--silo", "--silos", metavar="PATH", help="Public file of a silo, or a folder; repeat it."),
+    ],
     keys: Keys,
     output: o.Output,
     alpha: o.Alpha,
@@ -60,9 +62,10 @@ def plan(
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    output.check(Kind.PLAN, *silo, keys)
+    output.check(Kind.PLAN, *public_files(silo), keys)
+    coordinator = SiloKeys.load(keys)
     made = make_plan(
-        [read_silo(path) for path in silo],
+        invited(silo, coordinator.face()),
         o.one_level(alpha),
         epsilon,
         method=method,
@@ -80,22 +83,10 @@ def plan(
         classes=None if classes is None else o.split(classes),
         about=stated_words(about),
     )
-    output.write(made.sign(SiloKeys.load(keys)), "plan")
+    output.write(made.sign(coordinator), "plan")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
     say(f"candidate thresholds: {made.candidates.description}")
-    for answers, words in ranges(made.promises()):
-        say(f"  {answers} answers: {words}")
-
-
-def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
-    """Numbers of answers, the many first, for which the same words are said."""
-    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
-        most, *others = numbers
-        yield f"{others[-1]} to {most}" if others else f"{most}", words
-
-
-def _promised(promise: Promise) -> str:
-    if promise.infinite == "always":
-        return "the threshold +inf"
-    covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is promised"
-    return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
+    if (collude := colluders(made)) is not None:
+        say(f"privacy relies on the other silos: {collude}")
+    for line in promise_lines(made):
+        say(f"  {line}")

@@ -9,7 +9,7 @@ import typer
 from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.columns import Columns
-from confide.cli.federated.arguments import SiloBudget, counted, what_of
+from confide.cli.federated.arguments import Budget, SiloRecords, counted, what_of
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.errors import EarlierReleaseWarning, InputError
@@ -25,7 +25,8 @@ def report(
     calibration: Annotated[Path, typer.Option(metavar="FILE", help="What aggregate wrote.")],
     silo: Annotated[str, typer.Option(metavar="NAME", help="This silo's name in the plan.")],
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Privacy loss that the report may cost.")],
-    budget: SiloBudget,
+    budget: Budget,
+    records: SiloRecords,
     again: Annotated[
         bool, typer.Option("--again", help="New records of the same people: count and charge anew.")
     ] = False,
@@ -49,7 +50,7 @@ def report(
     """
     what = what_of(columns, people)
     privacy_loss("epsilon", epsilon)
-    output.check(Kind.REPORT, *source.files, calibration, budget.ledger)
+    output.check(Kind.REPORT, *source.files, calibration, records.ledger)
     released = load_release(calibration)
     if not isinstance(released, FederatedCalibration):
         raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
@@ -64,9 +65,9 @@ def report(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EarlierReleaseWarning)
         made = coverage_in_silo(
-            silo, counts, released.threshold, epsilon, ledger=budget.open(), budget=budget.budget, again=again
+            silo, counts, released.threshold, epsilon, ledger=records.open(), budget=budget, again=again
         )
     for one in caught:
         say(str(one.message))
     output.write(made.to_json(), f"{made}\nreport")
-    say(budget.spent())
+    say(records.spent(budget))

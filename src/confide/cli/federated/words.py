@@ -1,0 +1,112 @@
+"""What the files of a federation say, as rows of two columns: the same words and digits wherever they are printed."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from confide.federated import FederatedPlan, MessageHead, Policy, Promise, Silo, fingerprint, roster
+from confide.releases import ABOUT, class_list
+
+
+def silo_rows(silo: Silo) -> list[tuple[str, str]]:
+    """Who it is, by the digits that people compare, and what its own key signed."""
+    size = "secret" if silo.size is None else f"{silo.size}, public"
+    issued = [] if silo.issued is None else [("issued", f"{silo.issued}, signed by its own key")]
+    return [("name", silo.name), ("fingerprint", fingerprint(silo.identity)), ("records", size), *issued]
+
+
+def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
+    """The fingerprints of coordinator and silos, and one number for all of them, as far as the plan states them."""
+    if plan.coordinator is None:
+        return []
+    rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
+    if silos:
+        rows += [(f"silo {silo.name}", fingerprint(silo.identity) + _records(silo)) for silo in plan.silos]
+        rows += [("roster, all of them", fingerprint(roster([plan.coordinator, *plan.silos])))]
+    return rows
+
+
+def _records(silo: Silo) -> str:
+    return "" if silo.size is None else f", {silo.size} records"
+
+
+def colluders(plan: FederatedPlan) -> str | None:
+    """How many colluding silos the privacy of an answer withstands; None if it relies on no other silo."""
+    count = plan.protocol.colluders
+    if count is None:
+        return None
+    who = f"at most {count} of the {len(plan.silos)} silos" if count else "no silo"
+    return f"{who} may collude with the coordinator"
+
+
+def promise_lines(plan: FederatedPlan) -> list[str]:
+    """What is promised for the numbers of answers."""
+    return [f"{answers} answers: {words}" for answers, words in ranges(plan.promises())]
+
+
+def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
+    """Numbers of answers, the many first, for which the same words are said."""
+    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
+        most, *others = numbers
+        yield f"{others[-1]} to {most}" if others else f"{most}", words
+
+
+def _promised(promise: Promise) -> str:
+    if promise.infinite == "always":
+        return "the threshold +inf"
+    covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is promised"
+    return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
+
+
+def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
+    """What a silo is asked, what it pays and what is promised."""
+    size = "public" if plan.silos[0].size is not None else "secret"
+    rows = [
+        ("method", plan.method),
+        ("score", plan.score or "not stated"),
+        ("asked for", f"coverage {float(plan.level):g}" + ("" if plan.delta is None else f", delta {plan.delta:g}")),
+        ("each silo pays", str(plan.privacy()) if plan.protocol.private else "everything: its answer is not private"),
+        ("candidate thresholds", plan.candidates.description),
+        ("silos", f"{len(plan.silos)}, their numbers of records {size}"),
+        ("may be missing", f"{plan.dropouts}; " + _MISSING[plan.missing]),
+        ("may lie", str(plan.liars)),
+        ("promised", _POPULATION[plan.population]),
+    ]
+    if (collude := colluders(plan)) is not None:
+        rows.append(("privacy relies on", f"the other silos: {collude}"))
+    if plan.classes is not None:
+        rows.append(("classes", class_list(plan.classes)))
+    rows += [(ABOUT[key].lower(), text) for key, text in plan.about.items()]
+    return [*rows, ("answers until", plan.closes or "any time"), ("session", plan.session), ("plan", plan.digest)]
+
+
+_MISSING = {
+    "independent": "whether a silo answers must not depend on its scores",
+    "arbitrary": "whether a silo answers may depend on its scores",
+}
+_POPULATION = {
+    "common": "to new records like those of every silo: silos must be alike",
+    "mixture": "to a new record from a silo drawn by size: silos may differ",
+}
+
+
+def policy_rows(policy: Policy) -> list[tuple[str, str]]:
+    """What a silo agrees to."""
+    peers = [(f"peer {name}", fingerprint(identity)) for name, identity in policy.peers.items()]
+    return [
+        ("coordinator", fingerprint(policy.coordinator)),
+        ("budget", f"{policy.budget:g} in all, {policy.per_plan:g} for one answer"),
+        ("methods", ", ".join(policy.methods)),
+        ("colluding silos", f"at least {policy.least_colluding} must be withstood by plans of secure-sum"),
+        *peers,
+    ]
+
+
+def answer_rows(head: MessageHead) -> list[tuple[str, str]]:
+    """Whose answer it is, to which plan, and when it was made."""
+    return [
+        ("silo", head.silo),
+        ("answered", head.answered),
+        ("plan", head.plan),
+        ("session", head.session),
+        ("signed by", f"{head.signer} (aggregate checks that it is the silo's key)"),
+    ]

@@ -1,0 +1,49 @@
+"""Whose message it is and what it is about, as it says of itself: enough to sort files, before any plan is at hand."""
+
+import re
+from typing import NamedTuple
+
+from confide.errors import InputError
+from confide.federated.envelope import fields_of, read_time, unseal, write_time
+from confide.federated.keys import check_name
+
+_DIGEST, _SESSION = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
+
+
+class MessageHead(NamedTuple):
+    """What a silo's answer states beside the answer.
+
+    Parameters
+    ----------
+    silo
+        The name of the silo.
+    plan, session
+        Digest and session of the plan that it answers.
+    answered
+        When, UTC, ISO format.
+    signer
+        The Ed25519 key that signed it, hexadecimal; whether it is that silo's, only the plan says (`read_answer`).
+    """
+
+    silo: str
+    plan: str
+    session: str
+    answered: str
+    signer: str
+
+
+def message_head(text: str) -> MessageHead:
+    """The head of a silo's answer, its signature checked.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    content, signer = unseal("answer", text)
+    names = ("silo", "plan", "session", "answered")
+    with fields_of("answer", {name: content[name] for name in names if name in content}) as fields:
+        silo, plan, session, answered = (fields.take(name, str) for name in names)
+        if not _DIGEST.fullmatch(plan) or not _SESSION.fullmatch(session):
+            raise InputError("plan and session must be hexadecimal")
+        return MessageHead(check_name(silo), plan, session, write_time(read_time(answered)), signer)
