@@ -18,7 +18,7 @@ from confide.federated.protocols import METHODS, FederatedProtocol, Promise, pro
 from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
-from confide.guarantee import Guarantee
+from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
 from confide.releases import read_words, write_words
 from confide.scores import score_kind
@@ -61,6 +61,11 @@ class FederatedPlan(Terms):
     def digest(self) -> str:
         """SHA-256 of the plan: answers name it."""
         return digest(self.fields())
+
+    @property
+    def assumed(self) -> str:
+        """What its promise assumes of the silos, or of the new record, in words; empty if it promises nothing."""
+        return silos_text(self.protocol.about_silos(self))
 
     def loss(self, i: int) -> float:
         """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""

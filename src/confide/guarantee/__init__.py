@@ -38,9 +38,11 @@ from confide.guarantee.secret_n import (
 from confide.guarantee.statement import (
     CERTIFICATES,
     GUARANTEE_KINDS,
+    AboutSilos,
     Guarantee,
     GuaranteeKind,
     coverage_text,
+    silos_text,
 )
 from confide.guarantee.two_sided import (
     two_sided_coverage,
@@ -50,10 +52,11 @@ from confide.guarantee.two_sided import (
 )
 
 __all__ = [
-    "CERTIFICATES", "GUARANTEE_KINDS", "NEVER_SMALL", "Guarantee", "GuaranteeKind", "RankLaw", "binomial_at_least",
-    "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage", "maximum",
-    "mean_overshoot", "private_head_start", "private_offset", "private_shift", "private_shortfall",
+    "CERTIFICATES", "GUARANTEE_KINDS", "NEVER_SMALL", "AboutSilos", "Guarantee", "GuaranteeKind", "RankLaw",
+    "binomial_at_least", "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage",
+    "maximum", "mean_overshoot", "private_head_start", "private_offset", "private_shift", "private_shortfall",
     "public_coverage", "public_shift", "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss",
-    "tail", "tangent_rate", "total_above", "two_sided_coverage", "two_sided_head_start", "two_sided_holds",
-    "two_sided_loss", "two_sided_offset", "two_sided_secret", "two_sided_shift", "two_sided_shortfall", "walk_maximum",
+    "silos_text", "tail", "tangent_rate", "total_above", "two_sided_coverage", "two_sided_head_start",
+    "two_sided_holds", "two_sided_loss", "two_sided_offset", "two_sided_secret", "two_sided_shift",
+    "two_sided_shortfall", "walk_maximum",
 ]  # fmt: skip

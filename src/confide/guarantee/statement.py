@@ -7,11 +7,30 @@ from typing import Any, Literal, TypeAlias
 
 Certificate: TypeAlias = Literal["two-sided"]
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
+AboutSilos: TypeAlias = Literal["alike", "by size", "by size + 1"]
 
 _NEXT_TO_NOTHING = 2e-5
 
 CERTIFICATES: tuple[Certificate, ...] = ("two-sided",)
 GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional", "none")
+
+_SILOS: dict[AboutSilos | None, str] = {
+    None: "",
+    "alike": "if the silos are alike",
+    "by size": "for a new record of silo j with probability n_j/n, however unlike the silos are",
+    "by size + 1": "for a new record of silo j with probability (n_j + 1)/(n + silos), however unlike the silos are",
+}
+
+
+def silos_text(silos: AboutSilos | None) -> str:
+    """What a promise assumes of the silos of a federation, or of the new record, in words; else empty.
+
+    Examples
+    --------
+    >>> silos_text("alike")
+    'if the silos are alike'
+    """
+    return _SILOS[silos]
 
 
 def coverage_text(coverage: float) -> str:
@@ -46,11 +65,16 @@ class Guarantee:
         If n is secret, the promise holds for every number of records from n_min on; else None.
     certificate
         `"two-sided"` if the promise rests on the two-sided certificate (docs/theory-two-sided.md), else None.
+    silos
+        Of a federation: `"alike"` if new records and those of all silos must be of one population; `"by size"` and
+        `"by size + 1"` if a new record is that of a silo drawn by its size. Else None. It follows from the plan.
 
     Examples
     --------
     >>> print(Guarantee("marginal", 0.9, None, None, 1))
     coverage at least 0.9 on average over calibration data and new records, for every number of records
+    >>> print(Guarantee("marginal", 0.9, None, 300, None, silos="alike"))
+    coverage at least 0.9 on average over calibration data and new records, from 300 calibration records, if the ...
     """
 
     kind: GuaranteeKind
@@ -59,13 +83,15 @@ class Guarantee:
     n: int | None
     n_min: int | None
     certificate: Certificate | None = None
+    silos: AboutSilos | None = None
 
     def fields(self) -> dict[str, Any]:
-        """All that is stated, as JSON values."""
-        return {name: value for name, value in asdict(self).items() if name != "certificate" or value is not None}
+        """All that is stated, as JSON values; what is said of silos follows from a plan, which is stated itself."""
+        stated = {name: value for name, value in asdict(self).items() if name != "silos"}
+        return {name: value for name, value in stated.items() if name != "certificate" or value is not None}
 
     def __str__(self) -> str:
-        if self.kind == "none":
+        if self.kind == "none" or self.coverage == 0:
             return "NO COVERAGE IS PROMISED by this mechanism"
         if self.n is not None:
             scope = f"from {self.n} calibration records"
@@ -73,6 +99,7 @@ class Guarantee:
             scope = "for every number of records"
         else:
             scope = f"for every number of records from {self.n_min} on"
+        scope += f", {silos_text(self.silos)}" if self.silos else ""
         value = f"coverage at least {coverage_text(self.coverage)}"
         if self.kind == "marginal":
             return f"{value} on average over calibration data and new records, {scope}"

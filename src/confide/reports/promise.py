@@ -3,7 +3,7 @@
 import math
 
 from confide.evaluation import promised_coverage
-from confide.guarantee import Guarantee, coverage_text
+from confide.guarantee import Guarantee, coverage_text, silos_text
 from confide.releases import (
     Calibration,
     GroupCalibration,
@@ -28,10 +28,11 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     share = coverage_percent(guarantee.coverage)
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "No coverage is promised."
+    alike = ", if the silos are alike" if guarantee.silos == "alike" else ""
     if guarantee.delta is None:
-        return f"On average, the truth is {where} for at least {share} of new records."
+        return f"On average, the truth is {where} for at least {share} of new records{alike}."
     sure = percent(1 - guarantee.delta)
-    return f"With a probability of {sure}, the truth is {where} for at least {share} of all new records to come."
+    return f"With a probability of {sure}, the truth is {where} for at least {share} of all new records to come{alike}."
 
 
 def promise_of_part(release: Release, name: str, part: Calibration) -> str:
@@ -49,12 +50,21 @@ def explanation(guarantee: Guarantee) -> str:
     if guarantee.delta is None:
         return (
             "The average is over the records that happened to calibrate, the noise that protects them, and the new "
-            f"record. A single calibration can cover somewhat less. {assumed}records came from."
+            f"record. A single calibration can cover somewhat less. {assumed}records came from.{_silos(guarantee)}"
         )
     return (
         f"The remaining {percent(guarantee.delta)} is the risk of an unlucky draw of calibration records or noise. "
-        f"{assumed}records came from, independently."
+        f"{assumed}records came from, independently.{_silos(guarantee)}"
     )
+
+
+def _silos(guarantee: Guarantee) -> str:
+    """What a promise about a federation assumes of its silos."""
+    if guarantee.silos is None:
+        return ""
+    if guarantee.silos == "alike":
+        return " All silos must be alike: where one differs, its new records may be covered far less."
+    return f" The promise is {silos_text(guarantee.silos)}: one of them may be covered far less than all together."
 
 
 def headline(release: Release) -> str:

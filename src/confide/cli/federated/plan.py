@@ -88,5 +88,7 @@ def plan(
     say(f"candidate thresholds: {made.candidates.description}")
     if (collude := colluders(made)) is not None:
         say(f"privacy relies on the other silos: {collude}")
+    if made.assumed:
+        say(f"promised {made.assumed}:")
     for line in promise_lines(made):
         say(f"  {line}")

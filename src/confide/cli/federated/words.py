@@ -40,7 +40,7 @@ def colluders(plan: FederatedPlan) -> str | None:
 
 def promise_lines(plan: FederatedPlan) -> list[str]:
     """What is promised for the numbers of answers."""
-    return [f"{answers} answers: {words}" for answers, words in ranges(plan.promises())]
+    return [f"{answers} answer{'' if answers == '1' else 's'}: {words}" for answers, words in ranges(plan.promises())]
 
 
 def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
@@ -69,7 +69,7 @@ def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
         ("silos", f"{len(plan.silos)}, their numbers of records {size}"),
         ("may be missing", f"{plan.dropouts}; " + _MISSING[plan.missing]),
         ("may lie", str(plan.liars)),
-        ("promised", _POPULATION[plan.population]),
+        ("promised", plan.assumed or "nothing"),
     ]
     if (collude := colluders(plan)) is not None:
         rows.append(("privacy relies on", f"the other silos: {collude}"))
@@ -82,10 +82,6 @@ def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
 _MISSING = {
     "independent": "whether a silo answers must not depend on its scores",
     "arbitrary": "whether a silo answers may depend on its scores",
-}
-_POPULATION = {
-    "common": "to new records like those of every silo: silos must be alike",
-    "mixture": "to a new record from a silo drawn by size: silos may differ",
 }
 
 

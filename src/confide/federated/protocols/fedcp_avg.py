@@ -50,6 +50,9 @@ class FedCPAvg(ExactRanks):
         """Nothing is promised."""
         return 0, self.guarantee(terms, 0.0, who)
 
+    def about_silos(self, terms: Terms) -> None:
+        """Nothing is promised, so nothing is assumed."""
+
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
         """Nothing is known."""
         return lambda level: 1.0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.terms import Population, Terms
-from confide.guarantee import Guarantee, GuaranteeKind
+from confide.guarantee import AboutSilos, Guarantee, GuaranteeKind
 from confide.mechanisms import PrivacyStatement
 from confide.selection import Selector
 from confide.support import Fields
@@ -155,7 +155,12 @@ class FederatedProtocol(ABC):
         """A coverage as a statement, at most the level that was asked for, unless everything is covered."""
         n = None if terms.size is None else sum(terms.silos[i].size or 0 for i in who)
         kind: GuaranteeKind = "marginal" if terms.delta is None else "training_conditional"
-        return Guarantee(kind, min(coverage, float(terms.level)) if coverage < 1 else 1.0, terms.delta, n, None)
+        covers = min(coverage, float(terms.level)) if coverage < 1 else 1.0
+        return Guarantee(kind, covers, terms.delta, n, None, silos=self.about_silos(terms))
+
+    def about_silos(self, terms: Terms) -> AboutSilos | None:
+        """What its promise assumes of the silos, or of the new record; None if it promises nothing."""
+        return "alike" if terms.population == "common" else "by size"
 
 
 def too_few_records() -> InputError:

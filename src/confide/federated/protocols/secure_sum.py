@@ -23,7 +23,7 @@ from confide.federated.protocols.protocol import Counts, Options, too_few_record
 from confide.federated.protocols.summed import SummedProtocol
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
-from confide.guarantee import Guarantee, walk_maximum
+from confide.guarantee import AboutSilos, Guarantee, walk_maximum
 from confide.selection import scale_for
 from confide.support import Fields
 
@@ -139,6 +139,11 @@ class SecureSum(SummedProtocol):
             failure = summed_failure(n, self.target, deficit, float(terms.level))
             coverage = terms.level if failure <= terms.delta else Fraction(0)
         return 0, self.guarantee(terms, float(coverage), who)
+
+    def about_silos(self, terms: Terms) -> AboutSilos | None:
+        """Plans of version 0.1 count a record more for every silo."""
+        stated = super().about_silos(terms)
+        return "by size + 1" if stated == "by size" and self.weights is None else stated
 
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
         """For i.i.d. records, `summed_failure`."""
