@@ -456,8 +456,8 @@ FAULTS = (
     Fault("a plan that nobody can read is signed", "federated/plan.py", "if read != stated:", "if not read:",
           "tests/federated/test_protocol.py::test_a_plan_that_silos_cannot_read_is_not_signed"),
     Fault("likeness of silos not mentioned", "guarantee/statement.py", 'if self.silos else ""',
-          'if not self.silos else ""', "tests/federated/test_alike.py::test_a_promise_says_what_it_assumes_of_silos[options0-if the silos are alike-"
-          "however unlike]"),
+          'if not self.silos else ""',
+          "tests/federated/test_alike.py::test_a_mixture_of_0_1_says_its_own_weights"),
     Fault("silo not charged", "federated/silo_ledger.py",
           "            ledger.charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)\n",
           "            pass\n",
