@@ -264,6 +264,33 @@ def federated_answer(data: bytes) -> None:
     assert 0 <= answer.silo < 3
 
 
+def federated_silo(data: bytes) -> None:
+    """`Silo.from_json` on public files with changed fields, signed again by their own key."""
+    keys = federation().silos[0]
+    content = json.loads(keys.public(60).to_json())["content"]
+    try:
+        read = federated.Silo.from_json(seal_message("silo", change(content, Source(data)), keys.signing))
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert read.signing == keys.face().signing
+    assert federated.Silo.from_json(read.to_json()) == read
+
+
+def federated_policy(data: bytes) -> None:
+    """`Policy.from_json` on a policy with changed fields; what is read allows no more methods than there are."""
+    team = federation()
+    peers = {keys.name: keys.face().identity for keys in team.silos}
+    policy = federated.Policy(team.coordinator.face().identity, budget=4.0, per_plan=2.0, peers=peers)
+    try:
+        read = federated.Policy.from_json(json.dumps(change(json.loads(policy.to_json()), Source(data))))
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert set(read.methods) <= set(federated.METHODS)
+    assert federated.Policy.from_json(read.to_json()) == read
+
+
 def federated_calibration(data: bytes) -> None:
     """`FederatedCalibration.from_json` on a valid one with changed fields and a right checksum."""
     document = change(json.loads(federation().released), Source(data))
@@ -289,6 +316,8 @@ def federated_text(data: bytes) -> None:
         lambda message: read_answer(plan, message),
         federated.FederatedCalibration.from_json,
         federated.Silo.from_json,
+        federated.Policy.from_json,
+        federated.message_head,
     )
     for read in readers:
         try:
@@ -311,6 +340,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         federated_text,
         federated_plan,
         federated_answer,
+        federated_silo,
+        federated_policy,
         federated_calibration,
         evaluation_text,
         evaluation_fields,
@@ -351,6 +382,8 @@ RUNS = {
     "federated_text": 100_000,
     "federated_plan": 30_000,
     "federated_answer": 30_000,
+    "federated_silo": 30_000,
+    "federated_policy": 30_000,
     "federated_calibration": 10_000,
     "evaluation_text": 200_000,
     "evaluation_fields": 100_000,
