@@ -33,6 +33,7 @@ from confide.ledger.account import replay
 from confide.ledger.events import FIRST_SEAL, Charged, Keyed, Limited, Opened, Released, read_event, seal, write_event
 from confide.ledger.store import Store
 from confide.support.rationals import exact_level
+from fuzz.opened_targets import opened_calibration, opened_plan, opening_for_a_silo, part_of_an_opener, sealed_answer
 from fuzz.release_targets import (
     evaluated,
     evaluation_fields,
@@ -343,6 +344,11 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         federated_silo,
         federated_policy,
         federated_calibration,
+        opened_plan,
+        sealed_answer,
+        opening_for_a_silo,
+        part_of_an_opener,
+        opened_calibration,
         evaluation_text,
         evaluation_fields,
         release_text,
@@ -385,6 +391,11 @@ RUNS = {
     "federated_silo": 30_000,
     "federated_policy": 30_000,
     "federated_calibration": 10_000,
+    "opened_plan": 10_000,
+    "sealed_answer": 10_000,
+    "opening_for_a_silo": 20_000,
+    "part_of_an_opener": 20_000,
+    "opened_calibration": 10_000,
     "evaluation_text": 200_000,
     "evaluation_fields": 100_000,
     "release_text": 50_000,

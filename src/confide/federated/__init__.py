@@ -31,7 +31,7 @@ from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import read_time
 from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo, SiloKeys
-from confide.federated.message_head import MessageHead, message_head
+from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
 from confide.federated.open_part import open_part
 from confide.federated.openings import openings
 from confide.federated.order_statistics import conditional_coverage_failure, order_statistic_coverage
@@ -56,10 +56,11 @@ from confide.federated.silo_report import SiloReport, coverage_in_silo, own_cali
 
 __all__ = [
     "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedPlan", "MessageHead",
-    "OpenedSum", "Policy", "Promise", "RandomRankReply", "Refusal", "SecureSum", "Silo", "SiloKeys", "SiloLedger",
-    "SiloReport", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq",
-    "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure",
-    "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part", "openings", "order_statistic_coverage",
-    "own_calibration", "plan", "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_time",
-    "roster", "shrunk_threshold", "unequal_loss",
+    "OpenedSum", "Policy", "Promise", "RandomRankReply", "Refusal", "RoundHead", "SecureSum", "Silo", "SiloKeys",
+    "SiloLedger", "SiloReport", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published",
+    "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon",
+    "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part",
+    "opening_head", "openings", "order_statistic_coverage", "own_calibration", "part_head", "plan",
+    "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_time", "roster", "shrunk_threshold",
+    "unequal_loss",
 ]  # fmt: skip

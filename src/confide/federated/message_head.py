@@ -47,3 +47,56 @@ def message_head(text: str) -> MessageHead:
         if not _DIGEST.fullmatch(plan) or not _SESSION.fullmatch(session):
             raise InputError("plan and session must be hexadecimal")
         return MessageHead(check_name(silo), plan, session, write_time(read_time(answered)), signer)
+
+
+class RoundHead(NamedTuple):
+    """What a coordinator's opening, or an opener's part, states beside the shares.
+
+    Parameters
+    ----------
+    opener
+        The name of the silo that is asked, or that answers.
+    listed
+        How many silos are on the list.
+    plan, session, signer
+        As in `MessageHead`.
+    """
+
+    opener: str
+    listed: int
+    plan: str
+    session: str
+    signer: str
+
+
+def opening_head(text: str) -> RoundHead:
+    """The head of what the coordinator asks of an opener, its signature checked.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    return _round_head("opening", text, "to", "counted")
+
+
+def part_head(text: str) -> RoundHead:
+    """The head of an opener's part, its signature checked.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    return _round_head("part", text, "silo", "places")
+
+
+def _round_head(kind: str, text: str, who: str, listed: str) -> RoundHead:
+    content, signer = unseal(kind, text)
+    names = (who, listed, "plan", "session")
+    with fields_of(kind, {name: content[name] for name in names if name in content}) as fields:
+        plan, session = fields.take("plan", str), fields.take("session", str)
+        if not _DIGEST.fullmatch(plan) or not _SESSION.fullmatch(session):
+            raise InputError("plan and session must be hexadecimal")
+        name = check_name(fields.take(who, str))
+        return RoundHead(name, len(fields.take(listed, list)), plan, session, signer)

@@ -11,9 +11,6 @@ from confide.federated.lists import Counted, opened_sum, read_counted
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 
-MOST_CHARACTERS = 16_000_000
-"""Of an opening: it holds a share from every silo."""
-
 
 class Opening(NamedTuple):
     """What the coordinator asks of one opener: a list, and the opener's sealed shares of the answers on it."""
@@ -83,7 +80,7 @@ def read_opening(plan: FederatedPlan, text: str, coordinator: str) -> Opening:
     Refusal
         `malformed`, `altered`, `coordinator-unknown`, `foreign` or `too-few`.
     """
-    protocol, envelope = opened_sum(plan), unseal("opening", text, MOST_CHARACTERS)
+    protocol, envelope = opened_sum(plan), unseal("opening", text)
     if envelope.signer != coordinator:
         raise Refusal("coordinator-unknown", "the opening is signed by another key than the plan")
     with fields_of("opening", envelope.content) as fields:

@@ -27,6 +27,8 @@ class Kind(StrEnum):
     EXPORT = "an export of a ledger"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
+    OPENING = "a coordinator's opening"
+    PART = "an opener's part"
     REPORT = "a silo's report"
     SILO = "a silo's public file"
     KEYS = "private keys"
@@ -50,6 +52,8 @@ _DOCUMENTS = {
     "ledger": Kind.EXPORT,
     "federated.plan": Kind.PLAN,
     "federated.answer": Kind.ANSWER,
+    "federated.opening": Kind.OPENING,
+    "federated.part": Kind.PART,
     "federated.silo-report": Kind.REPORT,
     "federated.silo": Kind.SILO,
     "federated.private-keys": Kind.KEYS,

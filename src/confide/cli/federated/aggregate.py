@@ -11,12 +11,14 @@ from confide.cli.output import warn
 from confide.cli.parameters import command
 from confide.federated import aggregate as aggregate_answers
 from confide.releases import everything
-from confide.support import Kind, read_text
+from confide.support import Kind, kind_of, read_text
 
 
 @command
 def aggregate(
-    answers: Annotated[list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers.")],
+    answers: Annotated[
+        list[Path], typer.Argument(metavar="ANSWER...", help="The silos' answers, and openers' parts where there are.")
+    ],
     *,
     plan: PlanFile,
     output: o.Output,
@@ -32,7 +34,13 @@ def aggregate(
         --plan plan.json --out released.json
     """
     output.check(Kind.RELEASE, *answers, plan)
-    released = aggregate_answers(read_text(plan), [read_text(path) for path in answers], drop_refused=drop_refused)
+    parts = [path for path in answers if kind_of(path) is Kind.PART]
+    released = aggregate_answers(
+        read_text(plan),
+        [read_text(path) for path in answers if path not in parts],
+        parts=[read_text(path) for path in parts],
+        drop_refused=drop_refused,
+    )
     if released.threshold == float("inf"):
         warn(f"the threshold is +inf: {everything(released.score)}; more silos have to answer")
     output.write(released.to_json(), f"{released}\nsaved")

@@ -12,6 +12,7 @@ from confide.cli.federated.words import (
     plan_rows,
     policy_rows,
     promise_lines,
+    round_rows,
     silo_rows,
 )
 from confide.errors import InputError
@@ -22,6 +23,8 @@ from confide.federated import (
     SiloReport,
     fingerprint,
     message_head,
+    opening_head,
+    part_head,
     roster,
 )
 from confide.support import Kind, aligned, kind_of, read_text
@@ -87,6 +90,18 @@ def _answer(path: Path) -> Shown:
     return Shown(f"answer of {head.silo!r}\n{aligned(answer_rows(head))}", {"answer": head._asdict()})
 
 
+def _opening(path: Path) -> Shown:
+    head = opening_head(read_text(path))
+    return Shown(
+        f"what the coordinator asks of {head.opener!r}\n{aligned(round_rows(head))}", {"opening": head._asdict()}
+    )
+
+
+def _part(path: Path) -> Shown:
+    head = part_head(read_text(path))
+    return Shown(f"part of {head.opener!r}\n{aligned(round_rows(head))}", {"part": head._asdict()})
+
+
 def _policy(path: Path) -> Shown:
     policy = read_policy(path)
     prints = {name: fingerprint(identity) for name, identity in policy.peers.items()}
@@ -104,6 +119,8 @@ _BY_KIND: Mapping[Kind, Shower] = {
     Kind.KEYS: _keys,
     Kind.PLAN: _plan,
     Kind.ANSWER: _answer,
+    Kind.OPENING: _opening,
+    Kind.PART: _part,
     Kind.POLICY: _policy,
     Kind.REPORT: _report,
 }

@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from confide.federated import FederatedPlan, MessageHead, Policy, Promise, Silo, fingerprint, roster
+from confide.federated import (
+    FederatedPlan,
+    MessageHead,
+    OpenedSum,
+    Policy,
+    Promise,
+    RoundHead,
+    Silo,
+    fingerprint,
+    roster,
+)
 from confide.releases import ABOUT, class_list
 
 
@@ -73,6 +83,9 @@ def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
     ]
     if (collude := colluders(plan)) is not None:
         rows.append(("privacy relies on", f"the other silos: {collude}"))
+    if isinstance(plan.protocol, OpenedSum):
+        opened = f"{plan.protocol.needed} of {len(plan.protocol.openers)} silos, by a second message that costs nothing"
+        rows.append(("the sum is opened by", opened))
     if plan.classes is not None:
         rows.append(("classes", class_list(plan.classes)))
     rows += [(ABOUT[key].lower(), text) for key, text in plan.about.items()]
@@ -105,4 +118,15 @@ def answer_rows(head: MessageHead) -> list[tuple[str, str]]:
         ("plan", head.plan),
         ("session", head.session),
         ("signed by", f"{head.signer} (aggregate checks that it is the silo's key)"),
+    ]
+
+
+def round_rows(head: RoundHead) -> list[tuple[str, str]]:
+    """Whose sum is opened, by whom."""
+    return [
+        ("opener", head.opener),
+        ("on the list", f"{head.listed} silos"),
+        ("plan", head.plan),
+        ("session", head.session),
+        ("signed by", head.signer),
     ]

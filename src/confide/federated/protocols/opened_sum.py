@@ -37,7 +37,9 @@ from confide.support import Fields
 
 MOST_OPENERS = 64
 MOST_ELEMENTS = 2**16
-"""Openers times candidates: a message stays below the million characters that a ledger keeps."""
+"""Openers times candidates: an answer stays below the million characters that a ledger keeps."""
+MOST_LISTED = 2**19
+"""Silos times candidates: what is asked of an opener stays below the millions of characters that are read."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -125,10 +127,11 @@ class OpenedSum(SummedProtocol):
                 f"collude: {self.needed} of {k} silos must help to open the sum; up to 4 silos, nobody can be done "
                 "without: use dropouts=0, or the method 'private-qq'"
             )
-        if k * terms.candidates.size > MOST_ELEMENTS:
+        most = min(MOST_ELEMENTS // k, MOST_LISTED // m)
+        if terms.candidates.size > most:
             raise InputError(
-                f"candidates must number at most {MOST_ELEMENTS // k} for the method 'secure-sum' with dropouts and "
-                f"{k} openers; found {terms.candidates.size}; 100 to 400 serve best"
+                f"candidates must number at most {most} for the method 'secure-sum' with dropouts, {m} silos and {k} "
+                f"openers; found {terms.candidates.size}; 100 to 400 serve best"
             )
 
     def fields(self) -> dict[str, Any]:

@@ -1,0 +1,227 @@
+"""secure-sum with missing silos over files: processes that are killed, silos that are late, lie or restore ledgers."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.cli import main
+from confide.federated import silo_ledger
+from confide.federated.envelope import seal
+from confide.federated.plan import FederatedPlan
+from confide.ledger import Ledger
+from confide.reports.provenance import _federated
+from tests.federated.test_opened_sum import asked, part, planned, refused, seven  # noqa: F401 - a fixture
+
+NAMES = ("north", "south", "east", "west", "far")
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command of `confide federated`; what it says, or with `code` the error."""
+
+    def run(*words, code=0):
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == code, capsys.readouterr().err
+        done = capsys.readouterr()
+        return done.err if code else done.out
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch, run):
+    """Five hospitals' keys and tables, a coordinator's keys, and a plan that does without one hospital."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "public").mkdir()
+    rng = np.random.default_rng(0)
+    for name in (*NAMES, "coordinator"):
+        keys = federated.SiloKeys.generate(name)
+        keys.save(f"{name}.key")
+        (tmp_path / "public" / f"{name}.json").write_text(keys.public(None if name == "coordinator" else 60).to_json())
+        (tmp_path / f"{name}.csv").write_text("s\n" + "\n".join(map(str, rng.random(60))) + "\n")
+    how = ("--method", "secure-sum", "--dropouts", 1, "--colluding", 1, "--candidates", "unit:21")
+    level = ("--alpha", 0.2, "--epsilon", 4, "--keys", "coordinator.key", "--out", "plan.json")
+    said = run("federated", "plan", "--silo", "public", *how, *level)
+    assert "4 to 5 answers: coverage at least 0.8" in said
+    return tmp_path
+
+
+def answer(run, name, code=0):
+    rules = ("--coordinator", "public/coordinator.json", "--budget", 4, "--peers", "public")
+    own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
+    return run("federated", "answer", f"{name}.csv", "--score-column", "s", *own, *rules, code=code)
+
+
+def listed(run, *names, folder="openings", code=0):
+    answers = [f"{name}-answer.json" for name in names]
+    coordinator = ("--plan", "plan.json", "--keys", "coordinator.key", "--out-folder", folder)
+    return run("federated", "list", *answers, *coordinator, code=code)
+
+
+def opening(name, folder="openings"):
+    own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-part.json")
+    return ("federated", "open", f"{folder}/{name}.json", *own, "--coordinator", "public/coordinator.json")
+
+
+def test_whole_way_over_files_with_a_missing_silo(files, run):
+    """One hospital never answers and one process opens the sum on its own; the rest as in the how-to."""
+    for name in NAMES[:4]:
+        answer(run, name)
+    assert "secure-sum" in run("show", "plan.json")
+    assert "4 of 5 silos, by a second message that costs nothing" in run("show", "plan.json")
+    said = listed(run, *NAMES[:4])
+    assert "a file for each of 5 openers; 4 of them must help" in said
+    assert listed(run, *NAMES[:4]) == said  # the same list again
+    for name in NAMES[1:4]:
+        assert "nothing was charged" in run(*opening(name))
+    confide = [sys.executable, "-m", "confide", *map(str, opening("north"))]
+    done = subprocess.run(confide, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "4 silos" in run("show", "openings/far.json")
+    assert "part of 'north'" in run("show", "north-part.json")
+    answers, parts = ([f"{name}-{what}.json" for name in NAMES[:4]] for what in ("answer", "part"))
+    aggregate = ("federated", "aggregate", *answers, *parts, "--plan", "plan.json", "--out", "released.json")
+    said = run(*aggregate)
+    assert "4 of 5 silos answered" in said
+    released = federated.FederatedCalibration.load("released.json")
+    assert (released.coverage, released.guarantee.n, len(released.opened.parts)) == (0.8, 240, 4)
+    assert "secure-sum, in 4 silos" in run("show", "released.json")
+    assert len(Ledger("north.db").account("sums opened with other silos").entries) == 1
+    assert Ledger("north.db").account("calibration records").spent().epsilon == 4.0
+    # The hospital that was missing pays nothing when it comes late, whether or not it has helped.
+    run(*opening("far"))
+    assert "late: this silo has helped to open" in answer(run, "far", code=3)
+    assert not (files / "far-answer.json").exists()
+    assert ("The sum was opened by", "4 of 5 openers; 4 must help") in _federated(released)
+
+
+def test_wrong_files_are_refused_by_name(files, run):
+    for name in NAMES:
+        answer(run, name)
+    assert "at least 4 of 5 silos; found 3" in listed(run, *NAMES[:3], code=3)
+    listed(run, *NAMES)
+    assert "holds another list" in listed(run, *NAMES[:4], code=3)
+    listed(run, *NAMES[:4], folder="others")
+    shutil.copy("openings/south.json", "openings/north.json")
+    assert "foreign: the opening is for 'south'" in run(*opening("north"), "--force", code=3)
+    run(*opening("south"))
+    assert "session-used" in run(*opening("south", "others"), "--force", code=3)
+    again = [*opening("east")]
+    again[-2:] = ["--policy", "policy.json"]
+    federated.Policy(federated.SiloKeys.load("north.key").face().identity, 1.0, 1.0).save("policy.json")
+    assert "coordinator-unknown" in run(*again, code=3)
+    federated.Policy(federated.SiloKeys.load("coordinator.key").face().identity, 1.0, 1.0).save("policy.json")
+    run(*again)
+    assert "not both" in run(*opening("west"), "--policy", "policy.json", code=2)
+    some = [f"{name}-answer.json" for name in NAMES] + ["south-part.json", "east-part.json"]
+    asked = ("federated", "aggregate", *some, "--plan", "plan.json", "--out", "released.json")
+    assert "missing: the sum opens with 4 parts of one list; found 2" in run(*asked, code=3)
+    assert "west-part.json" in run(*opening("west"))
+
+
+# Where a process is killed: a function, whether before or after it, and whether the list is on disk.
+STEPS = {
+    "before the list": ("keep_list", "before", False),
+    "list on disk": ("keep_list", "after", True),
+    "part made, not kept": ("store_part", "before", True),
+    "part kept, not returned": ("store_part", "after", True),
+}
+
+
+def killed(name, when, work):
+    """Does the work in a process of its own, which is killed with SIGKILL before or after a step."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child dies soon
+        child = os.fork()
+    if child == 0:
+        original = getattr(silo_ledger.SiloLedger, name)
+
+        def armed(*arguments):
+            if when == "after":
+                original(*arguments)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(silo_ledger.SiloLedger, name, armed)
+        work()
+        os._exit(0)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def test_killed_while_it_opens(seven):  # noqa: F811
+    """Once a list is on disk no other is opened, and the part of this one is always the same."""
+    plan = planned(seven)
+    read, answers = FederatedPlan.read(plan)[0], seven.answers(plan)
+    one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
+    parts = [part(seven, plan, one, i) for i in range(4, 7)]  # loads everything before the fork
+    for i, (name, when, kept) in enumerate(STEPS.values()):
+        killed(name, when, lambda i=i: part(seven, plan, one, i))
+        assert seven.ledgers[i].has_opened(read) == kept
+        if kept:
+            with refused("session-used"):
+                part(seven, plan, other, i)
+        made = part(seven, plan, one, i)
+        assert part(seven, plan, one, i) == made
+        assert seven.ledgers[i].spent == 2.0
+        parts.append(made)
+    assert len(federated.aggregate(plan, answers, parts=parts).answered) == 7
+
+
+def test_killed_while_it_answers(seven):  # noqa: F811
+    """Charged and not kept: never dealt again, not on the list, and able to help the others."""
+    plan = planned(seven)
+    answers = seven.answers(plan, range(1, 7))
+    killed("store_answer", "before", lambda: seven.answer(0, plan))
+    with refused("interrupted"):
+        seven.answer(0, plan)
+    texts = asked(seven, plan, answers)
+    released = federated.aggregate(plan, answers, parts=[part(seven, plan, texts, i) for i in range(6)])
+    assert "silo 0" not in released.answered
+    assert seven.ledgers[0].spent == 2.0
+
+
+def test_two_processes_open_two_lists(seven, monkeypatch):  # noqa: F811
+    """Both find nothing kept; the faster writes its list down, and the other is refused."""
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
+    entry, first = silo_ledger.SiloLedger._entry, []
+
+    def slow(self, token):
+        found = entry(self, token)
+        if token != FederatedPlan.read(plan)[0].session and not first:
+            first.append(None)
+            first.append(part(seven, plan, one, 2))
+        return found
+
+    monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", slow)
+    with refused("session-used"):
+        part(seven, plan, other, 2)
+    monkeypatch.undo()
+    assert part(seven, plan, one, 2) == first[1]
+
+
+def test_a_restored_ledger_of_an_opener_is_one_colluder_more(seven, tmp_path):  # noqa: F811
+    """It opens a second list; without enough others nothing comes of it."""
+    plan = planned(seven)
+    answers = seven.answers(plan)
+    one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
+    parts = [part(seven, plan, one, i) for i in range(7)]
+    content = json.loads(other["silo 0"])["content"]
+    seven.ledgers[0] = federated.SiloLedger(tmp_path / "restored.db")
+    assert "silo 0" not in dict(content["counted"])
+    second = part(seven, plan, other, 0)
+    with refused("missing"):
+        federated.aggregate(plan, answers[1:], parts=[second])
+    with refused("duplicate"):
+        federated.aggregate(plan, answers, parts=[*parts, second])
+    forged = seal("part", {**json.loads(parts[1])["content"], "silo": "silo 0"}, seven.keys[1].signing)
+    with refused("foreign"):
+        federated.aggregate(plan, answers, parts=[forged, *parts[1:]])
