@@ -157,7 +157,7 @@ def losses(views, openers, needed, colluders, told, scale, honest):
 A, B, BOTH, NONE = (0,), (1,), (0, 1), ()
 
 
-def test_loss_of_every_message_by_enumeration(small_field):
+def test_loss_of_both_rounds_by_enumeration(small_field):
     """All views of a coordinator who tells what it likes to 3 openers: at most 1/scale for each count that changes.
 
     Both silos' shares make the noise. Nothing but the list of both, told to all, tells anything; the list of one alone,
