@@ -222,13 +222,13 @@ def test_folders_of_public_files(files, run):
     """The coordinator's own file is no silo by accident; other files are not read, and doubtful ones are refused."""
     (files / "public" / "notes.txt").write_text("of somebody")
     shutil.copy("public/north.json", "public/north (1).json")
-    plan(run, out="public/plan.json")
+    assert "not invited: public/coordinator.json, the coordinator's own" in plan(run, out="public/plan.json")
     made, _ = federated.FederatedPlan.read((files / "public" / "plan.json").read_text())
     assert {silo.name for silo in made.silos} == set(NAMES)
     own = keys_of("coordinator").face()
     alone = Path("public/coordinator.json")
-    assert [silo.name for silo in invited([alone], own)] == ["coordinator"]  # by intent
-    assert invited([alone.parent], own) == list(made.silos)
+    assert [silo.name for silo in invited([alone], own)[0]] == ["coordinator"]  # by intent
+    assert invited([alone.parent], own) == (list(made.silos), [alone])
     (files / "empty").mkdir()
     assert "holds no public file" in plan(run, silos="empty", out="p.json", code=3)
     run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north (1).json", "--force")

@@ -85,15 +85,16 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
     return [silo for _, silo in found.values()]
 
 
-def invited(paths: Sequence[Path], coordinator: Silo) -> list[Silo]:
-    """The silos of a plan; in a folder the coordinator's own public file is none of them."""
+def invited(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
+    """The silos of a plan, and what is none of them: the coordinator's own public file, where a folder holds it."""
     alone = {path for path in paths if not path.is_dir()}
 
     def is_silo(path: Path) -> bool:
         found = read_silo(path)
         return path in alone or (found.name != coordinator.name and found.signing != coordinator.signing)
 
-    return read_named([path for path in public_files(paths) if is_silo(path)])
+    files = {path: is_silo(path) for path in public_files(paths)}
+    return read_named([path for path, yes in files.items() if yes]), [path for path, yes in files.items() if not yes]
 
 
 def what_of(columns: Columns, people: o.PeopleOptions) -> What | None:

@@ -64,8 +64,9 @@ def plan(
     """
     output.check(Kind.PLAN, *public_files(silo), keys)
     coordinator = SiloKeys.load(keys)
+    silos, own = invited(silo, coordinator.face())
     made = make_plan(
-        invited(silo, coordinator.face()),
+        silos,
         o.one_level(alpha),
         epsilon,
         method=method,
@@ -84,6 +85,8 @@ def plan(
         about=stated_words(about),
     )
     output.write(made.sign(coordinator), "plan")
+    for path in own:
+        say(f"not invited: {path}, the coordinator's own; --silo with this file would invite it")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
     say(f"candidate thresholds: {made.candidates.description}")
     if (collude := colluders(made)) is not None:
