@@ -11,7 +11,7 @@ import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
-from confide.federated.aggregate import read_answer
+from confide.federated.answers import read_answer
 from confide.federated.envelope import seal, unseal
 from confide.federated.plan import FederatedPlan
 from confide.scores.kinds import FAMILIES, score_kind

@@ -16,14 +16,15 @@ from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
 from confide.cli.show import show
+from confide.cli.verify import verify
 
 _EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
 app = typer.Typer(
     name="confide",
     help="Prediction sets with a coverage guarantee and a differential-privacy guarantee.\n\n"
-    "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, show and report look "
-    "back.",
+    "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, show, verify and "
+    "report look back.",
     epilog=_EXIT_CODES,
     cls=Group,
     suggest_commands=False,  # click suggests, too
@@ -50,7 +51,7 @@ def _confide(
     pass
 
 
-for command in (plan, calibrate, predict, evaluate, show, report, audit, demo):
+for command in (plan, calibrate, predict, evaluate, show, verify, report, audit, demo):
     app.command(cls=Command)(command)
 app.add_typer(ledger, name="ledger")
 app.add_typer(federated)

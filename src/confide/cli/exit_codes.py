@@ -15,7 +15,7 @@ IN_WORDS = {
     USAGE: "the command line was not understood",
     REFUSED: "refused: an input, or a file that cannot be read or written",
     EXISTS: "the output exists already; --force replaces it if it is of the same kind",
-    CLAIM_FAILED: "an audited claim does not hold",
+    CLAIM_FAILED: "a claim that was audited or verified does not hold",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",
     PIPE_CLOSED: "the reader of the output went away",

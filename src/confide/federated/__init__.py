@@ -25,8 +25,9 @@ Three hospitals and a coordinator, here in one process:
 >>> folder.cleanup()
 """
 
-from confide.federated.aggregate import aggregate, read_answer
+from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
+from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import read_time
 from confide.federated.identities import fingerprint, roster
@@ -53,14 +54,15 @@ from confide.federated.refusals import CODES, Refusal
 from confide.federated.shuffling import clones_delta, clones_epsilon
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import SiloReport, coverage_in_silo, own_calibration, shrunk_threshold
+from confide.federated.verification import Verification, verify
 
 __all__ = [
     "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedPlan", "MessageHead",
     "OpenedSum", "Policy", "Promise", "RandomRankReply", "Refusal", "RoundHead", "SecureSum", "Silo", "SiloKeys",
-    "SiloLedger", "SiloReport", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published",
-    "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon",
+    "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq",
+    "best_published", "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon",
     "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part",
     "opening_head", "openings", "order_statistic_coverage", "own_calibration", "part_head", "plan",
     "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_time", "roster", "shrunk_threshold",
-    "unequal_loss",
+    "unequal_loss", "verify",
 ]  # fmt: skip

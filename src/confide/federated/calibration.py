@@ -6,12 +6,25 @@ where openers have opened a sum, these follow from their signed parts, too.
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confide.errors import FormatError, InputError
-from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document, write_document
+from confide.federated.answers import Answer, read_answer
+from confide.federated.envelope import (
+    MOST_CHARACTERS,
+    PREFIX,
+    envelope,
+    fields_of,
+    parse,
+    read_document,
+    seal,
+    unseal,
+    write_document,
+)
+from confide.federated.keys import SiloKeys
 from confide.federated.parts import OpenedList
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import OpenedSum
@@ -19,7 +32,8 @@ from confide.federated.refusals import CODES, Refusal
 from confide.guarantee import Guarantee
 from confide.releases import Calibration, register_kind
 
-KIND = "confide.federated.calibration"
+_KIND = "calibration"
+KIND = PREFIX + _KIND
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,11 @@ class FederatedCalibration(Calibration):
         among the messages, an integer from 1 on, instead.
     opened
         For `secure-sum` with dropouts: the list and the openers' parts, from which threshold and promise follow.
+    signature
+        The coordinator's signature of all of it, 128 hexadecimal digits, or None. The key is that of the plan.
+    sent
+        Of a signed calibration, what counts, by silo: the signed answer, where an answer is private by itself, or its
+        digest, where only a sum is. Nothing where answers are not private or `opened` lists them.
     """
 
     plan_text: str
@@ -49,6 +68,8 @@ class FederatedCalibration(Calibration):
     answered: tuple[str, ...]
     refused: tuple[tuple[str | int, str], ...]
     opened: OpenedList | None = None
+    signature: str | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
     def build(
@@ -102,8 +123,24 @@ class FederatedCalibration(Calibration):
     def __reduce__(self) -> tuple[Any, ...]:
         return FederatedCalibration.from_json, (self.to_json(),)
 
+    def signed(self, coordinator: SiloKeys, messages: Sequence[Answer]) -> "FederatedCalibration":
+        """The same, signed by who signed the plan, with the messages that count as far as they may be known."""
+        kept = {self.plan.silos[one.silo].name: told for one in messages if (told := _told(self.plan, one)) is not None}
+        made = replace(self, sent=kept, signature="")
+        return replace(made, signature=json.loads(seal(_KIND, made._content(), coordinator.signing))["signature"])
+
+    @property
+    def signer(self) -> str:
+        """The Ed25519 key that signed the plan, and the calibration if that is signed; hexadecimal."""
+        return str(json.loads(self.plan_text)["signer"])
+
     def to_json(self) -> str:
-        """The calibration as a JSON document, its signed plan inside."""
+        """The calibration as a JSON document, its signed plan inside; signed, if it is, else with a checksum."""
+        if self.signature is None:
+            return write_document(KIND, self._content())
+        return envelope(_KIND, self._content(), self.signer, self.signature)
+
+    def _content(self) -> dict[str, Any]:
         content = {
             "threshold": "+inf" if math.isinf(self.threshold) else self.threshold,
             "k": self.k,
@@ -115,7 +152,7 @@ class FederatedCalibration(Calibration):
             "versions": dict(self.versions),
             **({} if self.opened is None else {"opened": self.opened.fields()}),
         }
-        return write_document(KIND, content)
+        return content if self.signature is None else {**content, "sent": dict(self.sent)}
 
     @classmethod
     def from_json(cls, text: str) -> "FederatedCalibration":
@@ -145,14 +182,29 @@ def _sender(sender: str | int) -> str:
     return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else sender
 
 
+def _told(plan: FederatedPlan, message: Answer) -> Any:
+    """What of a message may be known to all who read the calibration.
+
+    A reply that is private by itself is private against them, too. Of a vector that protects a sum only the digest is
+    told: its masks are random, and so is that. A message that is not private would be found from its digest by trying
+    all replies, so nothing is told.
+    """
+    if not plan.protocol.private or isinstance(plan.protocol, OpenedSum):
+        return None
+    return message.digest if plan.protocol.relies_on_silos else json.loads(message.text)
+
+
 def _stated_loss(calibration: FederatedCalibration) -> float | str:
     return "none" if math.isinf(calibration.privacy.epsilon) else calibration.privacy.epsilon
 
 
 def _read(text: str) -> FederatedCalibration:
-    with fields_of("calibration", read_document(KIND, text, 2 * MOST_CHARACTERS)) as fields:
+    content, signature, signer = _opened_file(text)
+    with fields_of("calibration", content) as fields:
         plan_text = json.dumps(fields.take("plan", dict), indent=1) + "\n"
-        plan, _ = FederatedPlan.read(plan_text)
+        plan, by = FederatedPlan.read(plan_text)
+        if signer not in (None, by.signer):
+            raise Refusal("malformed", "the calibration is signed by another key than its plan; do not use it")
         answered = tuple(str(name) for name in fields.take("answered", list))
         who = [plan.position(name) for name in answered]
         if len(set(who)) != len(who) or not who:
@@ -178,12 +230,45 @@ def _read(text: str) -> FederatedCalibration:
                 opened = OpenedList.read(plan, of_openers)
             if opened.who(plan) != who or opened.threshold(plan) != threshold:
                 raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
+        sent = {} if signature is None else _read_sent(plan, fields.take("sent", dict), answered, k, threshold)
         versions = {str(name): str(version) for name, version in fields.take("versions", dict).items()}
         guarantee = replace(guarantee, coverage=float(coverage))
         read = FederatedCalibration.build(threshold, guarantee, plan_text, plan, k, answered, refused, versions, opened)
         if fields.take("epsilon", (float, int, str)) != _stated_loss(read):
             raise Refusal("malformed", "the calibration claims another privacy loss than its plan has; do not use it")
-    return read
+    return replace(read, signature=signature, sent=sent)
+
+
+def _opened_file(text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
+    """The content of a file; and its signature and the key of that, if it is signed."""
+    most = 2 * MOST_CHARACTERS
+    found = parse(text, "file", most)
+    if "signature" not in found:
+        return read_document(KIND, text, most), None, None
+    content, signer = unseal(_KIND, text, most)
+    return content, str(found["signature"]), signer
+
+
+def _read_sent(
+    plan: FederatedPlan, sent: Mapping[str, Any], answered: Sequence[str], k: int, threshold: float
+) -> Mapping[str, Any]:
+    """What a signed calibration tells of its messages; the threshold is made from them again, where they are there."""
+    whole = {name: told for name, told in sent.items() if isinstance(told, dict)}
+    digests = {name for name, told in sent.items() if isinstance(told, str) and re.fullmatch("[0-9a-f]{64}", told)}
+    told_how = plan.protocol.private and not isinstance(plan.protocol, OpenedSum)
+    expected = set(answered) if told_how else set()
+    if expected != (digests if plan.protocol.relies_on_silos else whole.keys()) or len(sent) != len(expected):
+        raise Refusal("malformed", "the calibration does not tell what it was made from; do not use it")
+    if whole:
+        replies = {}
+        for name, message in whole.items():
+            one = read_answer(plan, json.dumps(message))
+            replies[one.silo] = one.reply
+            if plan.silos[one.silo].name != name:
+                raise Refusal("malformed", "the calibration tells an answer under another name; do not use it")
+        if plan.protocol.threshold(plan, replies, k) != threshold:
+            raise Refusal("malformed", "the threshold is not what the silos' signed answers say; do not use it")
+    return sent
 
 
 register_kind(KIND, FederatedCalibration.from_json)

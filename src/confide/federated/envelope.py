@@ -16,8 +16,8 @@ from confide.federated.refusals import Refusal
 from confide.support import Fields, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers"})
-"""Fields of a plan that version 0.1 does not know: with one of them, with `of` in how its candidates were made, or with
+_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers", "sent"})
+"""Fields that version 0.1 does not know: with one of them, with `of` in how its candidates were made, or with
 silos that are signed by their own keys, a message has schema 2."""
 
 MOST_CHARACTERS = 8_000_000

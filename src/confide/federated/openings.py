@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from confide.errors import InputError
-from confide.federated.aggregate import read_answers
+from confide.federated.answers import read_answers
 from confide.federated.envelope import fields_of, seal, unseal
 from confide.federated.keys import SiloKeys
 from confide.federated.lists import Counted, opened_sum, read_counted
@@ -48,7 +48,8 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     protocol = opened_sum(read)
     if keys.public().signing != envelope.signer:
         raise InputError("keys must be those of the coordinator who signed the plan; found others")
-    accepted, _ = read_answers(read, answers, drop_refused)
+    messages, _ = read_answers(read, answers, drop_refused)
+    accepted = {i: one.reply for i, one in messages.items()}
     if len(accepted) < protocol.least(read):
         absent = [silo.name for i, silo in enumerate(read.silos) if i not in accepted]
         names = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.counting import ScoreHistogram
-from confide.federated.aggregate import aggregate, read_answer
+from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
+from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan

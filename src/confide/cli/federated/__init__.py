@@ -4,7 +4,7 @@ import typer
 
 from confide.cli.federated.aggregate import aggregate
 from confide.cli.federated.answer import answer
-from confide.cli.federated.arguments import SiloRecords
+from confide.cli.federated.arguments import SiloRecords, read_silo
 from confide.cli.federated.keys import keygen, public
 from confide.cli.federated.list import list_answers
 from confide.cli.federated.open import open_sum
@@ -14,7 +14,7 @@ from confide.cli.federated.report import report
 from confide.cli.federated.show import shown
 from confide.cli.help import Command, Group
 
-__all__ = ["SiloRecords", "app", "shown"]
+__all__ = ["SiloRecords", "app", "read_silo", "shown"]
 
 app = typer.Typer(
     name="federated",

@@ -9,6 +9,7 @@ from confide.cli import options as o
 from confide.cli.federated.arguments import PlanFile
 from confide.cli.output import warn
 from confide.cli.parameters import command
+from confide.federated import SiloKeys
 from confide.federated import aggregate as aggregate_answers
 from confide.releases import everything
 from confide.support import Kind, kind_of, read_text
@@ -22,6 +23,10 @@ def aggregate(
     *,
     plan: PlanFile,
     output: o.Output,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The coordinator's private keys: sign, for `confide verify`."),
+    ] = None,
     drop_refused: Annotated[
         bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
     ] = False,
@@ -31,14 +36,15 @@ def aggregate(
     Example:
 
       confide federated aggregate north-answer.json south-answer.json \
-        --plan plan.json --out released.json
+        --plan plan.json --keys coordinator.key --out released.json
     """
-    output.check(Kind.RELEASE, *answers, plan)
+    output.check(Kind.RELEASE, *answers, plan, keys)
     parts = [path for path in answers if kind_of(path) is Kind.PART]
     released = aggregate_answers(
         read_text(plan),
         [read_text(path) for path in answers if path not in parts],
         parts=[read_text(path) for path in parts],
+        keys=None if keys is None else SiloKeys.load(keys),
         drop_refused=drop_refused,
     )
     if released.threshold == float("inf"):

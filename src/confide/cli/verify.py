@@ -1,0 +1,52 @@
+"""`confide verify`: whether a release is what it claims to be, and of a federation whose it is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from confide.cli.exit_codes import CLAIM_FAILED, DONE
+from confide.cli.federated import read_silo
+from confide.cli.output import say, warn
+from confide.errors import InputError
+from confide.federated import FederatedCalibration
+from confide.federated import verify as verify_federated
+from confide.releases import load_release
+from confide.support import read_text
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration.")],
+    coordinator: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The coordinator's public file: demand this signature.")
+    ] = None,
+    answer: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A silo's answer: demand that it counts; repeat it.")
+    ] = None,
+) -> int:
+    r"""Check a calibration: its claims, who signed it, and which answers count.
+
+    Every claim is computed again from what FILE states; a file that claims
+    more than follows is refused (exit code 3). Of a federation it is said who
+    signed the calibration and what its threshold was made from. Exit code 5 if
+    it is not signed by --coordinator, or an --answer does not count in it.
+
+    Example:
+
+      confide verify released.json --coordinator coordinator.json \
+        --answer north-answer.json
+    """
+    released = load_release(file)
+    say(f"claims: computed again, and they hold\n{released}")
+    if not isinstance(released, FederatedCalibration):
+        if coordinator is not None or answer:
+            raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
+        say("not signed: everything but thresholds follows from public choices")
+        return DONE
+    signer = None if coordinator is None else read_silo(coordinator)
+    told = verify_federated(released, signer, [read_text(path) for path in answer or ()])
+    for line in told.found:
+        say(line)
+    for line in told.wrong:
+        warn(line)
+    return DONE if told.holds else CLAIM_FAILED

@@ -1,0 +1,142 @@
+"""A signed calibration: whose it is, what its threshold was made from, and whether an answer counts in it."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.cli.run import main
+from confide.errors import FormatError, InputError
+from confide.federated.envelope import digest, seal
+from tests.federated.helpers import Federation
+
+TOLD = {"private-qq": dict, "fedcp2-qq": dict, "secure-sum": str, "fedcp-qq": None, "fedcp-avg": None}
+
+
+@pytest.fixture
+def four(tmp_path):
+    rng = np.random.default_rng(0)
+    return Federation(tmp_path, [rng.random(200) for _ in range(4)])
+
+
+@pytest.mark.parametrize("method", TOLD)
+def test_a_signed_calibration_tells_what_it_may(four, method):
+    private = TOLD[method] is not None
+    plan = four.plan(epsilon=5.0 if private else None, method=method)
+    answers = four.answers(plan)
+    plain, released = federated.aggregate(plan, answers), federated.aggregate(plan, answers, keys=four.coordinator)
+    assert released.threshold == plain.threshold
+    text = released.to_json()
+    again = confide.Calibration.from_json(text)
+    assert again == released
+    assert again.to_json() == text
+    assert json.loads(text)["schema"] == 2  # version 0.1 says that it cannot read it
+    assert {type(told) for told in released.sent.values()} == ({TOLD[method]} if private else set())
+    coordinator = four.coordinator.public()
+    told = federated.verify(again, coordinator, answers)
+    assert told.holds == private
+    assert "signed by 'coordinator'" in told.found
+    if private:
+        assert sum("counts" in line for line in told.found) == 4
+    else:
+        assert all("answers of this method are not private, so none is told" in line for line in told.wrong)
+    if TOLD[method] is dict:
+        assert "the threshold was made again from 4 signed answers" in told.found
+    other = federated.SiloKeys.generate("coordinator").public()
+    assert "signed by another key than that of 'coordinator'" in federated.verify(again, other).wrong
+    unsigned = federated.verify(federated.FederatedCalibration.from_json(plain.to_json()), None, answers[:1])
+    assert unsigned.found[0] == "not signed: nobody vouches for the threshold"
+    assert "which cannot be told: the calibration is not signed" in unsigned.wrong[0]
+    assert not federated.verify(plain, coordinator).holds
+
+
+def test_opened_sums_list_the_answers(tmp_path):
+    rng = np.random.default_rng(0)
+    five = Federation(tmp_path, [rng.random(200) for _ in range(5)])
+    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
+    answers = five.answers(plan)
+    lists = federated.openings(plan, answers[:4], five.coordinator)
+    parts = [
+        federated.open_part(plan, lists[keys.name], keys, five.policy, ledger)
+        for keys, ledger in zip(five.keys[:4], five.ledgers, strict=False)
+    ]
+    released = federated.aggregate(plan, answers, parts=parts, keys=five.coordinator, drop_refused=True)
+    released = federated.FederatedCalibration.from_json(released.to_json())
+    told = federated.verify(released, five.coordinator.public(), answers)
+    assert told.found[-4:] == tuple(f"the answer of 'silo {i}' counts" for i in range(4))
+    assert told.wrong == ("the answer of 'silo 4' was left out (late)",)
+    assert "signed parts of openers" in told.found[1]
+
+
+def test_what_was_changed_is_refused(four):
+    plan = four.plan(epsilon=5.0, dropouts=1)
+    answers = four.answers(plan, [0, 1, 2])
+    released = federated.aggregate(plan, answers, keys=four.coordinator)
+    content = json.loads(released.to_json())["content"]
+    other = next(v for v in released.plan.candidates.edges.tolist() if v != released.threshold)
+    silo_0, silo_1 = content["sent"]["silo 0"], content["sent"]["silo 1"]
+    changes = [
+        {"threshold": other},
+        {"sent": {}},
+        {"sent": {name: told for name, told in content["sent"].items() if name != "silo 0"}},
+        {"sent": content["sent"] | {"silo 0": silo_1}},
+        {"sent": content["sent"] | {"silo 0": silo_1, "silo 1": silo_0}},
+        {"sent": content["sent"] | {"silo 3": silo_0}},
+        {"sent": {name: digest(told["content"]) for name, told in content["sent"].items()}},
+        {"sent": content["sent"] | {"silo 0": silo_0 | {"signature": silo_1["signature"]}}},
+    ]
+    for change in changes:  # even the coordinator cannot sign another threshold than that of the answers
+        with pytest.raises(FormatError):
+            confide.Calibration.from_json(seal("calibration", content | change, four.coordinator.signing))
+    with pytest.raises(FormatError, match="signed by another key than its plan"):
+        confide.Calibration.from_json(seal("calibration", content, four.keys[0].signing))
+    with pytest.raises(FormatError, match="altered"):
+        confide.Calibration.from_json(dataclasses.replace(released, refused=(("silo 3", "late"),)).to_json())
+    with pytest.raises(InputError, match="keys must be the coordinator's"):
+        federated.aggregate(plan, answers, keys=four.keys[0])
+
+
+def test_another_answer_of_the_silo_does_not_count(four):
+    plan = four.plan(epsilon=5.0, dropouts=1)
+    answers = four.answers(plan)
+    released = federated.aggregate(plan, answers[1:], keys=four.coordinator)
+    changed = json.loads(answers[1])["content"] | {"answered": "2020-01-01T00:00:00Z"}
+    two = seal("answer", changed, four.keys[1].signing)
+    told = federated.verify(released, None, [answers[0], two, "garbage", answers[2]])
+    assert told.wrong[:2] == (
+        "the answer of 'silo 0' does not count",
+        "another answer of 'silo 1' counts than this one",
+    )
+    assert told.wrong[2].startswith("an answer cannot be used: malformed")
+    assert told.found[-1] == "the answer of 'silo 2' counts"
+
+
+def test_on_the_command_line(four, tmp_path, capsys):
+    plan = four.plan(epsilon=5.0, dropouts=1)
+    (tmp_path / "plan.json").write_text(plan)
+    for i in range(4):
+        (tmp_path / f"{i}.json").write_text(four.answer(i, plan))
+    four.coordinator.save(tmp_path / "c.key")
+    (tmp_path / "c.json").write_text(four.coordinator.public().to_json())
+    (tmp_path / "stranger.json").write_text(four.silos[0].to_json())
+    answers, out = [str(tmp_path / f"{i}.json") for i in range(3)], str(tmp_path / "released.json")
+    common = ["--plan", str(tmp_path / "plan.json"), "--keys", str(tmp_path / "c.key"), "--out", out]
+    assert main(["federated", "aggregate", *answers, *common]) == 0
+    good = ["verify", out, "--coordinator", str(tmp_path / "c.json"), "--answer", answers[0]]
+    capsys.readouterr()
+    assert main(good) == 0
+    told = capsys.readouterr().out
+    assert "claims: computed again" in told
+    assert "signed by 'coordinator'" in told
+    assert "the answer of 'silo 0' counts" in told
+    assert main([*good, "--answer", str(tmp_path / "3.json")]) == 5
+    assert "'silo 3' does not count" in capsys.readouterr().err
+    assert main(["verify", out, "--coordinator", str(tmp_path / "stranger.json")]) == 5
+    assert main(["show", out]) == 0
+    own = confide.calibrate(four.scores[0], 0.2, 5.0, score="lac")
+    own.save(tmp_path / "own.json")
+    assert main(["verify", str(tmp_path / "own.json")]) == 0
+    assert main(["verify", str(tmp_path / "own.json"), "--answer", answers[0]]) == 3
