@@ -49,7 +49,7 @@ def _head(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": PREFIX + kind, "schema": _schema(content), "content": content}
 
 
-def unseal(kind: str, text: str) -> Envelope:
+def unseal(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
     """Check size, form, version and signature of a message.
 
     Raises
@@ -57,7 +57,7 @@ def unseal(kind: str, text: str) -> Envelope:
     Refusal
         `malformed` or `altered`.
     """
-    message = parse(text, kind)
+    message = parse(text, kind, most)
     if set(message) != {"kind", "schema", "content", "signer", "signature"} or not isinstance(message["content"], dict):
         raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
     if message["kind"] != PREFIX + kind:
