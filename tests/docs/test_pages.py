@@ -92,6 +92,7 @@ def test_pages_cover_the_repository():
     ignored = {
         ".venv",
         ".venv-peers",
+        ".venv-nvflare",
         ".git",
         "_build",
         "vendor",

@@ -140,14 +140,17 @@ class Deployment:
             process.wait(10)
         stop_all_that_name(self.folder)
 
-    def calibrate(self, plan, out, nodes, timeout=60):
-        released, output = self.run_app(plan, out, nodes, timeout)
+    def calibrate(self, plan, out, nodes, timeout=60, keys=None):
+        released, output = self.run_app(plan, out, nodes, timeout, keys)
         assert released is not None, output[-5000:] + (self.folder / "superlink.log").read_text()[-2000:]
         return released, output
 
-    def run_app(self, plan, out, nodes, timeout=60):
+    def run_app(self, plan, out, nodes, timeout=60, keys=None):
         (self.folder / "plan.json").write_text(plan)
         config = f'plan="{self.folder}/plan.json" out="{out}" nodes={nodes} timeout={timeout:.1f}'
+        if keys is not None:
+            keys.save(self.folder / "coordinator.json")
+            config += f' keys="{self.folder}/coordinator.json"'
         done = self.run([str(BIN / "flwr"), "run", str(self.app()), "--stream", "--run-config", config], check=False)
         return Calibration.from_json(out.read_text()) if out.exists() else None, done.stdout + done.stderr
 

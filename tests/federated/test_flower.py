@@ -1,5 +1,6 @@
 """The Flower adapter on a grid within the process."""
 
+import logging
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from confide import federated
+from confide.candidates import Candidates
 from confide.errors import InputError
+from confide.federated.remote import reply
 from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
@@ -26,7 +29,8 @@ def four(tmp_path):
     return Federation(tmp_path, [rng.random(n) for n in (200, 150, 120, 180)])
 
 
-def grid_for(four, broken=(), dead=()):
+def grid_for(four, broken=(), dead=(), empty=(), mute=()):
+    """A grid over the silos: `broken` ones cannot be set up, `empty` ones have no records, `mute` ones open no sum."""
     from flwr.clientapp import ClientApp
 
     from tests.federated.in_process_grid import InProcessGrid
@@ -35,11 +39,13 @@ def grid_for(four, broken=(), dead=()):
         i = int(context.node_config["silo"])
         if i in broken:
             raise RuntimeError(f"patient records are {four.scores[i][:3]}")
-        return flower.SiloSetup(four.scores[i], four.keys[i], four.policy, four.ledgers[i])
+        scores = (lambda: 1 / 0) if i in empty else four.scores[i]
+        return flower.SiloSetup(scores, four.keys[i], four.policy, four.ledgers[i])
 
     app = ClientApp()
     flower.register(app, setup)
-    return InProcessGrid(app, {10 + i: {"silo": i} for i in range(4)}, dead={10 + i for i in dead})
+    lost = {10 + i: "" for i in dead} | {10 + i: flower.OPEN for i in mute}
+    return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(four.keys))}, dead=lost)
 
 
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
@@ -88,6 +94,84 @@ def test_a_silo_that_secure_sum_misses_is_named(four):
     assert caught.value.missing == ("silo 3",)
     assert caught.value.asked.silent == [13]
     assert sorted(caught.value.asked.answers) == [10, 11, 12]
+
+
+@pytest.fixture
+def seven(tmp_path):
+    """One that colludes: 6 of 7 must help to open a sum, and one may be missing."""
+    return Federation(tmp_path, [np.random.default_rng(i).random(60 + 10 * i) for i in range(7)])
+
+
+def opened_plan(seven):
+    return seven.plan(method="secure-sum", dropouts=1, colluding=1, candidates=Candidates.unit(21))
+
+
+def test_a_secure_sum_opens_without_the_silo_that_is_missing(seven):
+    """Silo 5 has no records to answer from, and helps to open the sum of the others."""
+    plan = opened_plan(seven)
+    released, asked = flower.calibrate(grid_for(seven, empty=[5]), plan, keys=seven.coordinator)
+    assert asked.refused == {15: "internal"}
+    assert released.answered == tuple(f"silo {i}" for i in range(7) if i != 5)
+    assert released.coverage >= 0.9
+    assert sorted(asked.opening.answers) == list(range(10, 17))
+    # The silos' ledgers hold what they sent: in process they give the same again, at no cost.
+    spent = [ledger.spent for ledger in seven.ledgers]
+    answers = seven.answers(plan, [0, 1, 2, 3, 4, 6])
+    texts = federated.openings(plan, answers, seven.coordinator)
+    parts = [
+        federated.open_part(plan, texts[f"silo {i}"], seven.keys[i], seven.policy, seven.ledgers[i]) for i in range(7)
+    ]
+    assert federated.aggregate(plan, answers, parts=parts).threshold == released.threshold
+    assert [ledger.spent for ledger in seven.ledgers] == spent == [2.0] * 5 + [0.0, 2.0]
+
+
+def test_a_node_that_is_gone_is_an_entry(seven):
+    released, asked = flower.calibrate(
+        grid_for(seven, dead=[3]), opened_plan(seven), timeout=0.5, poll=0.02, keys=seven.coordinator
+    )
+    assert (asked.silent, asked.opening.silent) == ([13], [13])
+    assert len(released.answered) == 6
+    assert "silent: 13; asked to open the sum, 6 answered; silent: 13" in str(asked)
+
+
+def test_openers_that_are_gone_are_asked_again_about_the_same_list(seven, tmp_path):
+    """Two nodes vanish between the questions; when all are there, the kept list is opened, without the late answer."""
+    plan, keep = opened_plan(seven), tmp_path / "list.json"
+    options = {"timeout": 0.5, "poll": 0.02, "keys": seven.coordinator, "keep": keep}
+    with pytest.raises(flower.NotReleasedError, match="the sum opens with 6 parts of one list; found 4") as caught:
+        flower.calibrate(grid_for(seven, dead=[3], mute=[1, 2]), plan, **options)
+    assert caught.value.missing == ("silo 3",)
+    assert caught.value.asked.opening.silent == [11, 12, 13]
+    released, asked = flower.calibrate(grid_for(seven), plan, **options)
+    assert sorted(asked.answers) == list(range(10, 17))  # silo 3 is late, and pays for nothing
+    assert released.answered == tuple(f"silo {i}" for i in range(7) if i != 3)
+    with pytest.raises(InputError, match="keep must name a new file"):
+        flower.calibrate(grid_for(seven), opened_plan(seven), **options)
+
+
+def test_a_list_too_short_is_not_kept(seven, tmp_path):
+    options = {"timeout": 0.3, "poll": 0.02, "keys": seven.coordinator, "keep": tmp_path / "list.json"}
+    with pytest.raises(flower.NotReleasedError, match="from 'silo 3', 'silo 4'") as caught:
+        flower.calibrate(grid_for(seven, dead=[3, 4]), opened_plan(seven), **options)
+    assert (caught.value.code, caught.value.asked.opening) == ("missing", None)
+    assert not (tmp_path / "list.json").exists()
+
+
+@pytest.mark.parametrize("keys", [None, "others"])
+def test_nobody_is_asked_what_cannot_be_opened(seven, keys):
+    keys = federated.SiloKeys.generate("coordinator") if keys else None
+    with pytest.raises(InputError, match="keys must be the coordinator's"):
+        flower.calibrate(grid_for(seven), opened_plan(seven), keys=keys)
+    assert [ledger.spent for ledger in seven.ledgers] == [0] * 7
+
+
+def test_an_opening_for_another_silo_is_refused(seven):
+    plan = opened_plan(seven)
+    text = federated.openings(plan, seven.answers(plan), seven.coordinator)["silo 1"]
+    setup = flower.SiloSetup(seven.scores[0], seven.keys[0], seven.policy, seven.ledgers[0])
+    for texts in ([text], [], ["no opening"], "no list", 7):
+        said = reply({"plan": plan, "openings": texts}, lambda: setup, logging.getLogger("confide"))
+        assert said == {"refused": "internal" if texts == 7 else "not-invited"}
 
 
 def test_files_of_the_silo_that_cannot_be_read_are_its_own_matter(four):
@@ -149,6 +233,7 @@ def example(monkeypatch, tmp_path):
         config = {
             "plan": str(tmp_path / "plan.json"),
             "out": str(tmp_path / "out.json"),
+            "keys": "",
             "nodes": 4,
             "timeout": timeout,
         }

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from confide import federated
+from confide.candidates import Candidates
 from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
@@ -63,31 +64,37 @@ def test_two_silos_over_processes(deployment, tmp_path):
 @pytest.mark.long
 @NEEDS_TOOLS
 @pytest.mark.parametrize("deployment", [True], indirect=True)
-def test_four_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_path):
-    four = federation(tmp_path, (200, 150, 120, 180))
-    deployment.serve(four)
-    plan = four.plan()
-    released, _ = deployment.calibrate(plan, tmp_path / "first.json", nodes=4)
-    assert released.answered == ("silo 0", "silo 1", "silo 2", "silo 3")
+def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_path):
+    five = federation(tmp_path, (200, 150, 120, 180, 160))
+    deployment.serve(five)
+    plan = five.plan()
+    released, _ = deployment.calibrate(plan, tmp_path / "first.json", nodes=5)
+    assert released.answered == tuple(f"silo {i}" for i in range(5))
     assert released.coverage >= 0.9
-    assert again_in_process(four, plan) == released
-    plan = four.plan(method="secure-sum", population="common")
-    summed, _ = deployment.calibrate(plan, tmp_path / "second.json", nodes=4)
-    assert len(summed.answered) == 4
+    assert again_in_process(five, plan) == released
+    plan = five.plan(method="secure-sum", population="common")
+    summed, _ = deployment.calibrate(plan, tmp_path / "second.json", nodes=5)
+    assert len(summed.answered) == 5
     assert np.isfinite(summed.threshold)
-    assert again_in_process(four, plan) == summed
+    assert again_in_process(five, plan) == summed
 
     deployment.kill("node3")
-    deployment.kill("node2", signal.SIGSTOP)  # hangs: accepts nothing, says nothing
-    fewer, output = deployment.calibrate(four.plan(dropouts=2), tmp_path / "third.json", nodes=4, timeout=25)
-    assert fewer.answered == ("silo 0", "silo 1")
-    assert fewer.coverage >= 0.9
-    assert json.loads((tmp_path / "third.json").read_text())["answered"] == ["silo 0", "silo 1"]
+    plan = five.plan(method="secure-sum", dropouts=1, colluding=1, candidates=Candidates.unit(21))
+    opened, output = deployment.calibrate(plan, tmp_path / "third.json", nodes=5, timeout=25, keys=five.coordinator)
+    assert opened.answered == ("silo 0", "silo 1", "silo 2", "silo 4")
+    assert opened.coverage >= 0.9
+    assert len(opened.opened.parts) == 4
     assert "Traceback" not in output
 
-    released, output = deployment.run_app(
-        four.plan(method="secure-sum", population="common"), tmp_path / "fourth.json", nodes=4, timeout=20
-    )
+    deployment.kill("node2", signal.SIGSTOP)  # hangs: accepts nothing, says nothing
+    fewer, output = deployment.calibrate(five.plan(dropouts=2), tmp_path / "fourth.json", nodes=5, timeout=25)
+    assert fewer.answered == ("silo 0", "silo 1", "silo 4")
+    assert fewer.coverage >= 0.9
+    assert json.loads((tmp_path / "fourth.json").read_text())["answered"] == ["silo 0", "silo 1", "silo 4"]
+    assert "Traceback" not in output
+
+    plan = five.plan(method="secure-sum", population="common")
+    released, output = deployment.run_app(plan, tmp_path / "fifth.json", nodes=5, timeout=20)
     assert released is None
     assert "missing: nothing is released; no usable answer came from 'silo 2', 'silo 3'" in output
     assert "Traceback" not in output

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from confide import federated
+from confide.candidates import Candidates
 from confide.errors import InputError, MissingExtraError
 from confide.federated import nvflare
 from confide.releases import Calibration
@@ -30,11 +31,10 @@ def python():
     return found
 
 
-@pytest.fixture
-def four(tmp_path):
-    """Four sites with a folder each; where the simulator works, a file that tells each its folder."""
+def sites(tmp_path, sizes):
+    """Sites with a folder each; where the simulator works, a file that tells each its folder."""
     (tmp_path / "states").mkdir()
-    made = Federation(tmp_path / "states", [np.random.default_rng(n).random(n) for n in (200, 150, 120, 180)])
+    made = Federation(tmp_path / "states", [np.random.default_rng(n).random(n) for n in sizes])
     for i, keys in enumerate(made.keys):
         folder = tmp_path / "sites" / f"site-{i}"
         folder.mkdir(parents=True)
@@ -44,23 +44,30 @@ def four(tmp_path):
         made.ledgers[i] = federated.SiloLedger(folder / "budget.db")
     local = tmp_path / "work" / "local"
     local.mkdir(parents=True)
-    (local / "confide.json").write_text(json.dumps({"folder": str(tmp_path / "sites" / "{site}")}))
+    made.coordinator.save(tmp_path / "coordinator.json")
+    own = {"folder": str(tmp_path / "sites" / "{site}"), "keys": str(tmp_path / "coordinator.json")}
+    (local / "confide.json").write_text(json.dumps(own))
     (local / "resources.json").write_text('{"format_version": 2, "class_allow_list": ["confide.federated.nvflare."]}')
     return made
 
 
+@pytest.fixture
+def four(tmp_path):
+    return sites(tmp_path, (200, 150, 120, 180))
+
+
 def simulate(python, tmp_path, plan, timeout=120, then=lambda line: None):
-    """Run a job over the four sites; what FLARE printed, line by line shown to `then`, and the server's run folder."""
+    """Run a job over the sites; what FLARE printed, line by line shown to `then`, and the server's run folder."""
     nvflare.write_job(tmp_path / "calibrate", plan, timeout=timeout)
-    sites = ",".join(f"site-{i}" for i in range(4))
-    command = [python.with_name("nvflare"), "simulator", tmp_path / "calibrate", "-w", tmp_path / "work", "-c", sites]
+    names = sorted(path.name for path in (tmp_path / "sites").iterdir())
+    command = [python.with_name("nvflare"), "simulator", tmp_path / "calibrate", "-w", tmp_path / "work"]
     environment = os.environ | {"PYTHONPATH": str(Path(nvflare.__file__).parents[2]), "PYTHONUNBUFFERED": "1"}
     limit = threading.Timer(200, stop_all_that_name, [tmp_path])
     limit.start()
     printed = []
     try:
         with subprocess.Popen(
-            [*command, "-t", "4"],
+            [*command, "-c", ",".join(names), "-t", str(len(names))],
             cwd=tmp_path,
             env=environment,
             stdout=subprocess.PIPE,
@@ -119,6 +126,23 @@ def test_a_site_that_hangs_is_named(python, four, tmp_path):
     assert "Traceback" not in printed
 
 
+def test_a_secure_sum_opens_without_the_site_that_is_missing(python, tmp_path):
+    """Five sites, of which one has lost its records: it cannot answer, and helps to open the sum of the others."""
+    five = sites(tmp_path, (80, 90, 100, 110, 120))
+    (tmp_path / "sites" / "site-2" / "scores.npy").unlink()
+    plan = five.plan(method="secure-sum", dropouts=1, colluding=1, candidates=Candidates.unit(21))
+    printed, run = simulate(python, tmp_path, plan)
+    assert (run / "released.json").exists(), printed
+    released = Calibration.from_json((run / "released.json").read_text())
+    assert released.answered == ("silo 0", "silo 1", "silo 3", "silo 4")
+    assert released.coverage >= 0.9
+    assert "4 answered; refused: site-2 (internal); asked to open the sum, 5 answered" in printed
+    assert [ledger.spent for ledger in five.ledgers] == pytest.approx([2.0, 2.0, 0.0, 2.0, 2.0])
+    (kept,) = tmp_path.glob("*-list.json")
+    answers = json.loads(kept.read_text())["answers"]
+    assert sorted(answers) == sorted(five.answers(plan, [0, 1, 3, 4]))
+
+
 def test_a_job_is_the_plan_and_two_class_names(four, tmp_path):
     plan = four.plan()
     folder = nvflare.write_job(tmp_path / "calibrate", plan, out="out.json", timeout=30, clients=2)
@@ -135,6 +159,7 @@ def test_a_job_is_the_plan_and_two_class_names(four, tmp_path):
         {"out": "out.json", "timeout": 30},
     )
     (client,) = json.loads((config / "config_fed_client.json").read_text())["executors"]
+    assert client["tasks"] == ["confide", "confide_open"]
     assert client["executor"] == {"path": "confide.federated.nvflare.SiloExecutor", "args": {}}
     assert (config / "plan.json").read_text() == plan
     with pytest.raises(federated.Refusal, match="malformed"):
@@ -150,7 +175,10 @@ def test_a_site_names_its_own_folder(tmp_path):
     (tmp_path / "confide.json").write_text('{"folder": 7}')
     with pytest.raises(InputError, match="names no folder"):
         nvflare.silo_folder(tmp_path, "north")
-    (tmp_path / "confide.json").write_text('{"folder": "/srv/{site}/confide"}')
+    assert nvflare.coordinator_keys(tmp_path) is None
+    (tmp_path / "confide.json").write_text('{"folder": "/srv/{site}/confide", "keys": "/srv/keys.json"}')
+    assert nvflare.coordinator_keys(tmp_path) == Path("/srv/keys.json")
+    assert nvflare.coordinator_keys(tmp_path / "none") is None
     assert nvflare.silo_folder(tmp_path, "north") == Path("/srv/north/confide")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from confide.federated import SiloKeys
 from confide.federated.flower import NotReleasedError, calibrate, wait_for_nodes
 
 app = ServerApp()
@@ -12,13 +13,17 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """One round: wait for the hospitals, ask once, aggregate what came back."""
+    """Wait for the hospitals, ask each once, and aggregate what came back.
+
+    `keys`, the coordinator's, are for plans of `secure-sum` with dropouts, which ask each hospital a second time.
+    """
     config = context.run_config
     plan = Path(str(config["plan"])).read_text(encoding="utf-8")
     timeout = float(config["timeout"])
     nodes = wait_for_nodes(grid, int(config["nodes"]), timeout)
+    keys = SiloKeys.load(str(config["keys"])) if config["keys"] else None
     try:
-        released, asked = calibrate(grid, plan, nodes, timeout)
+        released, asked = calibrate(grid, plan, nodes, timeout, keys=keys, keep=f"{config['out']}.list")
     except NotReleasedError as missing:
         print(missing)
         return

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
 from confide.federated.calibration import FederatedCalibration
+from confide.federated.keys import SiloKeys
 from confide.federated.remote import NotReleasedError, Round, SiloSetup, released, reply
+from confide.federated.second_round import has_second_round, openings_by_node
 
 if TYPE_CHECKING:
     from flwr.app import Context
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid
 
-ACTION = "confide"
+ACTION, OPEN = "confide", "confide_open"
 SILOS = "CONFIDE_SILOS"
 """The environment variable that names, for simulations, the folder that holds the silos' folders."""
 
@@ -29,8 +31,8 @@ _LOG = logging.getLogger("confide")
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
 __all__ = [
-    "ACTION", "SILOS", "NotReleasedError", "Round", "Setup", "SiloSetup", "ask", "calibrate", "register", "silo_folder",
-    "wait_for_nodes",
+    "ACTION", "OPEN", "SILOS", "NotReleasedError", "Round", "Setup", "SiloSetup", "ask", "calibrate", "register",
+    "silo_folder", "wait_for_nodes",
 ]  # fmt: skip
 
 
@@ -57,7 +59,7 @@ def silo_folder(context: "Context") -> Path:
 
 
 def register(client_app: "ClientApp", setup: Setup) -> None:
-    """Let a ClientApp answer `query.confide` messages.
+    """Let a ClientApp answer `query.confide` messages, and open sums at `query.confide_open`.
 
     Parameters
     ----------
@@ -75,6 +77,7 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
         return Message(RecordDict({"reply": ConfigRecord(dict(content))}), reply_to=message)
 
     client_app.query(ACTION)(handle)
+    client_app.query(OPEN)(handle)
 
 
 def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, poll: float = 0.2) -> Round:
@@ -93,28 +96,69 @@ def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, 
     poll
         Seconds between looks.
     """
+    return _ask(grid, ACTION, {node: {"plan": plan} for node in nodes}, timeout, poll)
+
+
+def calibrate(
+    grid: "Grid",
+    plan: str,
+    nodes: Collection[int] | None = None,
+    timeout: float = 60.0,
+    poll: float = 0.2,
+    *,
+    keys: SiloKeys | None = None,
+    keep: str | Path | None = None,
+) -> tuple[FederatedCalibration, Round]:
+    """Ask all nodes and aggregate what came back: unusable answers are left out by name.
+
+    The sum of a `secure-sum` with dropouts is opened by a second question, to all nodes once more.
+
+    Parameters
+    ----------
+    grid, plan, nodes, timeout, poll
+        As for `ask`; the time is that of each question, the nodes are by default all that are there.
+    keys
+        The coordinator's, for a plan with a second question.
+    keep
+        A file in which the list of answers is kept before anybody is asked to open it. If too few help, try again with
+        this file: openers help to open one list only.
+
+    Raises
+    ------
+    NotReleasedError
+        If those who answered are not enough: for `secure-sum` without dropouts everybody has to; it names the silos
+        that are missing.
+    """
+    second = has_second_round(plan, keys)
+    asked = ask(grid, plan, list(grid.get_node_ids()) if nodes is None else nodes, timeout, poll)
+    if second:
+        sent = openings_by_node(plan, asked, keys, keep)
+        asked.opening = _ask(
+            grid, OPEN, {node: {"plan": plan, "openings": texts} for node, texts in sent.items()}, timeout, poll
+        )
+    return released(plan, asked), asked
+
+
+def _ask(grid: "Grid", action: str, requests: Mapping[int, Mapping[str, Any]], timeout: float, poll: float) -> Round:
     from flwr.app import ConfigRecord, Message, RecordDict
 
-    order = list(nodes)
+    def message(node: int) -> Message:
+        content = RecordDict({"request": ConfigRecord(dict(requests[node]))})
+        return Message(content, dst_node_id=node, message_type=f"query.{action}", ttl=timeout)
 
-    def request(node: int) -> Message:
-        content = RecordDict({"request": ConfigRecord({"plan": plan})})
-        return Message(content, dst_node_id=node, message_type=f"query.{ACTION}", ttl=timeout)
-
-    sent = dict(zip(grid.push_messages([request(node) for node in order]), order, strict=True))
+    order = list(requests)
+    sent = dict(zip(grid.push_messages([message(node) for node in order]), order, strict=True))
     waiting, found, end = set(sent), Round(), time.monotonic() + timeout
     while waiting and time.monotonic() < end:
-        for message in grid.pull_messages(waiting):
-            number = message.metadata.reply_to_message_id  # the source of an error message is not the node
+        for answered in grid.pull_messages(waiting):
+            number = answered.metadata.reply_to_message_id  # the source of an error message is not the node
             if number not in waiting:
                 continue
             waiting.discard(number)
-            _sort_in(found, sent[number], message)
+            _sort_in(found, sent[number], answered)
         if waiting:
             time.sleep(poll)
-    heard = found.answers.keys() | found.refused.keys() | found.errors.keys()
-    found.silent = sorted(set(order) - heard)
-    return found
+    return found.close(order)
 
 
 def _sort_in(found: Round, node: int, message: Any) -> None:
@@ -122,20 +166,6 @@ def _sort_in(found: Round, node: int, message: Any) -> None:
         found.errors[node] = int(message.error.code)
         return
     found.take(node, dict(message.content["reply"]) if "reply" in message.content else {})
-
-
-def calibrate(
-    grid: "Grid", plan: str, nodes: Collection[int] | None = None, timeout: float = 60.0, poll: float = 0.2
-) -> tuple[FederatedCalibration, Round]:
-    """Ask all nodes and aggregate what came back: unusable answers are left out by name.
-
-    Raises
-    ------
-    NotReleasedError
-        If those who answered are not enough: for `secure-sum` everybody has to; it names the silos that are missing.
-    """
-    asked = ask(grid, plan, list(grid.get_node_ids()) if nodes is None else nodes, timeout, poll)
-    return released(plan, asked), asked
 
 
 def wait_for_nodes(grid: "Grid", count: int, timeout: float = 60.0, poll: float = 0.5) -> list[int]:

@@ -9,15 +9,18 @@ written to `local/confide.log`, which it does not send.
 import json
 import logging
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.errors import InputError
+from confide.errors import ConfideError, InputError
 from confide.federated.envelope import parse
+from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan
 from confide.federated.remote import NotReleasedError, Round, SiloSetup, released, reply
+from confide.federated.second_round import has_second_round, openings_by_node
 from confide.support import needs_extra, positive_integer, read_text
 
 if TYPE_CHECKING:
@@ -32,13 +35,13 @@ try:
 except ModuleNotFoundError:  # the classes can be looked at; made, they say what is missing
     Executor = Controller = object
 
-TASK = "confide"
+TASK, OPEN = "confide", "confide_open"
 SITE, LOG, PLAN = "confide.json", "confide.log", "plan.json"
 """Names of the site's own file and of its log, both in its folder `local`, and of the plan in the job."""
 
 __all__ = [
-    "TASK", "NotReleasedError", "PlanController", "Round", "SiloExecutor", "SiloSetup", "silo_folder", "site_log",
-    "write_job",
+    "OPEN", "TASK", "NotReleasedError", "PlanController", "Round", "SiloExecutor", "SiloSetup", "coordinator_keys",
+    "silo_folder", "site_log", "write_job",
 ]  # fmt: skip
 
 
@@ -85,7 +88,7 @@ def write_job(
         },
         config / "config_fed_client.json": {
             "format_version": 2,
-            "executors": [{"tasks": [TASK], "executor": {"path": f"{__name__}.SiloExecutor", "args": {}}}],
+            "executors": [{"tasks": [TASK, OPEN], "executor": {"path": f"{__name__}.SiloExecutor", "args": {}}}],
         },
     }
     for path, content in contents.items():
@@ -110,10 +113,23 @@ def silo_folder(local: str | Path, site: str) -> Path:
     InputError
         If the file is not there or does not name a folder.
     """
-    named = parse(read_text(Path(local) / SITE), SITE).get("folder")
-    if not isinstance(named, str):
+    if (named := _named(local, "folder")) is None:
         raise InputError(f'local/{SITE} names no folder; write {{"folder": "/its/folder"}} to it')
     return Path(named.replace("{site}", site))
+
+
+def coordinator_keys(local: str | Path) -> Path | None:
+    """The file of the coordinator's keys, if the server's own `local/confide.json` says `{"keys": "/its/keys.json"}`.
+
+    They sign the list of a secure sum with dropouts; other plans need none at the server.
+    """
+    named = _named(local, "keys") if (Path(local) / SITE).exists() else None
+    return None if named is None else Path(named)
+
+
+def _named(local: str | Path, what: str) -> str | None:
+    named = parse(read_text(Path(local) / SITE), SITE).get(what)
+    return named if isinstance(named, str) else None
 
 
 class SiloExecutor(Executor):  # type: ignore[misc]
@@ -134,7 +150,7 @@ class SiloExecutor(Executor):  # type: ignore[misc]
         from nvflare.apis.fl_constant import ReturnCode
         from nvflare.apis.shareable import Shareable, make_reply
 
-        if task_name != TASK:
+        if task_name not in (TASK, OPEN):
             return make_reply(ReturnCode.TASK_UNKNOWN)
         with site_log(_local(fl_ctx)) as log:
             return Shareable(dict(reply(shareable, lambda: self.setup(fl_ctx), log)))
@@ -169,25 +185,40 @@ class PlanController(Controller):  # type: ignore[misc]
         """FLARE's entry: one round, and the calibration in the run folder, or a message that says who is missing."""
         workspace, job = fl_ctx.get_workspace(), fl_ctx.get_job_id()
         plan = read_text(Path(workspace.get_app_config_dir(job)) / PLAN)
-        asked = self.ask(plan, fl_ctx, abort_signal)
-        if abort_signal.triggered:
-            return
         try:
+            asked = self.ask(plan, fl_ctx, abort_signal)
+            if abort_signal.triggered:
+                return
             found = released(plan, asked)
-        except NotReleasedError as missing:
-            self.system_panic(str(missing), fl_ctx)
+        except ConfideError as error:  # what is missing, of silos or of keys
+            self.system_panic(str(error), fl_ctx)
             return
         path = Path(workspace.get_run_dir(job)) / self.out
         path.write_text(found.to_json(), encoding="utf-8")
         self.log_info(fl_ctx, f"{found}\n{asked}\nreleased: {path}")
 
     def ask(self, plan: str, fl_ctx: "FLContext", abort_signal: "Signal") -> Round:
-        """Send a signed plan to all sites and wait for their answers, once."""
+        """Send a signed plan to all sites and wait for their answers, once; and for their parts of a secure sum."""
+        kept = coordinator_keys(_local(fl_ctx))
+        keys = None if kept is None else SiloKeys.load(kept)
+        second = has_second_round(plan, keys)
+        sites = [client.name for client in fl_ctx.get_engine().get_clients()]
+        asked = self._ask(TASK, {site: {"plan": plan} for site in sites}, fl_ctx, abort_signal)
+        if second and kept is not None and not abort_signal.triggered:
+            keep = kept.with_name(f"{FederatedPlan.read(plan)[0].session}-list.json")
+            sent = openings_by_node(plan, asked, keys, keep)
+            requests = {site: {"plan": plan, "openings": texts} for site, texts in sent.items()}
+            asked.opening = self._ask(OPEN, requests, fl_ctx, abort_signal)
+        return asked
+
+    def _ask(
+        self, name: str, requests: Mapping[str, Mapping[str, Any]], fl_ctx: "FLContext", abort_signal: "Signal"
+    ) -> Round:
         from nvflare.apis.controller_spec import Task
         from nvflare.apis.fl_constant import ReturnCode
         from nvflare.apis.shareable import Shareable
 
-        sites, found = [client.name for client in fl_ctx.get_engine().get_clients()], Round()
+        found = Round()
 
         def received(client_task: "ClientTask", fl_ctx: "FLContext") -> None:
             site, result = client_task.client.name, client_task.result
@@ -199,11 +230,14 @@ class PlanController(Controller):  # type: ignore[misc]
                 found.take(site, result)
             client_task.result = None
 
-        task = Task(TASK, Shareable({"plan": plan}), timeout=self.timeout, result_received_cb=received)
-        self.broadcast_and_wait(task, fl_ctx, sites, min_responses=len(sites), abort_signal=abort_signal)
-        heard = found.answers.keys() | found.refused.keys() | found.errors.keys()
-        found.silent = sorted(set(sites) - heard)
-        return found
+        tasks = []
+        for site, request in requests.items():
+            task = Task(name, Shareable(dict(request)), timeout=self.timeout, result_received_cb=received)
+            self.broadcast(task, fl_ctx, [site], min_responses=1)
+            tasks.append(task)
+        while any(task.completion_status is None for task in tasks) and not abort_signal.triggered:
+            time.sleep(0.2)
+        return found.close(requests)
 
 
 def _needed() -> None:

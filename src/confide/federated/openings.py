@@ -73,6 +73,14 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     return texts
 
 
+def addressee(text: str) -> str | None:
+    """Whom an opening says that it is for; None if it cannot be read."""
+    try:
+        return str(unseal("opening", text).content.get("to"))
+    except Refusal:
+        return None
+
+
 def read_opening(plan: FederatedPlan, text: str, coordinator: str) -> Opening:
     """Check what the coordinator, named by its signing key, asks of an opener.
 

@@ -6,7 +6,7 @@ Of what goes wrong in a silo nothing travels but a code of `confide.federated.re
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from confide.federated.answer import answer
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
+from confide.federated.open_part import open_part
+from confide.federated.openings import addressee
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
@@ -35,12 +37,13 @@ class SiloSetup:
     Parameters
     ----------
     scores
-        Its conformity scores, or a histogram over the plan's candidates.
+        Its conformity scores, or a histogram over the plan's candidates; or what reads them, called for an answer
+        only: to help to open a sum takes no records.
     keys, policy, ledger
         As for `confide.federated.answer`.
     """
 
-    scores: ArrayLike | ScoreHistogram
+    scores: ArrayLike | ScoreHistogram | Callable[[], ArrayLike | ScoreHistogram]
     keys: SiloKeys = field(repr=False)
     policy: Policy
     ledger: SiloLedger
@@ -50,7 +53,7 @@ class SiloSetup:
         """From a folder of the silo: `scores.npy`, `keys.json`, `policy.json`, and its ledger `budget.db`."""
         folder = Path(folder)
         return cls(
-            scores=np.load(folder / "scores.npy", allow_pickle=False),
+            scores=lambda: np.load(folder / "scores.npy", allow_pickle=False),
             keys=SiloKeys.load(folder / "keys.json"),
             policy=Policy.load(folder / "policy.json"),
             ledger=SiloLedger(folder / "budget.db"),
@@ -71,6 +74,10 @@ class Round:
         Node -> the engine's error code; its text is dropped.
     silent
         Nodes that did not answer in time.
+    opening
+        What came back from the second question, of a `secure-sum` with dropouts: parts of the sum for answers.
+    listed
+        The answers whose sum the second question was about.
 
     Examples
     --------
@@ -82,6 +89,13 @@ class Round:
     refused: dict[Any, str] = field(default_factory=dict)
     errors: dict[Any, int | str] = field(default_factory=dict)
     silent: list[Any] = field(default_factory=list)
+    opening: "Round | None" = None
+    listed: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> list[Any]:
+        """All that were asked."""
+        return [*self.answers, *self.refused, *self.errors, *self.silent]
 
     def take(self, node: Any, content: Mapping[str, Any]) -> None:
         """Sort a node's reply in: its message, or a code of the public list."""
@@ -91,49 +105,68 @@ class Round:
             code = str(content.get("refused"))
             self.refused[node] = code if code in CODES else "malformed"
 
+    def close(self, asked: Iterable[Any]) -> "Round":
+        """Of all who were asked, those who have not replied are silent."""
+        self.silent = sorted(set(asked) - set(self.nodes))
+        return self
+
     def __str__(self) -> str:
         said = [f"{len(self.answers)} answered"]
         for what, codes in (("refused", self.refused), ("errors", self.errors)):
             if codes:
-                said.append(f"{what}: {_listed(f'{node} ({code})' for node, code in sorted(codes.items()))}")
+                said.append(f"{what}: {listed_names(f'{node} ({code})' for node, code in sorted(codes.items()))}")
         if self.silent:
-            said.append(f"silent: {_listed(map(str, self.silent))}")
-        return "; ".join(said)
+            said.append(f"silent: {listed_names(map(str, self.silent))}")
+        return "; ".join(said) + (f"; asked to open the sum, {self.opening}" if self.opening else "")
 
 
 class NotReleasedError(Refusal):
-    """The answers that came are not enough for a release.
+    """The messages that came are not enough for a release.
 
     Parameters
     ----------
-    code
-        One of `CODES`.
+    why
+        What was not enough.
     missing
         Names of the silos in the plan of which no usable answer came.
     asked
         What came back.
     """
 
-    def __init__(self, code: str, missing: tuple[str, ...], asked: Round) -> None:
+    def __init__(self, why: Refusal, missing: tuple[str, ...], asked: Round) -> None:
         self.missing, self.asked = missing, asked
-        without = _listed(repr(name) for name in missing) if missing else "nobody"
-        super().__init__(code, f"nothing is released; no usable answer came from {without} ({asked})")
+        without = f"no usable answer came from {listed_names(map(repr, missing))} " if missing else ""
+        super().__init__(why.code, f"nothing is released; {without}({asked}); {str(why).removeprefix(f'{why.code}: ')}")
 
 
 def reply(request: Mapping[str, Any], setup: Callable[[], SiloSetup], log: logging.Logger) -> dict[str, str]:
-    """A silo's reply to a request with a plan: its answer, or a code and nothing else; why stays in `log`."""
+    """A silo's reply to a request: its message, or a code and nothing else; why stays in `log`.
+
+    A request holds a signed plan, to be answered; or a plan and openings, of which the silo's own is for it.
+    """
     try:
         silo = setup()
     except Exception:  # also a refusal: of the silo's own files, which are not the coordinator's matter
         return _failed(log)
     try:
         with _warnings_to(log):
-            return {"answer": answer(str(request["plan"]), silo.scores, silo.keys, silo.policy, silo.ledger)}
+            return {"answer": _message(request, silo)}
     except Refusal as refusal:
         log.warning("plan refused: %s", refusal)
         return {"refused": refusal.code}
     except Exception:
         return _failed(log)
+
+
+def _message(request: Mapping[str, Any], silo: SiloSetup) -> str:
+    plan = str(request["plan"])
+    if "openings" not in request:
+        scores = silo.scores() if callable(silo.scores) else silo.scores
+        return answer(plan, scores, silo.keys, silo.policy, silo.ledger)
+    for text in request["openings"]:
+        if addressee(text) == silo.keys.name:
+            return open_part(plan, text, silo.keys, silo.policy, silo.ledger)
+    raise Refusal("not-invited", "none of the openings is for this silo")
 
 
 @contextmanager
@@ -152,31 +185,37 @@ def _failed(log: logging.Logger) -> dict[str, str]:
 
 
 def released(plan: str, asked: Round) -> FederatedCalibration:
-    """Aggregate what came back: unusable answers are left out by name.
+    """Aggregate what came back: unusable messages are left out by name.
 
     Raises
     ------
     NotReleasedError
         Naming the silos that are missing, if the others are not enough.
     """
+    answers = list(asked.listed or asked.answers.values())
+    parts = list(asked.opening.answers.values()) if asked.opening else []
     try:
-        return aggregate(plan, list(asked.answers.values()), drop_refused=True)
+        return aggregate(plan, answers, parts=parts, drop_refused=True)
     except Refusal as refusal:
-        raise NotReleasedError(refusal.code, _missing(plan, asked), asked) from None
+        raise NotReleasedError(refusal, missing_silos(plan, answers), asked) from None
 
 
-def _missing(plan: str, asked: Round) -> tuple[str, ...]:
+def missing_silos(plan: str, answers: Iterable[str]) -> tuple[str, ...]:
+    """Names of the silos in the plan of which no answer is usable."""
     read, _ = FederatedPlan.read(plan)
-    heard = set()
-    for text in asked.answers.values():
-        try:
-            heard.add(read_answer(read, text).silo)
-        except Refusal:
-            continue
-    return tuple(silo.name for i, silo in enumerate(read.silos) if i not in heard)
+    heard = {name for text in answers if (name := silo_of(read, text)) is not None}
+    return tuple(silo.name for silo in read.silos if silo.name not in heard)
 
 
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-    return ", ".join(listed[:_SHOWN]) + more
+def silo_of(plan: FederatedPlan, text: str) -> str | None:
+    """Whose answer to the plan this is; None if it cannot be used."""
+    with suppress(Refusal):
+        return plan.silos[read_answer(plan, text).silo].name
+    return None
+
+
+def listed_names(names: Iterable[str]) -> str:
+    """Names one after the other, the first ones of many."""
+    named = list(names)
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return ", ".join(named[:_SHOWN]) + more
