@@ -25,8 +25,9 @@ _FRACTIONS = 24
 """Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
 """Groups of n in one search."""
-_FLAT, _STEEP = 0.9, 4.0
-"""What slopes add up to: with less the search takes seconds, with more there is next to nothing to save."""
+_FLAT, _FLAT_RIGHT, _STEEP, _MOST_RIVALS = 0.9, 0.3, 4.0, 1_000
+"""With slopes that add up to less, a right slope of less, or more rivals the search takes seconds. With slopes that add
+up to more there is next to nothing to save."""
 _MOST_SMALL = 1_000
 """Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
 _MORE = (1, 4, 16, 40)
@@ -191,7 +192,7 @@ def two_sided_secret(
     (2.4, True)
     """
     terms = (slope_left, slope_right, rivals, selector)
-    if not _worth_it(slope_left + slope_right):
+    if not _worth_it(slope_left, slope_right, rivals):
         return None
     fewest = _tried(setting_of(*terms, step))[0]
     first = ceil_to(two_sided_loss(1.0, *terms, step=step), unit)
@@ -207,9 +208,9 @@ def two_sided_secret(
     return None
 
 
-def _worth_it(slopes: float) -> bool:
+def _worth_it(left: float, right: float, rivals: float) -> bool:
     """Whether the search is quick and has something to save; else the sharp certificate has to do."""
-    return _FLAT <= slopes <= _STEEP
+    return _FLAT <= left + right <= _STEEP and right >= _FLAT_RIGHT and rivals <= _MOST_RIVALS
 
 
 def _little(slopes: float) -> Fraction:
@@ -251,7 +252,7 @@ def _small(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> li
 
     None if it does not serve large n either, if there are too many of them, or if slopes are small.
     """
-    if not _worth_it(setting.slope_left + setting.slope_right):
+    if not _worth_it(setting.slope_left, setting.slope_right, setting.total):
         return None
     enough = _enough(setting, rate, offset)
     if enough is None or _end(rate, offset, enough) - n_min > _MOST_SMALL:
