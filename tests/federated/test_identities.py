@@ -46,6 +46,8 @@ def test_fingerprints_of_known_keys():
     both = federated.roster([SOUTH.public(), NORTH.public()])
     assert both == federated.roster([NORTH.face(), SOUTH.face()])
     assert federated.fingerprint(both) == "86842 99050 48183 85556 75012 31362 22996 60270"
+    assert federated.fingerprint(both, groups=12).endswith(" " + federated.fingerprint(both))
+    assert len(federated.fingerprint(both, groups=12).split()) == 12
     assert federated.fingerprint("0" * 64) == " ".join(["00000"] * 8)
 
 

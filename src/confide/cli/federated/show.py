@@ -12,6 +12,7 @@ from confide.cli.federated.words import (
     plan_rows,
     policy_rows,
     promise_lines,
+    roster_number,
     round_rows,
     silo_rows,
 )
@@ -25,7 +26,6 @@ from confide.federated import (
     message_head,
     opening_head,
     part_head,
-    roster,
 )
 from confide.support import Kind, aligned, kind_of, read_text
 
@@ -81,7 +81,7 @@ def _plan(path: Path) -> Shown:
     }
     if plan.coordinator is not None:
         told["coordinator"] = fingerprint(plan.coordinator.identity)
-        told["roster"] = fingerprint(roster([plan.coordinator, *plan.silos]))
+        told["roster"] = roster_number([plan.coordinator, *plan.silos])
     return Shown(text, told)
 
 

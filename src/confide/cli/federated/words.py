@@ -1,6 +1,6 @@
 """What the files of a federation say, as rows of two columns: the same words and digits wherever they are printed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from confide.federated import (
@@ -31,8 +31,13 @@ def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
     rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
     if silos:
         rows += [(f"silo {silo.name}", fingerprint(silo.identity) + _records(silo)) for silo in plan.silos]
-        rows += [("roster, all of them", fingerprint(roster([plan.coordinator, *plan.silos])))]
+        rows += [("roster, all of them", roster_number([plan.coordinator, *plan.silos]))]
     return rows
+
+
+def roster_number(everybody: Iterable[Silo]) -> str:
+    """One number for coordinator and silos, longer than that of one of them: see `confide.federated.fingerprint`."""
+    return fingerprint(roster(everybody), groups=12)
 
 
 def _records(silo: Silo) -> str:
