@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import itertools
 import json
 import math
 import sys
@@ -15,6 +16,7 @@ from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import seal, unseal
 from confide.federated.lists import list_digest, opened_sum
+from confide.federated.noise_shares import noise_law
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols.opened_sum import MOST_ELEMENTS, MOST_OPENERS, least_needed
 from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, total_deficit
@@ -124,6 +126,40 @@ def test_the_certificate_is_that_of_the_list(seven):
     with refused("missing"):
         read.certify([0, 1, 2, 3, 4])
     assert {count: promise.infinite for count, promise in read.promises().items()} == {7: "never", 6: "never"}
+
+
+@pytest.mark.parametrize("who", [(0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3, 4)])
+def test_coverage_of_every_list_by_enumeration(who):
+    """Exact: silos of one record each, however unlike, all noise that is added, each silo's new record by size.
+
+    In each silo the record and the new one are exchangeable: all pairs of bins, and the worst of them.
+    """
+    silos = [federated.SiloKeys.generate(f"s{i}").public(1) for i in range(5)]
+    few = {"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(3)}
+    plan = federated.plan(silos, 0.6, 8.0, **few)
+    bins, size, reach, values = plan.candidates.size, len(who), 5, plan.candidates.values
+    law = noise_law(plan.protocol.scale, size / plan.protocol.honest(plan))
+    law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
+    covers = np.zeros((bins,) * (size + 1))  # records' bins by silo, the new record's bin
+    for records in itertools.product(range(bins), repeat=size):
+        if list(records) == sorted(records):
+            counts, tail = np.bincount(records, minlength=bins), np.zeros(bins)
+            for noise in itertools.product(range(-reach, reach + 1), repeat=bins - 1):
+                chosen = plan.protocol.choose(plan, who, counts + np.array([0, *noise]))
+                tail[: values.searchsorted(chosen) + 1] += np.prod([law[reach + x] for x in noise])
+            for order in set(itertools.permutations(records)):
+                covers[order] = tail
+    low, high = np.array(list(itertools.combinations_with_replacement(range(bins), 2))).T
+    covered = 0.0
+    for j in range(size):
+        swapped = np.moveaxis(covers, j, 0)  # silo j first, the new record's bin last
+        both = (swapped[low, ..., high] + swapped[high, ..., low]) / 2
+        for axis in range(1, size):
+            both = (both.take(low, axis) + both.take(high, axis)) / 2
+        covered = covered + np.moveaxis(both, 0, j) / size
+    promised = summed_coverage(size, plan.protocol.target(plan, who), total_deficit(0.25, size, 3, bins), 0, 1)
+    assert 0.4 <= float(promised) <= covered.min() + 1e-9 < 0.8
+    assert plan.certify(who)[1].coverage == 0.4
 
 
 def test_promises_hold_for_the_smallest_silos():

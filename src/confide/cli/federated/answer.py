@@ -7,7 +7,7 @@ from confide.cli import options as o
 from confide.cli.columns import Columns
 from confide.cli.federated.arguments import Keys, PlanFile, SiloRecords, counted, what_of
 from confide.cli.federated.rules import Rules
-from confide.cli.federated.words import colluders, identity_rows
+from confide.cli.federated.words import colluders, identity_rows, openers
 from confide.cli.output import say, warn
 from confide.cli.parameters import command
 from confide.errors import InputError, OtherDataWarning
@@ -61,4 +61,6 @@ def answer(
         say(aligned(rows))
     if (collude := colluders(read)) is not None:
         say(f"privacy relies on the other silos: {collude}")
+    if opened := openers(read):
+        say(f"the sum is opened by {opened}: `confide federated open`, with this ledger")
     say(records.spent(policy.budget))

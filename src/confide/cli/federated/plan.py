@@ -10,7 +10,7 @@ from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.columns import Score, parsed
 from confide.cli.federated.arguments import Keys, invited, public_files
-from confide.cli.federated.words import colluders, promise_lines
+from confide.cli.federated.words import colluders, openers, promise_lines
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.federated import METHODS, SiloKeys, read_time
@@ -91,6 +91,8 @@ def plan(
     say(f"candidate thresholds: {made.candidates.description}")
     if (collude := colluders(made)) is not None:
         say(f"privacy relies on the other silos: {collude}")
+    if opened := openers(made):
+        say(f"the sum is opened by {opened}")
     if made.assumed:
         say(f"promised {made.assumed}:")
     for line in promise_lines(made):

@@ -53,6 +53,13 @@ def colluders(plan: FederatedPlan) -> str | None:
     return f"{who} may collude with the coordinator"
 
 
+def openers(plan: FederatedPlan) -> str | None:
+    """Who opens the sum by a second message; None if there is none."""
+    if not isinstance(plan.protocol, OpenedSum):
+        return None
+    return f"{plan.protocol.needed} of {len(plan.protocol.openers)} silos, by a second message that costs nothing"
+
+
 def promise_lines(plan: FederatedPlan) -> list[str]:
     """What is promised for the numbers of answers."""
     return [f"{answers} answer{'' if answers == '1' else 's'}: {words}" for answers, words in ranges(plan.promises())]
@@ -88,8 +95,7 @@ def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
     ]
     if (collude := colluders(plan)) is not None:
         rows.append(("privacy relies on", f"the other silos: {collude}"))
-    if isinstance(plan.protocol, OpenedSum):
-        opened = f"{plan.protocol.needed} of {len(plan.protocol.openers)} silos, by a second message that costs nothing"
+    if (opened := openers(plan)) is not None:
         rows.append(("the sum is opened by", opened))
     if plan.classes is not None:
         rows.append(("classes", class_list(plan.classes)))
