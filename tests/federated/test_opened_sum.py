@@ -33,6 +33,23 @@ def seven(tmp_path):
     return Federation(tmp_path, [rng.random(100 + 10 * i) for i in range(SILOS)])
 
 
+class Opened:
+    """One round of seven silos, all of whom answer and help: for tests that look at its messages."""
+
+    def __init__(self, folder):
+        rng = np.random.default_rng(0)
+        self.team = Federation(folder, [rng.random(100 + 10 * i) for i in range(SILOS)])
+        self.plan = planned(self.team)
+        self.answers = self.team.answers(self.plan)
+        self.texts = asked(self.team, self.plan, self.answers)
+        self.parts = [part(self.team, self.plan, self.texts, i) for i in range(SILOS)]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    return Opened(tmp_path_factory.mktemp("opened"))
+
+
 def planned(federation, **options):
     return federation.plan(
         **{"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(21)} | options
@@ -91,15 +108,12 @@ def test_a_missing_silo_does_not_stop_the_round(seven, monkeypatch):
     assert released.coverage_failure()(0.5) < 1e-6
 
 
-def test_asked_again_everybody_says_the_same_and_pays_nothing(seven):
-    plan = planned(seven)
-    answers = seven.answers(plan)
-    texts = asked(seven, plan, answers)
-    assert asked(seven, plan, answers[::-1]) == texts
-    parts = [part(seven, plan, texts, i) for i in range(SILOS)]
-    assert [part(seven, plan, texts, i) for i in range(SILOS)] == parts
-    assert seven.answers(plan) == answers
-    assert [ledger.spent for ledger in seven.ledgers] == [2.0] * SILOS
+def test_asked_again_everybody_says_the_same_and_pays_nothing(opened):
+    team, plan, answers, parts = opened.team, opened.plan, opened.answers, opened.parts
+    assert asked(team, plan, answers[::-1]) == opened.texts
+    assert [part(team, plan, opened.texts, i) for i in range(SILOS)] == parts
+    assert team.answers(plan) == answers
+    assert [ledger.spent for ledger in team.ledgers] == [2.0] * SILOS
     assert federated.aggregate(plan, answers, parts=parts + parts[:2]).answered == tuple(f"silo {i}" for i in range(7))
 
 
@@ -413,13 +427,10 @@ def test_a_silo_whose_answer_was_interrupted_may_help_but_is_not_counted(seven, 
     assert seven.ledgers[0].spent == 2.0
 
 
-def test_too_few_of_anything_opens_nothing(seven):
-    plan = planned(seven)
-    answers = seven.answers(plan)
+def test_too_few_of_anything_opens_nothing(opened):
+    team, plan, answers, parts = opened.team, opened.plan, opened.answers, opened.parts
     with refused("missing: a list needs the answers of at least 6 of 7 silos; found 5, without 'silo 5', 'silo 6'"):
-        asked(seven, plan, answers[:5])
-    texts = asked(seven, plan, answers)
-    parts = [part(seven, plan, texts, i) for i in range(SILOS)]
+        asked(team, plan, answers[:5])
     with refused("missing: the sum opens with 6 parts of one list; found 5"):
         federated.aggregate(plan, answers, parts=parts[:5])
     with refused("missing: the answers open with the parts of 6"):
@@ -427,24 +438,21 @@ def test_too_few_of_anything_opens_nothing(seven):
     with refused("missing: the parts open a list with the answer of 'silo 0'"):
         federated.aggregate(plan, answers[1:], parts=parts)
     with pytest.raises(InputError, match="keys must be those of the coordinator"):
-        federated.openings(plan, answers, seven.keys[0])
+        federated.openings(plan, answers, team.keys[0])
     with pytest.raises(InputError, match="others have no second message"):
-        federated.aggregate(private := seven.plan(), seven.answers(private), parts=parts)
+        federated.aggregate(private := team.plan(), team.answers(private), parts=parts)
 
 
-def test_the_coordinator_refuses_parts_by_name(seven):
-    plan = planned(seven)
-    answers = seven.answers(plan)
-    texts = asked(seven, plan, answers)
-    parts = [part(seven, plan, texts, i) for i in range(SILOS)]
-    one, key = parts[0], seven.keys[0]
-    other_plan = FederatedPlan.read(planned(seven))[0]
+def test_the_coordinator_refuses_parts_by_name(opened):
+    team, plan, answers, parts = opened.team, opened.plan, opened.answers, opened.parts
+    one, key = parts[0], team.keys[0]
+    other_plan = FederatedPlan.read(planned(team))[0]
     high = base64.b64encode(np.full(21, P, dtype="<u8").tobytes()).decode()
     short = base64.b64encode(bytes(8 * 20)).decode()
     for code, wrong in [
         ("foreign", changed(one, key, "part", plan=other_plan.digest)),
         ("foreign", changed(one, key, "part", session=other_plan.session)),
-        ("foreign", changed(one, seven.keys[1], "part")),
+        ("foreign", changed(one, team.keys[1], "part")),
         ("foreign", changed(one, key, "part", silo="west")),
         ("foreign", changed(one, key, "part", counted="0" * 64)),
         ("foreign", changed(one, key, "part", places=list(range(6)))),
@@ -467,11 +475,9 @@ def test_the_coordinator_refuses_parts_by_name(seven):
     assert ("silo 0", "duplicate") in federated.aggregate(plan, answers, parts=contradicting, drop_refused=True).refused
 
 
-def test_a_release_says_what_its_parts_say(seven):
-    plan = planned(seven)
-    answers = seven.answers(plan)
-    texts = asked(seven, plan, answers)
-    released = federated.aggregate(plan, answers, parts=[part(seven, plan, texts, i) for i in range(SILOS)])
+def test_a_release_says_what_its_parts_say(opened):
+    plan, texts = opened.plan, opened.texts
+    released = federated.aggregate(plan, opened.answers, parts=opened.parts)
     text = released.to_json()
     assert json.loads(text)["opened"]["counted"] == json.loads(texts["silo 0"])["content"]["counted"]
 
@@ -526,6 +532,8 @@ def test_shares_of_noise_are_those_of_the_shortest_list(seven, monkeypatch):
     monkeypatch.setattr("confide.federated.protocols.opened_sum.noise_share", share)
     seven.answer(0, planned(seven, colluding=1))
     assert noise == [(21, 1.0, 5)]  # at least 6 on a list, one of which may collude
+    with refused("not-allowed"):  # and a policy asks for one at least
+        seven.answer(1, planned(seven, colluding=0))
 
 
 def test_lists_of_two_plans_are_never_one(seven):

@@ -103,7 +103,8 @@ def small_field(monkeypatch):
 
     def views(values, openers, needed, colluders, told):
         """What coordinator and colluders see when these values are dealt: shape (columns, numbers seen)."""
-        drawn = np.array(list(itertools.product(range(FIELD), repeat=len(values) * (needed - 1))), dtype=np.uint64).T
+        rows = len(values) * (needed - 1)
+        drawn = np.indices((FIELD,) * rows, dtype=np.uint64).reshape(rows, -1)
         dealt = []
         for u, value in enumerate(values):
             own = drawn[u * (needed - 1) : (u + 1) * (needed - 1)]

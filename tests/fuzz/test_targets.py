@@ -1,5 +1,7 @@
 """The fuzzing targets on random bytes, and on inputs that once broke something (without a fuzzer's guidance)."""
 
+import random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,3 +32,11 @@ def test_target_survives(name):
 def test_make_fuzz_runs_a_million_times():
     assert RUNS.keys() == TARGETS.keys()
     assert sum(RUNS.values()) >= 10**6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["sealed_answer", "opening_for_a_silo", "part_of_an_opener", "opened_calibration"])
+def test_ten_thousand_messages_of_a_secure_sum_with_missing_silos(name):
+    rng = random.Random(0)
+    for _ in range(10_000):
+        TARGETS[name](rng.randbytes(rng.randrange(80)))
