@@ -86,7 +86,10 @@ def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
         ("method", plan.method),
         ("score", plan.score or "not stated"),
         ("asked for", f"coverage {float(plan.level):g}" + ("" if plan.delta is None else f", delta {plan.delta:g}")),
-        ("each silo pays", str(plan.privacy()) if plan.protocol.private else "everything: its answer is not private"),
+        (
+            "a silo pays at most",
+            str(plan.privacy()) if plan.protocol.private else "everything: its answer is not private",
+        ),
         ("candidate thresholds", plan.candidates.description),
         ("silos", f"{len(plan.silos)}, their numbers of records {size}"),
         ("may be missing", f"{plan.dropouts}; " + _MISSING[plan.missing]),
