@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import CoverageWarning, InputError
-from confide.support import Kind, refuse_existing, refuse_input
+from confide.support import Kind, harmless, harmless_json, one_line, refuse_existing, refuse_input
 from confide.tables import refuse_existing_predictions
 
 
 def say(text: str) -> None:
-    """Print a line, or several, on stdout."""
-    sys.stdout.write(text + "\n")
+    """Print a line, or several, on stdout; whatever was read from files cannot steer the terminal."""
+    sys.stdout.write(harmless(text) + "\n")
 
 
 def warn(text: str) -> None:
     """Print a warning on stderr."""
-    sys.stderr.write(f"warning: {text}\n")
+    sys.stderr.write(f"warning: {one_line(text)}\n")
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def said_by_the_command() -> Iterator[None]:
 
 def emit(document: Mapping[str, Any]) -> None:
     """Print one JSON document on stdout."""
-    say(json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False))
+    say(harmless_json(json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False)))
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, INTERRUPTED, PIPE_CLO
 from confide.cli.interruption import check_interruption, interruptible, received
 from confide.cli.messages import in_options, options_of
 from confide.errors import ConfideError
-from confide.support import OutputExistsError
+from confide.support import OutputExistsError, harmless
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +71,7 @@ def _interrupted() -> int:
 
 
 def _say(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    line = harmless(" ".join(message.split()))
     sys.stderr.write(f"error: {line}\n")
     return code
 

@@ -31,6 +31,7 @@ from confide.federated.protocols import OpenedSum
 from confide.federated.refusals import CODES, Refusal
 from confide.guarantee import Guarantee
 from confide.releases import Calibration, register_kind
+from confide.support import one_line
 
 _KIND = "calibration"
 KIND = PREFIX + _KIND
@@ -179,7 +180,7 @@ class FederatedCalibration(Calibration):
 
 def _sender(sender: str | int) -> str:
     """No silo's name has a comma, so none can be mistaken for a place."""
-    return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else sender
+    return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else one_line(sender)
 
 
 def _told(plan: FederatedPlan, message: Answer) -> Any:

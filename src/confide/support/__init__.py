@@ -8,6 +8,7 @@ files.py        files written whole or not at all
 file_kinds.py   what a file is, and what may be written over it
 extras.py       optional packages
 callers.py      where warnings point
+foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens and notebooks
 """
 
@@ -28,6 +29,7 @@ from confide.support.checks import (
 from confide.support.extras import needs_extra
 from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, write_text
+from confide.support.foreign_text import harmless, harmless_json, one_line
 from confide.support.names import (
     Classes,
     Name,
@@ -47,8 +49,9 @@ from confide.support.text_tables import aligned, decimal_text, html_lines, html_
 __all__ = [
     "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "Classes", "Fields",
     "Kind", "Level", "Name", "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names",
-    "decimal_text", "exact_level", "float_above", "float_below", "html_lines", "html_table", "kind_of",
-    "known_positions", "needs_extra", "new_file", "one_of", "only_count", "order_of", "outside", "parse_object",
-    "places", "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as", "read_fraction",
-    "read_text", "refuse_existing", "refuse_input", "refuse_marked", "several", "write_text",
+    "decimal_text", "exact_level", "float_above", "float_below", "harmless", "harmless_json", "html_lines",
+    "html_table", "kind_of", "known_positions", "needs_extra", "new_file", "one_line", "one_of", "only_count",
+    "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss",
+    "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
+    "several", "write_text",
 ]  # fmt: skip

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from html import escape
 
+from confide.support.foreign_text import one_line
+
 
 def decimal_text(value: float, digits: int = 4) -> str:
     """A number with a few significant digits, and without an exponent unless it is astronomical.
@@ -19,7 +21,7 @@ def decimal_text(value: float, digits: int = 4) -> str:
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> str:
-    """Two aligned columns.
+    """Two aligned columns, one line for each row, whatever its cells hold.
 
     Examples
     --------
@@ -27,8 +29,9 @@ def aligned(rows: Sequence[tuple[str, str]]) -> str:
       alpha    0.1
       epsilon  1
     """
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"  {name:<{width}}  {value}".rstrip() for name, value in rows)
+    cells = [(one_line(name), one_line(value)) for name, value in rows]
+    width = max(len(name) for name, _ in cells)
+    return "\n".join(f"  {name:<{width}}  {value}".rstrip() for name, value in cells)
 
 
 def html_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -1,0 +1,60 @@
+"""What files hold is printed, and steers no terminal."""
+
+import json
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.output import emit, say, warn
+from confide.cli.run import main
+from confide.federated.envelope import digest
+from confide.support import harmless, one_line
+from tests.federated.helpers import Federation
+
+HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\r\x7f\u2028"
+STEERS = set("\x1b\x07\x9b\u202e\r\x7f\u2028")
+
+
+def test_all_that_steers_is_shown_and_nothing_else_changes():
+    for code in range(0x3000):
+        letter = chr(code)
+        shown = harmless(letter)
+        if letter.isprintable() or letter in "\t\n":
+            assert shown == letter
+        assert shown == letter or shown.isprintable()
+        assert len(one_line(letter).splitlines()) == 1 or letter == ""
+    assert harmless("naïve 猫 🐈\u200d⬛ نص") == "naïve 猫 🐈\u200d⬛ نص"
+
+
+def test_every_way_to_the_screen(capsys):
+    say(HOSTILE)
+    warn(HOSTILE + "\nwarning: forged")
+    emit({"name": HOSTILE})
+    assert main(["show", f"no such file {HOSTILE}"]) == 3
+    told = capsys.readouterr()
+    assert not STEERS & set(told.out + told.err)
+    assert len(told.err.splitlines()) == 2
+    assert json.loads(told.out[told.out.index("{") :])["name"] == HOSTILE
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
+    rng = np.random.default_rng(0)
+    three = Federation(tmp_path, [rng.random(200) for _ in range(3)])
+    plan = three.plan(epsilon=4.0, dropouts=1)
+    text = confide.federated.aggregate(plan, three.answers(plan)).to_json()
+    content = {key: value for key, value in json.loads(text).items() if key != "sha256"}
+    content["versions"] = {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}
+    content["refused"] = [[f"north{HOSTILE}\nsigned by 'coordinator'", "late"]]
+    path = tmp_path / "released.json"
+    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    for command in ("show", "verify"):
+        capsys.readouterr()
+        assert main([command, str(path), *(["--json"] if as_json and command == "show" else [])]) == 0
+        told = capsys.readouterr()
+        assert not STEERS & set(told.out + told.err)
+        assert not any(line.strip().startswith("signed by") for line in told.out.splitlines())
+    printed = str(confide.Calibration.load(path))
+    assert not STEERS & set(printed)
+    assert "\nsigned by" not in printed
