@@ -1,5 +1,6 @@
 """Names, folders, streams and standard input: what is read is what was named, and what exists is not replaced."""
 
+import csv
 import gzip
 import io
 import subprocess
@@ -148,6 +149,21 @@ def test_what_exists_is_not_replaced(tmp_path, calibration, out):
     if not is_folder(path):
         done = predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",), overwrite=True)
         assert done["rows"] == 50
+
+
+def test_csv_holds_no_formulas_and_parquet_all_as_it_was(tmp_path, calibration):
+    """Cells and names of columns that a spreadsheet would run get an apostrophe; numbers and the like do not."""
+    runs = ["=1+1", "@SUM(A1)", "+A1", "-2+3+cmd|' /C calc'!A0", "\t=1", "\r=1", "-\n=1"]
+    rests = ["-", "-1.5e-3", "+49 170 (0)", "-inf", "+NaN", "2020-01-01", "a=1", "'=1", ""]
+    table = class_table(len(runs) + len(rests)).append_column("=note", pa.array([*runs, *rests]))
+    for name in ("a.csv", "a.csv.gz", "a.parquet"):
+        predict_table(table, Classified("p_*"), calibration, tmp_path / name, keep=("id", "=note"))
+    kept = pq.read_table(tmp_path / "a.parquet")["=note"].to_pylist()
+    assert kept == [*runs, *rests]
+    for name, opened in (("a.csv", open), ("a.csv.gz", gzip.open)):
+        with opened(tmp_path / name, "rt", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["'=note"] for row in rows] == [*(f"'{text}" for text in runs), *rests]
 
 
 def test_packed_csv_is_written_and_read_back(tmp_path, calibration):

@@ -11,6 +11,7 @@ table.py           what a table can do; duckdb_table.py and ibis_table.py do it
 readings.py        from columns to one score per record: in numpy, or as SQL; named_column.py for labels and groups
 stream_counts.py   counting in this process; group_by.py and spark/counts.py count where the rows live
 predictors.py      from columns to sets and intervals; targets.py and database_writers.py write them
+spreadsheets.py    CSV cells that a spreadsheet would run
 figures.py         what is told of written predictions
 findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
 calibrate.py, predict.py, evaluate.py, pilot.py, counts.py, batches.py   the calls

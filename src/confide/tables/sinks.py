@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.tables.formats import Format
+from confide.tables.spreadsheets import without_formulas
 
 _ROWS = 2**16
 _BYTES = 2**25
@@ -36,6 +37,8 @@ class Sink:
             return
         table = pa.Table.from_batches(self._waiting).combine_chunks()
         self._waiting, self._rows, self._bytes = [], 0, 0
+        if self._form.kind == "csv":
+            table = without_formulas(table)
         if self._writer is None:
             self._writer = self._open(table.schema)
         self._writer.write_table(table)
