@@ -1,7 +1,8 @@
 """CSV cells that a spreadsheet would run: an apostrophe before them makes them texts.
 
 Columns of the input are kept in the output, so a cell such as `=cmd|...` that a stranger typed would reach whoever
-opens it. Numbers, dates, telephone numbers and a single dash stay as they are, and so does all that Parquet and Arrow hold.
+opens it. Numbers, dates, telephone numbers and a single dash stay as they are, and so do
+Parquet and Arrow files.
 """
 
 from typing import Any
