@@ -14,7 +14,7 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
 from confide.federated.keys import Silo, SiloKeys
-from confide.federated.protocols import METHODS, FederatedProtocol, Promise, protocol_of
+from confide.federated.protocols import METHODS, Counts, FederatedProtocol, Promise, protocol_of
 from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
@@ -94,6 +94,14 @@ class FederatedPlan(Terms):
     def promises(self) -> dict[int, Promise]:
         """What is promised, by the number of answers, from all silos down to one; or for all silos, if all must."""
         return self.protocol.promises(self)
+
+    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+        """What silo `own` sends, as JSON values; see `FederatedProtocol.message`."""
+        return self.protocol.message(self, own, counts, agreement, context)
+
+    def read_message(self, i: int, fields: Fields) -> Any:
+        """What silo i sent; refused as `malformed` or `out-of-range` if it cannot be that."""
+        return self.protocol.read_message(self, i, fields)
 
     def fields(self) -> dict[str, Any]:
         """As JSON values: one flat object, with a value for the fields that the protocol does not have."""

@@ -8,12 +8,12 @@ from confide.federated.protocols.fedcp_avg import FedCPAvg
 from confide.federated.protocols.fedcp_qq import FedCPQQ
 from confide.federated.protocols.opened_sum import OpenedSum
 from confide.federated.protocols.private_qq import PrivateQQ
-from confide.federated.protocols.protocol import FederatedProtocol, Options, Promise
+from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, Promise
 from confide.federated.protocols.secure_sum import SecureSum
 
 __all__ = [
-    "METHODS", "PROTOCOLS", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol", "OpenedSum", "Options", "PrivateQQ",
-    "Promise", "SecureSum", "best_published", "protocol_of",
+    "METHODS", "PROTOCOLS", "Counts", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol", "OpenedSum", "Options",
+    "PrivateQQ", "Promise", "SecureSum", "best_published", "protocol_of",
 ]  # fmt: skip
 
 PROTOCOLS: dict[str, type[FederatedProtocol]] = {

@@ -1,0 +1,260 @@
+"""Several plans under one signature and one session: for several levels, or for groups or classes of public names.
+
+Every part is a plan of its own. A silo answers all of them by one message, which it charges once with the loss of the
+whole: levels are about the same records, so their losses add up; groups are disjoint, so they stand side by side. The
+levels of `secure-sum` are read off one opened sum, which costs what one of them costs.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from confide.errors import InputError
+from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, seal, unseal
+from confide.federated.keys import Silo, SiloKeys
+from confide.federated.plan import FederatedPlan
+from confide.federated.protocols import Counts, FederatedProtocol
+from confide.federated.refusals import Refusal
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
+from confide.support import Fields, Name, check_names, one_of
+
+By: TypeAlias = Literal["level", "group", "class"]
+"""What the parts of one plan are for."""
+
+_SEVERAL = "plans"
+_BY: tuple[By, ...] = ("level", "group", "class")
+
+
+@dataclass(frozen=True)
+class SeveralPlans:
+    """Plans that are signed, answered and paid for together. Build it with `plan_levels` or `plan_groups`.
+
+    Parameters
+    ----------
+    by
+        What tells the parts apart: their miscoverage levels, the group of a record, or its class.
+    neighbors
+        The relation under which the loss of the whole is stated.
+    parts
+        Level, or name of a group or class, to its plan. Levels decrease.
+    """
+
+    by: By
+    neighbors: Neighbors
+    parts: Mapping[Any, FederatedPlan] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        one_of("by", self.by, _BY)
+        one_of("neighbors", self.neighbors, NEIGHBORS)
+        if not self.parts:
+            raise InputError("parts must not be empty; found no plan")
+        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+        if self.by == "level":
+            _check_levels(self.parts, self.neighbors, one_sum=self.one_sum)
+        else:
+            _check_groups(self.parts)
+
+    @property
+    def first(self) -> FederatedPlan:
+        """The plan of the first part: silos, session and much else are the same in all."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def one_sum(self) -> bool:
+        """Whether one opened histogram serves all parts."""
+        return self.first.method == "secure-sum"
+
+    @property
+    def silos(self) -> tuple[Silo, ...]:
+        """Who is invited."""
+        return self.first.silos
+
+    @property
+    def session(self) -> str:
+        """Random, used once."""
+        return self.first.session
+
+    @property
+    def method(self) -> str:
+        """The name of the protocol."""
+        return self.first.method
+
+    @property
+    def protocol(self) -> FederatedProtocol:
+        """That of the first part; all are of one method, with the same reliance on other silos."""
+        return self.first.protocol
+
+    @property
+    def signed(self) -> bool:
+        """Whether the silos are signed by their own keys."""
+        return self.first.signed
+
+    @property
+    def coordinator(self) -> Silo | None:
+        """Who signed, as every part states it."""
+        return self.first.coordinator
+
+    def closed(self, now: datetime) -> bool:
+        """Whether answers made at this time are late."""
+        return self.first.closed(now)
+
+    def position(self, name: str) -> int:
+        """The place of a silo; else `foreign`."""
+        return self.first.position(name)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the whole: answers name it."""
+        return digest(self._head() | {"plans": [plan.digest for plan in self._different()]})
+
+    def loss(self, i: int) -> float:
+        """The privacy loss that silo i is charged for all parts together."""
+        return self.privacy([i]).epsilon
+
+    def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
+        """The loss of one record anywhere, all parts together."""
+        stated = {id(plan): plan.privacy(answered) for plan in self._different()}
+        parts = [stated[id(plan)] for plan in self.parts.values()]
+        if self.one_sum:
+            return parts[0]
+        return in_sequence(parts) if self.by == "level" else side_by_side(parts, self.neighbors)
+
+    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+        """What silo `own` sends, drawn once; `counts` have shape (m,), for groups (parts, m)."""
+        if self.one_sum:
+            return self.first.message(own, counts, agreement, context)
+        rows = counts if self.by != "level" else [counts] * len(self.parts)
+        plans = self.parts.values()
+        return {"replies": [p.message(own, row, agreement, context) for p, row in zip(plans, rows, strict=True)]}
+
+    def read_message(self, i: int, fields: Fields) -> list[Any]:
+        """What silo i sent for each part."""
+        if self.one_sum:
+            return [self.first.read_message(i, fields)] * len(self.parts)
+        replies = fields.take("replies", list)
+        if len(replies) != len(self.parts) or not all(isinstance(reply, dict) for reply in replies):
+            raise Refusal("malformed", "the answer must have one reply for each of the plans")
+        read = []
+        for plan, reply in zip(self.parts.values(), replies, strict=True):
+            with fields_of("reply", reply) as own:
+                read.append(plan.read_message(i, own))
+        return read
+
+    def sign(self, coordinator: SiloKeys) -> str:
+        """The plans as one signed JSON message, read back as every silo will read it.
+
+        Raises
+        ------
+        InputError
+            If silos could not read it.
+        """
+        signed = [json.loads(plan.sign(coordinator)) for plan in self._different()]
+        text = seal(_SEVERAL, self._head() | {"plans": signed}, coordinator.signing)
+        try:
+            SeveralPlans.read(text)
+        except Refusal as refusal:
+            raise InputError(f"plans must be such that silos can read them; they would refuse: {refusal}") from None
+        return text
+
+    @classmethod
+    def read(cls, text: str) -> tuple["SeveralPlans", Envelope]:
+        """Signed plans, and who signed them.
+
+        Raises
+        ------
+        Refusal
+            `malformed` or `altered`.
+        """
+        envelope = unseal(_SEVERAL, text)
+        with fields_of("several plans", envelope.content) as fields:
+            by: By = one_of("by", fields.take("by", str), _BY)
+            neighbors: Neighbors = one_of("neighbors", fields.take("neighbors", str), NEIGHBORS)
+            fields.take("plans", list)
+            plans = [FederatedPlan.read(one) for one in plan_texts(envelope)]
+            if any(inner.signer != envelope.signer for _, inner in plans):
+                raise Refusal("altered", "a plan is signed by another key than all together; ask for the original")
+            names: tuple[Any, ...] = tuple(plan.alpha for plan, _ in plans)
+            if by != "level":
+                names = check_names("names", fields.take("names", list))
+                if len(plans) != 1:
+                    raise Refusal("malformed", "one plan must serve all groups; ask for the original")
+                plans *= len(names)
+            if len(set(names)) != len(names):
+                raise Refusal("malformed", "a level must be planned once; ask for the original")
+            return cls(by, neighbors, {name: plan for name, (plan, _) in zip(names, plans, strict=True)}), envelope
+
+    def _head(self) -> dict[str, Any]:
+        names = {} if self.by == "level" else {"names": list(self.parts)}
+        return {"by": self.by, "neighbors": self.neighbors, **names}
+
+    def _different(self) -> Sequence[FederatedPlan]:
+        """One for each level; the one of all groups."""
+        return list(self.parts.values()) if self.by == "level" else [self.first]
+
+
+AnyPlan: TypeAlias = FederatedPlan | SeveralPlans
+"""What a silo can be asked, by one message and for one charge."""
+
+
+def read_plan(text: str) -> tuple[AnyPlan, Envelope]:
+    """A signed plan of either kind, and who signed it.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    return SeveralPlans.read(text) if is_several(text) else FederatedPlan.read(text)
+
+
+def is_several(text: str) -> bool:
+    """Whether a text claims to be several plans under one signature."""
+    return parse(text, "plan").get("kind") == PREFIX + _SEVERAL
+
+
+def plan_texts(envelope: Envelope) -> list[str]:
+    """The signed plans inside of several plans, as texts of their own."""
+    return [json.dumps(plan, indent=1) + "\n" for plan in envelope.content["plans"]]
+
+
+def _check_levels(parts: Mapping[Any, FederatedPlan], neighbors: Neighbors, *, one_sum: bool) -> None:
+    levels = list(parts)
+    if levels != sorted(levels, reverse=True) or any(plan.alpha != level for level, plan in parts.items()):
+        raise InputError("parts must be plans of their levels, which decrease")
+    if next(iter(parts.values())).neighbors != neighbors:
+        raise InputError("neighbors must be the relation under which the plans of the levels state their losses")
+    _check_alike(parts, but=("alpha", "targets") if one_sum else ("alpha", "targets", *_OF_A_SHARE))
+    if one_sum and any(plan.dropouts for plan in parts.values()):
+        raise InputError("dropouts must be 0 for several levels of one sum: it opens with all its silos")
+
+
+def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
+    check_names("names", parts)
+    _check_alike(parts, but=())
+    plan = next(iter(parts.values()))
+    if plan.method != "private-qq":
+        raise InputError(
+            "method must be 'private-qq' for groups and classes: how many records a silo has of each stays secret, and "
+            f"the certificate of {plan.method!r} needs these numbers"
+        )
+    if plan.silos[0].size is not None:
+        raise InputError(
+            "silos must keep their sizes secret where groups or classes have thresholds of their own; issue public "
+            "files without a size: SiloKeys.public(), or confide federated public"
+        )
+
+
+_OF_A_SHARE = ("epsilon", "left", "right", "scale", "rate", "flat", "rise", "published_k")
+"""Fields in which plans of several levels may differ, beside level and targets."""
+
+
+def _check_alike(parts: Mapping[Any, FederatedPlan], but: Collection[str]) -> None:
+    """Refuse plans that differ in what they must share: silos, session, score, candidates and all the rest."""
+    stated = [{name: value for name, value in plan.fields().items() if name not in but} for plan in parts.values()]
+    if any(one != stated[0] for one in stated):
+        different = sorted({name for one in stated for name in one if one[name] != stated[0].get(name)})
+        raise InputError(f"parts must be plans that differ in nothing but their levels; found other {different[0]}")
