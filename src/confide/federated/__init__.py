@@ -51,18 +51,21 @@ from confide.federated.published import (
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
 from confide.federated.random_rank_reply import RandomRankReply
 from confide.federated.refusals import CODES, Refusal
+from confide.federated.several_planning import plan_groups, plan_levels
+from confide.federated.several_plans import SeveralPlans, read_plan
+from confide.federated.several_released import FederatedGroups, FederatedLevels
 from confide.federated.shuffling import clones_delta, clones_epsilon
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import SiloReport, coverage_in_silo, own_calibration, shrunk_threshold
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedPlan", "MessageHead",
-    "OpenedSum", "Policy", "Promise", "RandomRankReply", "Refusal", "RoundHead", "SecureSum", "Silo", "SiloKeys",
-    "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq",
-    "best_published", "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon",
-    "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part",
-    "opening_head", "openings", "order_statistic_coverage", "own_calibration", "part_head", "plan",
-    "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_time", "roster", "shrunk_threshold",
-    "unequal_loss", "verify",
+    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedGroups", "FederatedLevels",
+    "FederatedPlan", "MessageHead", "OpenedSum", "Policy", "Promise", "RandomRankReply", "Refusal", "RoundHead",
+    "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification", "aggregate",
+    "answer", "average_threshold", "best_private_qq", "best_published", "best_qq", "best_qq_unequal",
+    "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure", "coverage_in_silo",
+    "ehm_bound", "fingerprint", "message_head", "open_part", "opening_head", "openings", "order_statistic_coverage",
+    "own_calibration", "part_head", "plan", "plan_groups", "plan_levels", "published_deviation", "published_ranks",
+    "qq_coverage", "read_answer", "read_plan", "read_time", "roster", "shrunk_threshold", "unequal_loss", "verify",
 ]  # fmt: skip

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from confide.calibration import library_versions
 from confide.errors import InputError
-from confide.federated.answers import read_answers
+from confide.federated.answers import in_order, read_answers
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
 from confide.federated.parts import open_parts
-from confide.federated.plan import FederatedPlan
+from confide.federated.several_plans import SeveralPlans, read_plan
+from confide.federated.several_released import FederatedRelease, release_several
 
 
 def aggregate(
@@ -18,13 +19,13 @@ def aggregate(
     parts: Sequence[str] = (),
     keys: SiloKeys | None = None,
     drop_refused: bool = False,
-) -> FederatedCalibration:
-    """Make the threshold from the answers of the silos that answered.
+) -> FederatedRelease:
+    """Make the threshold, or those of several plans, from the answers of the silos that answered.
 
     Parameters
     ----------
     plan
-        The signed plan.
+        The signed plan, or several plans under one signature.
     answers
         The messages. A copy of a message counts once.
     parts
@@ -39,7 +40,7 @@ def aggregate(
 
     Returns
     -------
-    FederatedCalibration
+    FederatedCalibration, FederatedLevels or FederatedGroups
         Works with `confide.predict_set` and `confide.predict_interval`.
 
     Raises
@@ -49,11 +50,15 @@ def aggregate(
     InputError
         If the keys are not those that signed the plan.
     """
-    read, envelope = FederatedPlan.read(plan)
+    read, envelope = read_plan(plan)
     if keys is not None and keys.face().signing != envelope.signer:
         raise InputError("keys must be the coordinator's, which signed the plan; found others")
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
+    if isinstance(read, SeveralPlans):
+        if parts:
+            raise InputError("parts must be left out: several plans open with all silos at once")
+        return release_several(plan, read, envelope, accepted, in_order(refused))
     opened = None
     if parts:
         opened, others = open_parts(read, accepted, parts, drop_refused, after=len(answers))
@@ -67,7 +72,7 @@ def aggregate(
         plan=read,
         k=k,
         answered=tuple(read.silos[i].name for i in who),
-        refused=tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0]))),
+        refused=in_order(refused),
         versions=library_versions(),
         opened=opened,
     )

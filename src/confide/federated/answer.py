@@ -2,26 +2,27 @@
 
 from datetime import UTC, datetime
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import seal, write_time
 from confide.federated.keys import SiloKeys
-from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
+from confide.federated.several_plans import AnyPlan, read_plan
+from confide.federated.silo_counts import Scores, count_for
 from confide.federated.silo_ledger import SiloLedger
-from confide.scores import named_by
 
 
 def answer(
     plan: str,
-    scores: ArrayLike | ScoreHistogram,
+    scores: Scores,
     keys: SiloKeys,
     policy: Policy,
     ledger: SiloLedger,
     *,
+    groups: ArrayLike | None = None,
     now: datetime | None = None,
 ) -> str:
     """Answer a plan once; asked again, return the same message.
@@ -32,22 +33,25 @@ def answer(
     Parameters
     ----------
     plan
-        The signed plan.
+        The signed plan, or several plans under one signature: then this is one message for all of them.
     scores
-        The silo's conformity scores, shape (n,), or a histogram of them over the plan's candidates.
+        The silo's conformity scores, shape (n,), or a histogram of them over the plan's candidates; for groups or
+        classes also one histogram for each, by its name.
     keys
         The silo's private keys.
     policy
         What the silo agrees to.
     ledger
         Its budget ledger, which remembers answers and charges them.
+    groups
+        Where the plan has a threshold for each group or class: that of each score, shape (n,).
     now
         The present time, with a time zone; by default the clock.
 
     Returns
     -------
     str
-        A signed JSON message: the index of one candidate, a masked vector, or sealed shares.
+        A signed JSON message: the index of one candidate for each plan, a masked vector, or sealed shares.
 
     Warns
     -----
@@ -61,21 +65,21 @@ def answer(
         invalid (`InputError`); that text must not travel.
     """
     time = now or datetime.now(UTC)
-    read, envelope = FederatedPlan.read(plan)
+    read, envelope = read_plan(plan)
     own = invited(read, keys)
     policy.check(read, envelope.signer, own)
     if (earlier := ledger.earlier_answer(read)) is not None:
-        ledger.point_out_other_data(read, _seen_again(read, scores))
+        ledger.point_out_other_data(read, _seen_again(read, scores, groups))
         return earlier
     if read.closed(time):
         raise Refusal("late", "the plan is closed; ask for a new one")
     if ledger.has_opened(read):
         raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
-    histogram = _counts(read, scores)
-    if read.silos[own].size not in (None, histogram.total):
+    counts = count_for(read, scores, groups)
+    if read.silos[own].size not in (None, int(counts.sum())):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
     if (faster := ledger.charge(read, own, policy.budget)) is not None:
-        ledger.point_out_other_data(read, _seen(histogram))
+        ledger.point_out_other_data(read, _seen(counts))
         return faster
     context = f"{read.session}|{read.digest}".encode()
     content = {
@@ -83,14 +87,14 @@ def answer(
         "session": read.session,
         "silo": keys.name,
         "answered": write_time(time),
-        **read.protocol.message(read, own, histogram.counts, keys.agreement, context),
+        **read.message(own, counts, keys.agreement, context),
     }
     message = seal("answer", content, keys.signing)
-    ledger.store_answer(read, message, _seen(histogram))
+    ledger.store_answer(read, message, _seen(counts))
     return message
 
 
-def invited(plan: FederatedPlan, keys: SiloKeys) -> int:
+def invited(plan: AnyPlan, keys: SiloKeys) -> int:
     """The place of a silo in a plan that names it with its keys; else `not-invited`."""
     me = keys.face().identity
     for i, silo in enumerate(plan.silos):
@@ -99,26 +103,14 @@ def invited(plan: FederatedPlan, keys: SiloKeys) -> int:
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
 
 
-def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> ScoreHistogram:
-    try:
-        named_by(scores, plan.score, plan.classes)
-    except InputError as error:
-        raise InputError(f"scores must be those that the plan is for: {error}") from None
-    if not isinstance(scores, ScoreHistogram):
-        return ScoreHistogram.from_scores(scores, plan.candidates, plan.score)
-    if scores.candidates != plan.candidates:
-        raise InputTypeError("scores must be counted over the candidates of the plan; found others")
-    return scores
-
-
-def _seen(histogram: ScoreHistogram) -> bytes:
+def _seen(counts: NDArray[np.int64]) -> bytes:
     """What the mechanism sees; the candidates are those of the plan."""
-    return histogram.counts.astype("<i8").tobytes()
+    return counts.astype("<i8").tobytes()
 
 
-def _seen_again(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> bytes:
+def _seen_again(plan: AnyPlan, scores: Scores, groups: ArrayLike | None) -> bytes:
     """The same where an answer is kept already, so that scores which cannot be used are others and no error."""
     try:
-        return _seen(_counts(plan, scores))
+        return _seen(count_for(plan, scores, groups))
     except (InputError, InputTypeError):
         return b""

@@ -1,11 +1,11 @@
 """Silos' first messages, read against their plan: which count, and which are left out, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confide.federated.envelope import digest, fields_of, read_time, unseal
-from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
+from confide.federated.several_plans import AnyPlan
 
 
 class Answer(NamedTuple):
@@ -18,7 +18,7 @@ class Answer(NamedTuple):
 
 
 def read_answers(
-    plan: FederatedPlan, answers: Sequence[str], drop_refused: bool
+    plan: AnyPlan, answers: Sequence[str], drop_refused: bool
 ) -> tuple[dict[int, Answer], dict[str | int, str]]:
     """What every silo sent, by its place in the plan; and the codes of what was left out, by silo or place of text.
 
@@ -47,7 +47,12 @@ def read_answers(
     return accepted, refused
 
 
-def read_answer(plan: FederatedPlan, text: str) -> Answer:
+def in_order(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, str], ...]:
+    """What was left out: silos by their names, then places of messages that are of no silo."""
+    return tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0])))
+
+
+def read_answer(plan: AnyPlan, text: str) -> Answer:
     """Check one message against the plan.
 
     Raises
@@ -67,7 +72,7 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
             signed = name
             if plan.closed(read_time(fields.take("answered", str))):
                 raise Refusal("late")
-            reply = plan.protocol.read_message(plan, i, fields)
+            reply = plan.read_message(i, fields)
     except Refusal as refusal:
         raise (_of_silo(signed, refusal.code) if signed else refusal) from None
     return Answer(i, reply, digest(envelope.content), text)

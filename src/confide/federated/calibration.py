@@ -169,13 +169,18 @@ class FederatedCalibration(Calibration):
         except Refusal as refusal:
             raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
 
-    def __str__(self) -> str:
+    @property
+    def turnout(self) -> str:
+        """The method, how many silos answered, and what was left out, for people."""
         who = f"{len(self.answered)} of {len(self.plan.silos)} silos answered"
         left_out = "".join(f"\nleft out: {_sender(sender)} ({code})" for sender, code in self.refused)
+        return f"method: {self.plan.method}, {who}{left_out}"
+
+    def __str__(self) -> str:
         base = super().__str__()
         if math.isinf(self.privacy.epsilon):
             base = base.rsplit("\nprivacy:", 1)[0] + "\nprivacy: none; this method sends order statistics of the scores"
-        return f"{base}\nmethod: {self.plan.method}, {who}{left_out}"
+        return f"{base}\n{self.turnout}"
 
 
 def _sender(sender: str | int) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
-from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
 from confide.federated.remote import NotReleasedError, Round, SiloSetup, released, reply
 from confide.federated.second_round import has_second_round, openings_by_node
+from confide.federated.several_released import FederatedRelease
 
 if TYPE_CHECKING:
     from flwr.app import Context
@@ -108,7 +108,7 @@ def calibrate(
     *,
     keys: SiloKeys | None = None,
     keep: str | Path | None = None,
-) -> tuple[FederatedCalibration, Round]:
+) -> tuple[FederatedRelease, Round]:
     """Ask all nodes and aggregate what came back: unusable answers are left out by name.
 
     The sum of a `secure-sum` with dropouts is opened by a second question, to all nodes once more.

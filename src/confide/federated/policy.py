@@ -10,9 +10,9 @@ from confide.errors import InputError
 from confide.federated.envelope import PREFIX, fields_of, read_file
 from confide.federated.identities import fingerprint
 from confide.federated.keys import check_name
-from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
+from confide.federated.several_plans import AnyPlan
 from confide.support import positive_integer, privacy_loss, read_text
 
 DEFAULT_METHODS = ("private-qq", "secure-sum")
@@ -69,7 +69,7 @@ class Policy:
             if not isinstance(identity, str) or not _DIGITS.fullmatch(identity):
                 raise InputError("peers must be identities of 64 hexadecimal digits, by name; see Silo.identity")
 
-    def check(self, plan: FederatedPlan, signer: str, own: int) -> None:
+    def check(self, plan: AnyPlan, signer: str, own: int) -> None:
         """Refuse a plan, signed by `signer`, that the rules do not allow; the silo's place in it is `own`.
 
         Raises
@@ -93,7 +93,7 @@ class Policy:
                 )
             self._check_peers(plan, own)
 
-    def check_coordinator(self, plan: FederatedPlan, signer: str) -> None:
+    def check_coordinator(self, plan: AnyPlan, signer: str) -> None:
         """Refuse a plan that is signed by another than the pinned coordinator.
 
         Raises
@@ -106,7 +106,7 @@ class Policy:
             other = "another key than the policy pins" if stated else "a key that the policy does not pin by itself"
             raise Refusal("coordinator-unknown", f"the plan is signed by {other}; ask the coordinator for a new plan")
 
-    def _check_peers(self, plan: FederatedPlan, own: int) -> None:
+    def _check_peers(self, plan: AnyPlan, own: int) -> None:
         """Whether all others are pinned, by keys that belong together because their owners signed them."""
         if not plan.signed:
             raise Refusal(

@@ -18,13 +18,14 @@ from confide.counting import ScoreHistogram
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer
-from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
+from confide.federated.several_plans import AnyPlan, read_plan
+from confide.federated.several_released import FederatedRelease
 from confide.federated.silo_ledger import SiloLedger
 
 _SHOWN = 10
@@ -184,7 +185,7 @@ def _failed(log: logging.Logger) -> dict[str, str]:
     return {"refused": "internal"}
 
 
-def released(plan: str, asked: Round) -> FederatedCalibration:
+def released(plan: str, asked: Round) -> FederatedRelease:
     """Aggregate what came back: unusable messages are left out by name.
 
     Raises
@@ -202,12 +203,12 @@ def released(plan: str, asked: Round) -> FederatedCalibration:
 
 def missing_silos(plan: str, answers: Iterable[str]) -> tuple[str, ...]:
     """Names of the silos in the plan of which no answer is usable."""
-    read, _ = FederatedPlan.read(plan)
+    read, _ = read_plan(plan)
     heard = {name for text in answers if (name := silo_of(read, text)) is not None}
     return tuple(silo.name for silo in read.silos if silo.name not in heard)
 
 
-def silo_of(plan: FederatedPlan, text: str) -> str | None:
+def silo_of(plan: AnyPlan, text: str) -> str | None:
     """Whose answer to the plan this is; None if it cannot be used."""
     with suppress(Refusal):
         return plan.silos[read_answer(plan, text).silo].name

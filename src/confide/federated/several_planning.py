@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Literal
 
 from confide.calibration import different_levels, divide_budget, exact_shares, part_of_failure, typical_of_groups
 from confide.errors import InputError
 from confide.federated.keys import Silo
+from confide.federated.plan import FederatedPlan
 from confide.federated.planning import plan
 from confide.federated.several_plans import SeveralPlans
 from confide.mechanisms import NEIGHBORS, Neighbors
@@ -62,13 +64,14 @@ def plan_levels(
     if options.get("method") == "secure-sum":
         if shares is not None:
             raise InputError("shares must be left out for 'secure-sum': one opened histogram serves all levels")
-        budgets = [{} if epsilon is None else {"epsilon": epsilon}] * len(levels)
+        budgets = [epsilon] * len(levels)
     else:
-        budgets = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
-    made, common = {}, dict(options)
-    for level, budget in sorted(zip(levels, budgets, strict=True), key=lambda one: one[1].get("epsilon", 0.0)):
-        made[level] = plan(silos, level, **budget, delta=part, **common)
-        common |= {"candidates": made[level].candidates, "unit": None}  # those that suit the least share serve all
+        divided = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
+        budgets = [budget.get("epsilon") for budget in divided]
+    made: dict[Fraction, FederatedPlan] = {}
+    for level, budget in sorted(zip(levels, budgets, strict=True), key=lambda one: one[1] or 0.0):
+        made[level] = plan(silos, level, budget, delta=part, **options)
+        options |= {"candidates": made[level].candidates, "unit": None}  # those that suit the least share serve all
     session = made[levels[0]].session
     parts = {level: replace(made[level], session=session) for level in sorted(levels, reverse=True)}
     return SeveralPlans("level", parts[levels[0]].neighbors, parts)
@@ -137,5 +140,5 @@ def plan_groups(
     options.setdefault("n_min", 0)
     if options.get("n_typical") is None:
         options["n_typical"] = typical_of_groups(len(known), max(options["n_min"], 1))
-    budget = divide_budget(epsilon, None, exact_shares(None, 1), replaced=neighbors == "replace_one")[0]
-    return SeveralPlans(by, neighbors, dict.fromkeys(known, plan(silos, alpha, **budget, **options)))
+    budget = divide_budget(epsilon, None, exact_shares(None, 1), replaced=neighbors == "replace_one")[0].get("epsilon")
+    return SeveralPlans(by, neighbors, dict.fromkeys(known, plan(silos, alpha, budget, **options)))

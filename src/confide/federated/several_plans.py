@@ -20,7 +20,7 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import Counts, FederatedProtocol
 from confide.federated.refusals import Refusal
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
-from confide.support import Fields, Name, check_names, one_of
+from confide.support import Fields, check_names, one_of
 
 By: TypeAlias = Literal["level", "group", "class"]
 """What the parts of one plan are for."""

@@ -6,7 +6,7 @@ Like a federated calibration each carries its signed plans. What follows from th
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from confide.calibration import library_versions
@@ -15,6 +15,7 @@ from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import MOST_CHARACTERS, Envelope, fields_of, read_document, write_document
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import SeveralPlans, plan_texts
+from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, register_kind
 from confide.support import Fields
@@ -50,7 +51,7 @@ class FederatedLevels(LevelCalibration):
         return _write(self)
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\n{_method(self)}"
+        return f"{super().__str__()}\n{_first(self).turnout}"
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ class FederatedGroups(GroupCalibration):
         return _write(self)
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\n{_method(self)}"
+        return f"{super().__str__()}\n{_first(self).turnout}"
 
 
 Several: TypeAlias = FederatedLevels | FederatedGroups
+FederatedRelease: TypeAlias = FederatedCalibration | Several
 
 
 def release_several(
@@ -89,33 +91,40 @@ def release_several(
 ) -> Several:
     """The thresholds from what the silos sent, by place: one reply for each part of the plans."""
     who = sorted(replies)
-    certified = {plan.digest: plan.certify(who) for plan in dict.fromkeys(plans.parts.values())}
-    thresholds = []
-    for place, plan in enumerate(plans.parts.values()):
-        of_part = {i: replies[i][place] for i in who}
-        thresholds.append(plan.protocol.threshold(plan, of_part, certified[plan.digest][0]))
-    if plans.by == "level":  # larger ones of less demanding levels: nested, and covering no less
+    certified = _certified(plans, who)
+    thresholds = [
+        plan.protocol.threshold(plan, {i: replies[i][place] for i in who}, certified[place][0])
+        for place, plan in enumerate(plans.parts.values())
+    ]
+    if plans.by == "level":  # the largest of a less demanding level: nested, and nothing is covered less
         thresholds = [max(thresholds[: place + 1]) for place in range(len(thresholds))]
-    return _built(text, plans, envelope, thresholds, who, refused, library_versions())
+    return _built(text, plans, envelope, certified, thresholds, who, refused, library_versions())
+
+
+def _certified(plans: SeveralPlans, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
+    """K and the promise of every part; the one plan of all groups is certified once."""
+    different = {plan.digest: plan for plan in plans.parts.values()}
+    found = {digest: plan.certify(who) for digest, plan in different.items()}
+    return [found[plan.digest] for plan in plans.parts.values()]
 
 
 def _built(
     text: str,
     plans: SeveralPlans,
     envelope: Envelope,
+    certified: Sequence[tuple[int, Guarantee]],
     thresholds: Sequence[float],
     who: Sequence[int],
     refused: Refused,
     versions: Mapping[str, str],
 ) -> Several:
     """Fill in what follows from the plans."""
-    certified = {plan.digest: plan.certify(who) for plan in dict.fromkeys(plans.parts.values())}
     texts = plan_texts(envelope)
     texts = texts if plans.by == "level" else texts * len(plans.parts)
     answered = tuple(plans.silos[i].name for i in who)
     parts: dict[Any, Calibration] = {}
-    for (name, plan), own, threshold in zip(plans.parts.items(), texts, thresholds, strict=True):
-        k, guarantee = certified[plan.digest]
+    each = zip(plans.parts.items(), texts, certified, thresholds, strict=True)
+    for (name, plan), own, (k, guarantee), threshold in each:
         parts[name] = FederatedCalibration.build(
             threshold=threshold,
             guarantee=guarantee,
@@ -139,10 +148,6 @@ def _first(release: Several) -> FederatedCalibration:
 
 def _privacy(release: Several) -> PrivacyStatement:
     return release.plans.privacy([release.plans.position(name) for name in _first(release).answered])
-
-
-def _method(release: Several) -> str:
-    return str(_first(release)).rsplit("\nmethod: ", 1)[1].join(("method: ", ""))
 
 
 def _stated(value: float) -> float | str:
@@ -188,15 +193,20 @@ def _of_fields(fields: Fields) -> Several:
     ):
         raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
     refused = tuple((sender, code) for sender, code in pairs)
-    read = _built(plans_text, plans, envelope, [float(t) for t in thresholds], sorted(who), refused, versions)
+    who = sorted(who)
+    certified = _certified(plans, who)
+    read = _built(plans_text, plans, envelope, certified, [float(t) for t in thresholds], who, refused, versions)
     for part in read.parts.values():
         assert isinstance(part, FederatedCalibration)
         too_few = part.k > len(who)
         if not part.plan.protocol.can_release(part.plan, part.threshold) or (too_few and part.threshold != math.inf):
             raise Refusal("malformed", "a threshold does not follow from its plan; do not use it")
-    stated = [fields.take("coverage", list), fields.take("epsilon", (float, int, str))]
-    if stated != [[part.coverage for part in read.parts.values()], _stated(read.privacy.epsilon)]:
-        raise Refusal("malformed", "the calibration claims what its plans do not promise; do not use it")
+    stated, found = fields.take("coverage", list), [part.coverage for part in read.parts.values()]
+    of_numbers = len(stated) == len(found) and all(type(one) in (float, int) for one in stated)
+    if not of_numbers or any(abs(one - two) > 1e-9 for one, two in zip(stated, found, strict=True)):
+        raise Refusal("malformed", "the calibration claims other coverage than its plans promise; do not use it")
+    if fields.take("epsilon", (float, int, str)) != _stated(read.privacy.epsilon):
+        raise Refusal("malformed", "the calibration claims another privacy loss than its plans have; do not use it")
     return read
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, OtherDataError, OtherDataWarning
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
+from confide.federated.several_plans import AnyPlan
 from confide.ledger import Cost, Entry, Ledger, known, request_digest
 from confide.support import outside
 
@@ -64,7 +65,7 @@ class SiloLedger:
         found = [account for name in names if (account := known(accounts, name)) is not None]
         return sum((account.spent().epsilon for account in found), 0.0)
 
-    def earlier_answer(self, plan: FederatedPlan) -> str | None:
+    def earlier_answer(self, plan: AnyPlan) -> str | None:
         """The message that answered this plan before, or None.
 
         Raises
@@ -82,12 +83,12 @@ class SiloLedger:
             raise Refusal("interrupted")
         return entry.release
 
-    def answered(self, plan: FederatedPlan) -> str | None:
+    def answered(self, plan: AnyPlan) -> str | None:
         """When this plan was answered, UTC, ISO 8601; None if it was not."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.made
 
-    def point_out_other_data(self, plan: FederatedPlan, seen: bytes) -> None:
+    def point_out_other_data(self, plan: AnyPlan, seen: bytes) -> None:
         """Warn if the kept answer to this plan cannot be known to be about the data that are `seen` now.
 
         Warns
@@ -107,7 +108,7 @@ class SiloLedger:
                     )
                     warnings.warn(OtherDataWarning(text), stacklevel=outside())
 
-    def kept_answer(self, plan: FederatedPlan) -> str | None:
+    def kept_answer(self, plan: AnyPlan) -> str | None:
         """The message that answered this plan; None if there is none, for whatever reason."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest else entry.release
@@ -116,7 +117,7 @@ class SiloLedger:
         entries = (one for account in self._ledger().accounts().values() for one in account.entries)
         return next((entry for entry in entries if entry.token == token), None)
 
-    def charge(self, plan: FederatedPlan, own: int, budget: float) -> str | None:
+    def charge(self, plan: AnyPlan, own: int, budget: float) -> str | None:
         """Charge the answer of silo `own`. When this returns, the charge is on disk.
 
         Returns
@@ -147,14 +148,14 @@ class SiloLedger:
                 raise
             return earlier
 
-    def store_answer(self, plan: FederatedPlan, message: str, seen: bytes) -> None:
+    def store_answer(self, plan: AnyPlan, message: str, seen: bytes) -> None:
         """Store the message of a charged plan, and a keyed trace of what it was made from.
 
         When this returns, it is on disk and may leave.
         """
         self._ledger().attach(plan.session, message, seen)
 
-    def has_opened(self, plan: FederatedPlan) -> bool:
+    def has_opened(self, plan: AnyPlan) -> bool:
         """Whether this silo has written down a list of this plan's session that it opens."""
         return self._entry(_opening(plan)) is not None
 
@@ -252,6 +253,6 @@ class SiloLedger:
         return Ledger(self.path)
 
 
-def _opening(plan: FederatedPlan) -> str:
+def _opening(plan: AnyPlan) -> str:
     """The token of the one list that is opened in a session."""
     return hashlib.sha256(f"open|{plan.session}".encode()).hexdigest()[:32]

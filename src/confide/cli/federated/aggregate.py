@@ -11,7 +11,7 @@ from confide.cli.output import warn
 from confide.cli.parameters import command
 from confide.federated import SiloKeys
 from confide.federated import aggregate as aggregate_answers
-from confide.releases import everything
+from confide.releases import everything, parts_of
 from confide.support import Kind, kind_of, read_text
 
 
@@ -47,6 +47,8 @@ def aggregate(
         keys=None if keys is None else SiloKeys.load(keys),
         drop_refused=drop_refused,
     )
-    if released.threshold == float("inf"):
-        warn(f"the threshold is +inf: {everything(released.score)}; more silos have to answer")
+    for name, part in parts_of(released).items():
+        if part.threshold == float("inf"):
+            of_part = f" of {name}" if name else ""
+            warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos have to answer")
     output.write(released.to_json(), f"{released}\nsaved")

@@ -1,0 +1,259 @@
+"""Several levels from one message of each silo: one signature, one charge, nested thresholds, every promise kept."""
+
+import dataclasses
+import itertools
+import json
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import FormatError, InputError
+from confide.federated.envelope import seal, write_document
+from confide.federated.several_plans import SeveralPlans
+from confide.federated.several_released import KIND
+from confide.ledger import Ledger
+from confide.releases import LevelCalibration, Release
+from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
+from tests.federated.exact_coverage import choice_laws, populations
+from tests.federated.helpers import Federation
+
+LEVELS = ["0.2", "0.1"]
+
+
+RECORDS = [np.random.default_rng(i).random(160) for i in range(5)]
+
+
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory):
+    return Federation(tmp_path_factory.mktemp("several"), RECORDS)
+
+
+@pytest.fixture
+def five(federation, tmp_path):
+    """The same silos with new ledgers: plans are made once."""
+    federation.ledgers = [federated.SiloLedger(tmp_path / f"{i}.db") for i in range(5)]
+    return federation
+
+
+@lru_cache
+def made(federation, epsilon=4.0, **options):
+    return federated.plan_levels(federation.silos, LEVELS, epsilon, candidates=Candidates.unit(51), **options)
+
+
+def planned(federation, *args, **options):
+    return made(federation, *args, **options).sign(federation.coordinator)
+
+
+def refused(code):
+    return pytest.raises(federated.Refusal, match=f"^{code}")
+
+
+METHODS = [
+    ("private-qq", 4.0, {}),
+    ("secure-sum", 2.0, {}),
+    ("private-qq", 6.0, {"delta": 0.2, "shares": (0.25, 0.75)}),
+]
+
+
+@pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
+def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
+    text = planned(five, epsilon, method=method, **options)
+    released = federated.aggregate(text, five.answers(text))
+    assert isinstance(released, LevelCalibration)
+    assert released["0.1"].threshold >= released["0.2"].threshold
+    for level, part in released.parts.items():
+        assert isinstance(part, federated.FederatedCalibration)
+        assert part.coverage >= float(1 - level)
+        assert part.guarantee.delta == (None if "delta" not in options else options["delta"] / 2)
+        assert federated.FederatedCalibration.from_json(part.to_json()) == part
+    assert released.privacy.epsilon == epsilon == five.ledgers[0].spent
+    released.save(tmp_path / "released.json")
+    assert Release.load(tmp_path / "released.json") == released
+    sets = confide.predict_set([[0.85, 0.15]], released["0.1"], score="lac")
+    assert len(sets) == 1
+    assert f"method: {method}, 5 of 5 silos answered" in str(released)
+    assert "privacy of all together" in str(released)
+    assert "Silos that do not answer" in str(confide.report(released).html)
+
+
+def test_shares_of_the_budget_are_those_that_were_asked_for(five):
+    several = made(five, 6.0, method="private-qq", delta=0.2, shares=(0.25, 0.75))
+    losses = {float(level): part.loss(0) for level, part in several.parts.items()}
+    assert losses[0.2] == pytest.approx(1.5, abs=1e-9)
+    assert losses[0.1] == pytest.approx(4.5, abs=1e-9)
+    assert several.loss(0) <= 6.0
+    with pytest.raises(InputError, match="shares must be left out"):
+        federated.plan_levels(five.silos, LEVELS, 4.0, shares=["1/2", "1/2"], method="secure-sum")
+    with pytest.raises(InputError, match="different levels"):
+        federated.plan_levels(five.silos, ["0.1", "1/10"], 4.0)
+
+
+def test_default_candidates_are_the_same_for_all_levels(five):
+    several = federated.plan_levels(five.silos[:2], [0.5, 0.4], 4.0, score="absolute_residual", unit=2.0)
+    assert len({part.candidates for part in several.parts.values()}) == 1
+    assert several.first.candidates.recipe["unit"] == 2.0
+
+
+def test_one_charge_one_message_asked_again_the_same(five):
+    text = planned(five)
+    first = five.answer(0, text)
+    assert five.answer(0, text) == first
+    account = Ledger(five.ledgers[0].path).account("calibration records")
+    assert [entry.cost.epsilon for entry in account.entries] == [4.0]
+    content = json.loads(first)["content"]
+    assert len(content["replies"]) == 2
+    assert content["plan"] == SeveralPlans.read(text)[0].digest
+    with pytest.raises(InputError, match="groups must be left out"):
+        five.answer(1, text, groups=["a"] * 160)
+    # One of its parts, sent alone, is of a session that has been used.
+    alone = json.dumps(json.loads(text)["content"]["plans"][0])
+    with refused("session-used"):
+        five.answer(0, alone)
+
+
+def test_the_policy_weighs_the_whole(five):
+    """Every level costs 2; a silo that allows 3 for a plan refuses both together."""
+    careful = dataclasses.replace(five.policy, per_plan=3.0)
+    with refused("not-allowed"):
+        federated.answer(planned(five), five.scores[0], five.keys[0], careful, five.ledgers[0])
+    five.answer(0, planned(five, method="secure-sum"))
+    poor = dataclasses.replace(five.policy, budget=7.0)
+    with refused("budget-spent"):
+        federated.answer(planned(five), five.scores[0], five.keys[0], poor, five.ledgers[0])
+
+
+def test_a_silo_that_is_missing_is_missing_for_all_levels(five):
+    text = planned(five, 8.0, dropouts=1)
+    released = federated.aggregate(text, five.answers(text, [0, 1, 3, 4]))
+    for part in released.parts.values():
+        assert part.answered == ("silo 0", "silo 1", "silo 3", "silo 4")
+        assert np.isfinite(part.threshold)
+    one_sum = planned(five, 2.0, method="secure-sum")
+    with refused("missing"):
+        federated.aggregate(one_sum, five.answers(one_sum, [0, 1, 3, 4]))
+    with pytest.raises(InputError, match="dropouts must be 0"):
+        federated.plan_levels(five.silos, LEVELS, 4.0, method="secure-sum", dropouts=1, candidates=Candidates.unit(51))
+
+
+def test_all_levels_of_a_secure_sum_are_read_off_one_histogram(five):
+    text = planned(five, 2.0, method="secure-sum")
+    answers = five.answers(text)
+    assert all(set(json.loads(a)["content"]) == {"plan", "session", "silo", "answered", "masked"} for a in answers)
+    several, _ = SeveralPlans.read(text)
+    released = federated.aggregate(text, answers)
+    assert released.privacy.epsilon == several.loss(0) == five.ledgers[0].spent == 2.0
+    # The same noise stands behind both: over and over, thresholds follow from one vector by the rule of Theorem F6.
+    from confide.federated.aggregate import read_answer
+    from confide.federated.masking import open_sum
+    from confide.federated.protocols.secure_sum import choose_summed
+
+    total = open_sum([read_answer(several, text).reply[0] for text in answers], several.first.protocol.bits)
+    for part in several.parts.values():
+        index = choose_summed(total, 800, part.protocol.target)
+        assert released[part.alpha].threshold == part.candidates.values[index]
+
+
+def test_loss_of_a_message_about_two_levels_by_enumeration():
+    """All pairs of replies over all histograms that differ in one record: at most what the ledger is charged."""
+    silos = [federated.SiloKeys.generate(f"s{i}").public(7) for i in range(4)]
+    several = federated.plan_levels(silos, ["0.5", "0.4"], 3.0, shares=["1/3", "2/3"], candidates=Candidates.unit(4))
+    mechanisms = [plan.protocol.mechanism(plan, 0) for plan in several.parts.values()]
+
+    def joint(h):
+        return np.outer(*(mechanism_law(mechanism, h) for mechanism in mechanisms)).ravel()
+
+    worst = worst_log_ratio(joint, histograms(7, 4), replaced)
+    single = max(plan.loss(0) for plan in several.parts.values())
+    assert single < worst <= several.loss(0) + 1e-9  # one of them alone would understate it
+    assert several.loss(0) <= 3.0
+
+
+def test_every_level_is_covered_as_promised_after_nesting():
+    """The exact joint law of both thresholds, over all histograms of two silos and all replies."""
+    bins, sizes = 3, (6, 5)
+    silos = [federated.SiloKeys.generate(f"s{i}").public(n) for i, n in enumerate(sizes)]
+    several = federated.plan_levels(silos, ["0.6", "0.5"], 6.0, candidates=Candidates.unit(bins))
+    plans = list(several.parts.values())
+    certified = [plan.certify() for plan in plans]
+    assert all(k <= 2 for k, _ in certified)
+    pairs = list(itertools.product(range(bins), repeat=2))
+    laws = []  # of the threshold's index for every pair of histograms, one table a level
+    for plan, (k, _) in zip(plans, certified, strict=True):
+        a, b = (choice_laws(plan.protocol.mechanism(plan, i), n, bins) for i, n in enumerate(sizes))
+        table = np.zeros((len(a), len(b), bins))
+        for x, y in pairs:
+            table[:, :, sorted((x, y))[k - 1]] += np.outer(a[:, x], b[:, y])
+        laws.append(table)
+    for population in populations(bins, 0.5):
+        weights = [stats.multinomial.pmf(histograms(n, bins), n, population) for n in sizes]
+        covers = np.cumsum(population)
+        joint = np.einsum("a,b,abi,abj->ij", *weights, *laws)  # replies to the levels share nothing but the records
+        nested = np.array([[covers[max(i, j)] for j in range(bins)] for i in range(bins)])
+        assert joint.sum() == pytest.approx(1)
+        assert (joint.sum(axis=1) @ covers) >= certified[0][1].coverage - 1e-9
+        assert (joint * nested).sum() >= max((joint.sum(axis=0) @ covers), certified[1][1].coverage) - 1e-9
+
+
+def test_what_is_altered_or_put_together_by_another_is_refused(five):
+    text = planned(five)
+    message = json.loads(text)
+    stranger = federated.SiloKeys.generate("stranger")
+    with refused("altered"):
+        five.answer(0, seal("plans", message["content"], stranger.signing))  # the parts are the coordinator's
+    with refused("altered"):
+        five.answer(0, text.replace('"level"', '"class"'))
+    swapped = {**message["content"], "plans": message["content"]["plans"][::-1]}
+    with refused("malformed"):
+        five.answer(0, seal("plans", swapped, five.coordinator.signing))
+    session = "0" * 32
+    parts = {level: dataclasses.replace(part, session=session) for level, part in made(five).parts.items()}
+    other = json.loads(SeveralPlans("level", "replace_one", parts).sign(five.coordinator))["content"]["plans"]
+    mixed = {**message["content"], "plans": [message["content"]["plans"][0], other[1]]}  # two sessions
+    with refused("malformed"):
+        five.answer(0, seal("plans", mixed, five.coordinator.signing))
+    doubled = {**message["content"], "plans": [message["content"]["plans"][0]] * 2}
+    with refused("malformed"):
+        five.answer(0, seal("plans", doubled, five.coordinator.signing))
+    assert five.ledgers[0].spent == 0
+
+
+def test_answers_that_lack_a_reply_or_have_a_foreign_one_are_refused(five):
+    text = planned(five)
+    answers = five.answers(text)
+    content = json.loads(answers[0])["content"]
+    short, wrong = dict(content), dict(content)
+    short["replies"] = content["replies"][:1]
+    wrong["replies"] = [content["replies"][0], {**content["replies"][1], "candidate": 10**6}]
+    for changed, code in ((short, "malformed"), (wrong, "out-of-range")):
+        with refused(code):
+            federated.aggregate(text, [seal("answer", changed, five.keys[0].signing), *answers[1:]])
+    released = federated.aggregate(text, [seal("answer", short, five.keys[0].signing), *answers[1:]], drop_refused=True)
+    assert all(part.refused == (("silo 0", "malformed"),) for part in released.parts.values())
+    assert Release.from_json(released.to_json()) == released
+
+
+def test_claims_that_do_not_follow_are_refused_on_reading(five):
+    text = planned(five, 2.0, method="secure-sum")
+    released = federated.aggregate(text, five.answers(text))
+    document = json.loads(released.to_json())
+    content = {name: value for name, value in document.items() if name not in ("kind", "schema", "sha256")}
+    assert Release.from_json(write_document(KIND, content)) == released
+    for change in (
+        {"epsilon": 1.0},
+        {"coverage": [0.8, 0.95]},
+        {"thresholds": content["thresholds"][::-1]},
+        {"thresholds": [0.8211, 0.93]},
+        {"thresholds": content["thresholds"][:1]},
+        {"answered": []},
+        {"answered": ["silo 0"] * 5},
+        {"refused": [["silo 0", "because"]]},
+    ):
+        with pytest.raises(FormatError):
+            Release.from_json(write_document(KIND, {**content, **change}))
+    with pytest.raises(FormatError):
+        Release.from_json(released.to_json().replace("silo 1", "silo 7"))
