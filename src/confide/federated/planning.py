@@ -12,7 +12,7 @@ from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, Options, protocol_of
-from confide.federated.terms import Missing, Population, Terms
+from confide.federated.terms import Missing, Population, Terms, check_count
 from confide.releases import check_about
 from confide.scores import score_kind
 from confide.selection import SELECTORS, Selector
@@ -71,7 +71,8 @@ def plan(
         For `secure-sum`: how many silos may pool their knowledge with the coordinator; by default fewer than half, and
         one of two.
     n_min, n_typical
-        For secret sizes: public lower bound on, and guess of, the number of records per silo.
+        For secret sizes: public lower bound on, and guess of, the number of records per silo. With `n_min` = 0 the
+        promise also holds where silos have no records at all, which costs a little.
     selector
         As in `confide.plan`.
     closes
@@ -97,7 +98,7 @@ def plan(
     options = Options(
         selector=one_of("selector", selector, SELECTORS),
         colluding=colluding,
-        n_min=positive_integer("n_min", n_min, most=MOST_RECORDS),
+        n_min=check_count("n_min", n_min, MOST_RECORDS),
         n_typical=positive_integer("n_typical", n_typical or max(n_min, 1000), most=MOST_RECORDS),
     )
     terms = Terms(

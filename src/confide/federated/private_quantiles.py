@@ -263,7 +263,7 @@ def _lines(
         slopes = left, PARTS - left, "add_remove", epsilon, selector
         trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, candidates)
         rivals, slope = trial.rivals(candidates), trial.slope_left
-        offset = private_offset(rate, level, failure, n_min, n_typical, slope, rivals, selector, unit)
+        offset = private_offset(rate, level, failure, max(n_min, 1), n_typical, slope, rivals, selector, unit)
         yield (_raised(slopes_for(rate, offset, *slopes), rise, candidates),) * silos, None
 
 

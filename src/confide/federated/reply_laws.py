@@ -71,7 +71,13 @@ class AnySizeReply:
 
 @lru_cache(maxsize=64)
 def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeReply:
-    """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem 4)."""
+    """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem 4).
+
+    Without a record S_(R) is +inf, so the reply is anything else with probability at most P(R = 0), whatever t is.
+    """
+    if n_min == 0:
+        law = mechanism.rank_law(0, candidates)
+        return AnySizeReply(tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1).steps))
     rate = float(mechanism.rate)
     gaps = np.geomspace(0.02, 1.0, _LEVELS)[::-1] * min(0.25, rate)
     steps = []

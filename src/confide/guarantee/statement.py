@@ -95,8 +95,8 @@ class Guarantee:
             return "NO COVERAGE IS PROMISED by this mechanism"
         if self.n is not None:
             scope = f"from {self.n} calibration records"
-        elif self.n_min == 1:
-            scope = "for every number of records"
+        elif self.n_min in (0, 1):
+            scope = f"for every number of records{'' if self.n_min else ', also none'}"
         else:
             scope = f"for every number of records from {self.n_min} on"
         scope += f", {silos_text(self.silos)}" if self.silos else ""

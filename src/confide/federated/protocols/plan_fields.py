@@ -41,7 +41,7 @@ _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]]
     "selector": (str, lambda text, terms: one_of("selector", text, SELECTORS)),
     "colluding": (int, lambda value, terms: check_count("colluding", value, len(terms.silos) - 1)),
     "bits": (int, lambda value, terms: 8 * word_of(value).itemsize),
-    "n_min": (int, lambda value, terms: positive_integer("n_min", value, most=MOST_RECORDS)),
+    "n_min": (int, lambda value, terms: check_count("n_min", value, MOST_RECORDS)),
     "n_typical": (int, lambda value, terms: positive_integer("n_typical", value, most=MOST_RECORDS)),
     "published_k": (int, lambda value, terms: check_count("published_k", value, len(terms.silos))),
     "flat": (str, lambda text, terms: read_fraction(text, "the plan's flat")),

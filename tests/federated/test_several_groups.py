@@ -1,0 +1,199 @@
+"""A threshold for each group or class from one message of each silo, which keeps secret how many it has of each."""
+
+import itertools
+import json
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.federated.protocols.sorted_replies import kth_reply
+from confide.federated.reply_laws import any_size_reply
+from confide.ledger import Ledger
+from confide.mechanisms import slopes_for
+from confide.releases import GroupCalibration, Release
+from tests.exact import added, histograms, mechanism_law
+from tests.federated.exact_coverage import coverage, populations, reply_law
+from tests.federated.helpers import Federation
+
+NAMES = ("women", "men", "unknown")
+RNG = np.random.default_rng(5)
+RECORDS = [RNG.random(400) for _ in range(3)]
+GROUPS = [np.array(["women"] * 200 + ["men"] * 200)[RNG.permutation(400)] for _ in range(3)]
+
+
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory):
+    return Federation(tmp_path_factory.mktemp("groups"), RECORDS, secret=True, budget=50.0)
+
+
+@pytest.fixture
+def three(federation, tmp_path):
+    """The same silos with new ledgers: plans are made once."""
+    federation.ledgers = [federated.SiloLedger(tmp_path / f"{i}.db") for i in range(3)]
+    return federation
+
+
+@lru_cache
+def made(federation, epsilon=20.0, names=NAMES, **options):
+    options = {"candidates": Candidates.unit(21), "n_typical": 150, **options}
+    return federated.plan_groups(federation.silos, names, 0.2, epsilon, **options)
+
+
+def answers(federation, text, who=(0, 1, 2)):
+    return [federation.answer(i, text, groups=GROUPS[i]) for i in who]
+
+
+def test_whole_way_and_back_from_a_file(three, tmp_path):
+    text = made(three).sign(three.coordinator)
+    sent = answers(three, text)
+    assert answers(three, text) == sent
+    released = federated.aggregate(text, sent)
+    assert isinstance(released, GroupCalibration)
+    assert released.privacy.neighbors == "add_remove"
+    assert released.privacy.epsilon <= 20.0
+    assert three.ledgers[0].spent == released.privacy.epsilon
+    assert 0.7 < released["women"].threshold < 1
+    assert released["women"].coverage == 0.8
+    released.save(tmp_path / "released.json")
+    again = Release.load(tmp_path / "released.json")
+    assert again == released
+    with pytest.warns(confide.CoverageWarning, match="1 of 3 groups: 'unknown'"):
+        sets = confide.predict_set([[0.9, 0.1]] * 3, released, score="lac", groups=["men", "women", "unknown"])
+    assert sets.sizes[2] == 2  # +inf: see below
+    assert "promise for each group" in str(again)
+    assert "method: private-qq, 3 of 3 silos answered" in str(again)
+    assert "unknown" in str(confide.report(released).html)
+
+
+def test_a_group_that_nobody_has_gets_infinity(three):
+    """By the exact law of a reply without records: finite at most once in a million."""
+    several = made(three)
+    plan = several.first
+    k, _ = plan.certify()
+    finite = 1 - mechanism_law(plan.protocol.mechanism(plan, 0), (0,) * 21)[-1]
+    assert 3 * finite ** (4 - k) < 1e-6 or k == 3
+    assert 3 * finite**k < 1e-6
+    text = several.sign(three.coordinator)
+    released = federated.aggregate(text, answers(three, text))
+    assert released.infinite == ("unknown",)
+
+
+def test_sizes_of_groups_travel_nowhere(three):
+    text = made(three).sign(three.coordinator)
+    for message in answers(three, text):
+        content = json.loads(message)["content"]
+        assert set(content) == {"plan", "session", "silo", "answered", "replies"}
+        assert [set(reply) for reply in content["replies"]] == [{"candidate", "threshold"}] * 3
+
+
+def test_silos_may_count_elsewhere(three):
+    text = made(three).sign(three.coordinator)
+    grid = made(three).first.candidates
+    counted = {name: ScoreHistogram.from_scores(RECORDS[0][GROUPS[0] == name], grid) for name in NAMES}
+    first = federated.answer(text, counted, three.keys[0], three.policy, three.ledgers[0])
+    assert three.answer(0, text, groups=GROUPS[0]) == first  # and the ledger knows the data again, without a warning
+    fewer = {name: counted[name] for name in NAMES[:2]}
+    with pytest.raises(InputError, match="counted for the 3 groups"):
+        federated.answer(text, fewer, three.keys[1], three.policy, three.ledgers[1])
+    with pytest.raises(InputError, match="groups must be given"):
+        three.answer(1, text)
+    with pytest.raises(InputError, match="groups"):
+        three.answer(1, text, groups=["women"] * 399 + ["children"])
+    assert three.ledgers[1].spent == 0
+
+
+def test_classes_are_groups_of_their_own_labels(three):
+    text = made(three, names=(0, 1), by="class").sign(three.coordinator)
+    labels = [(groups == "men").astype(int) for groups in GROUPS]
+    released = federated.aggregate(text, [three.answer(i, text, groups=labels[i]) for i in range(3)])
+    assert released.by == "class"
+    assert len(confide.predict_set([[0.9, 0.1]], released, score="lac")) == 1
+    assert Release.from_json(released.to_json()) == released
+    with pytest.raises(InputError, match="classes must be left out"):
+        federated.plan_groups(three.silos, [0, 1], 0.2, 4.0, by="class", classes=[0, 1])
+
+
+def test_what_groups_cannot_be_planned_with(three):
+    public = [keys.public(300) for keys in three.keys]
+    with pytest.raises(InputError, match="keep their sizes secret"):
+        federated.plan_groups(public, NAMES, 0.2, 4.0)
+    with pytest.raises(InputError, match="'private-qq' for groups"):
+        federated.plan_groups(three.silos, NAMES, 0.2, 4.0, method="secure-sum")
+    with pytest.raises(InputError, match="differ from one another"):
+        federated.plan_groups(three.silos, ["a", "a"], 0.2, 4.0)
+
+
+def test_under_replace_one_each_group_costs_half(three):
+    halved, whole = made(three, neighbors="replace_one"), made(three)
+    assert halved.first.loss(0) == pytest.approx(whole.first.loss(0) / 2, rel=1e-6)
+    assert halved.loss(0) <= 20.0
+    assert halved.privacy().neighbors == "replace_one"
+    text = halved.sign(three.coordinator)
+    Ledger(three.ledgers[0].path).set_limit("calibration records", 50.0, neighbors="replace_one")
+    three.answer(0, text, groups=GROUPS[0])
+    assert three.ledgers[0].spent == halved.loss(0) > halved.first.loss(0)
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
+    """Every pair of histograms, every record added, replaced in its group, or moved to the other one."""
+    silos = [federated.SiloKeys.generate(f"s{i}").public() for i in range(4)]
+    several = federated.plan_groups(
+        silos, ["a", "b"], 0.5, 3.0, neighbors=neighbors, candidates=Candidates.unit(3), n_typical=6
+    )
+    mechanism = several.first.protocol.mechanism(several.first, 0)
+    logs = {h: np.log(mechanism_law(mechanism, h)) for n in range(6) for h in histograms(n, 3)}
+    small = [h for h in logs if sum(h) < 5]
+    one = max(np.abs(logs[h] - logs[g]).max() for h in small for g in added(h))
+    pairs = list(itertools.product(small[:: 1 if len(small) < 40 else 2], repeat=2))
+    moved = 0.0
+    for kept, left in pairs:  # a record leaves group b, as it stands in `added(left)`, and enters group a
+        into = max(float((logs[g] - logs[kept]).max()) for g in added(kept))
+        out = max(float((logs[left] - logs[g]).max()) for g in added(left))
+        moved = max(moved, into + out)
+    assert one <= several.first.loss(0) + 1e-9
+    if neighbors == "add_remove":
+        assert one <= several.loss(0) + 1e-9
+        assert several.privacy().replace_one >= moved - 1e-9
+    assert one < moved <= several.privacy().replace_one + 1e-9  # a move costs more than one record less
+    if neighbors == "replace_one":
+        assert moved <= several.loss(0) + 1e-9
+        assert several.loss(0) <= 3.0
+
+
+def test_every_group_is_covered_whatever_silos_have_of_it():
+    """The exact law of a group's threshold for all numbers of its records in three silos, none among them."""
+    bins = 4
+    silos = [federated.SiloKeys.generate(f"s{i}").public() for i in range(3)]
+    several = federated.plan_groups(silos, ["a", "b"], 0.4, 5.0, candidates=Candidates.unit(bins), n_typical=8)
+    plan = several.first
+    k, guarantee = plan.certify()
+    assert k <= 3
+    mechanism = plan.protocol.mechanism(plan, 0)
+    index = np.array([kth_reply(list(replies), k, bins) for replies in np.ndindex(bins, bins, bins)])
+    worst = 1.0
+    for population in populations(bins, 0.6):
+        law = {n: reply_law(mechanism, n, population) for n in (0, 1, 2, 6, 11)}
+        for sizes in itertools.combinations_with_replacement(law, 3):
+            joint = np.multiply.outer(np.multiply.outer(law[sizes[0]], law[sizes[1]]), law[sizes[2]])
+            worst = min(worst, coverage(np.bincount(index, joint.ravel(), minlength=bins), population))
+    assert guarantee.coverage - 1e-9 <= worst < 0.95
+
+
+def test_the_reply_without_records_is_part_of_the_certificate(three):
+    """At low scores a silo without records is likelier to reply than silos with records are certified to be."""
+    mechanism = slopes_for(Fraction(37, 40), Fraction(9, 2), 14, 2, "add_remove", 1.0, "permute_and_flip")
+    empty = mechanism.rank_law(0, 50)[2]
+    low = np.array([1e-3])
+    assert any_size_reply(mechanism, 50, 1).below(low)[0] < empty == any_size_reply(mechanism, 50, 0).below(low)[0]
+    assert 0 < 1 - mechanism_law(mechanism, (0,) * 40)[-1] <= empty
+    plan = made(three).first
+    assert plan.protocol.n_min == 0
+    assert "for every number of records, also none" in str(plan.certify()[1])
