@@ -14,6 +14,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import seal, write_document
+from confide.federated.masking import open_sum
+from confide.federated.protocols.secure_sum import choose_summed
 from confide.federated.several_plans import SeveralPlans
 from confide.federated.several_released import KIND
 from confide.ledger import Ledger
@@ -147,12 +149,8 @@ def test_all_levels_of_a_secure_sum_are_read_off_one_histogram(five):
     several, _ = SeveralPlans.read(text)
     released = federated.aggregate(text, answers)
     assert released.privacy.epsilon == several.loss(0) == five.ledgers[0].spent == 2.0
-    # The same noise stands behind both: over and over, thresholds follow from one vector by the rule of Theorem F6.
-    from confide.federated.aggregate import read_answer
-    from confide.federated.masking import open_sum
-    from confide.federated.protocols.secure_sum import choose_summed
-
-    total = open_sum([read_answer(several, text).reply[0] for text in answers], several.first.protocol.bits)
+    # The same noise stands behind both: thresholds follow from one vector by the rule of Theorem F6.
+    total = open_sum([federated.read_answer(several, text).reply[0] for text in answers], several.first.protocol.bits)
     for part in several.parts.values():
         index = choose_summed(total, 800, part.protocol.target)
         assert released[part.alpha].threshold == part.candidates.values[index]

@@ -21,7 +21,6 @@ from confide.federated.answers import read_answer
 from confide.federated.keys import SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee
-from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import AnyPlan, read_plan

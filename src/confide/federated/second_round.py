@@ -17,6 +17,7 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import OpenedSum
 from confide.federated.refusals import Refusal
 from confide.federated.remote import NotReleasedError, Round, missing_silos, silo_of
+from confide.federated.several_plans import read_plan
 from confide.support import write_text
 
 MOST_CHARACTERS = 200_000_000
@@ -31,7 +32,7 @@ def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
     InputError
         If it has, and `keys` are not those that signed the plan.
     """
-    read, envelope = FederatedPlan.read(plan)
+    read, envelope = read_plan(plan)
     if not isinstance(read.protocol, OpenedSum):
         return False
     if keys is None or keys.public().signing != envelope.signer:
