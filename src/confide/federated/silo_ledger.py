@@ -185,7 +185,7 @@ class SiloLedger:
         token = _opening(plan)
         if self._entry(token) is None:
             try:
-                self._ledger().charge(OPENINGS, Cost(0.0, "replace_one", plan.method), listed, token=token)
+                self._ledger().charge(OPENINGS, Cost(0.0, "replace_one", f"{plan.method}, opened"), listed, token=token)
             except InputError:
                 if self._entry(token) is None:
                     raise

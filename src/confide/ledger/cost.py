@@ -215,8 +215,10 @@ def decimal_above(exact: Fraction) -> float:
     >>> third = Fraction(3333333333333333333, 10**19)
     >>> decimal_below(third), decimal_above(third), decimal_above(3 * decimal(0.1))
     (0.3333333333333333, 0.33333333333333337, 0.3)
+    >>> decimal_above(Fraction(0))
+    0.0
     """
-    return -decimal_below(-exact)
+    return 0.0 - decimal_below(-exact)
 
 
 def decimal_below(exact: Fraction) -> float:
