@@ -11,7 +11,7 @@ import numpy as np
 import confide
 from confide import federated
 from confide.errors import ConfideError
-from confide.federated.aggregate import read_answer
+from confide.federated.answers import read_answer
 from confide.federated.envelope import digest, seal
 from confide.federated.openings import read_opening
 from confide.federated.parts import read_part

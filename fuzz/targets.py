@@ -24,7 +24,7 @@ import confide
 from confide import federated
 from confide.cli.candidates import parse_candidates
 from confide.errors import ConfideError
-from confide.federated.aggregate import read_answer
+from confide.federated.answers import read_answer
 from confide.federated.envelope import digest as message_digest
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
