@@ -79,6 +79,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     assert "secure-sum" in run("show", "plan.json")
     assert "4 of 5 silos, by a second message that costs nothing" in run("show", "plan.json")
     said = listed(run, *NAMES[:4])
+    assert "on the list: 4 of 5 silos, without far\n" in said
     assert "a file for each of 5 openers; 4 of them must help" in said
     assert listed(run, *NAMES[:4]) == said  # the same list again
     for name in NAMES[1:4]:
@@ -126,7 +127,7 @@ def test_wrong_files_are_refused_by_name(files, run):
     assert "not both" in run(*opening("west"), "--policy", "policy.json", code=2)
     some = [f"{name}-answer.json" for name in NAMES] + ["south-part.json", "east-part.json"]
     asked = ("federated", "aggregate", *some, "--plan", "plan.json", "--out", "released.json")
-    assert "missing: the sum opens with 4 parts of one list; found 2" in run(*asked, code=3)
+    assert "4 parts of one list; found 2; ask 'far', 'north', 'west'" in run(*asked, code=3)
     assert "west-part.json" in run(*opening("west"))
 
 

@@ -101,9 +101,12 @@ def open_parts(
     needed = opened_sum(plan).needed
     lists = Counter((part.counted, part.places) for part in parts.values())
     listed, count = max(lists.items(), key=lambda item: (item[1], item[0]), default=(("", ()), 0))
-    if count < needed:
-        raise Refusal("missing", f"the sum opens with {needed} parts of one list; found {count}; ask more openers")
     chosen = [part for part in parts.values() if (part.counted, part.places) == listed]
+    if count < needed:
+        silent = [plan.silos[i].name for i in opened_sum(plan).openers if i not in parts]
+        names = ", ".join(map(repr, silent[:5])) + (", ..." if len(silent) > 5 else "")
+        ask = f"ask {names}" if silent else "the openers were told different lists: make a new plan"
+        raise Refusal("missing", f"the sum opens with {needed} parts of one list; found {count}; {ask}")
     for other in sorted(parts.keys() - {part.opener for part in chosen}):
         name = plan.silos[other].name
         if not drop_refused:

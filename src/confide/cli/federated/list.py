@@ -1,5 +1,6 @@
 """`confide federated list`: whose answers are summed, and what is asked of every opener."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -57,4 +58,7 @@ def list_answers(
         if not path.exists():
             write_text(path, opening, overwrite=False)
     assert isinstance(read.protocol, OpenedSum)  # else there is no list
+    counted = {name for name, _ in json.loads(next(iter(files.values())))["content"]["counted"]}
+    absent = ", ".join(silo.name for silo in read.silos if silo.name not in counted)
+    say(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")
     say(f"openings: {out_folder}, a file for each of {len(files)} openers; {read.protocol.needed} of them must help")
