@@ -79,3 +79,11 @@ def reader(postgres: postgres_server.Server) -> Iterator[Postgres]:
     engine = Postgres(postgres)
     yield engine
     engine.connection.disconnect()
+
+
+@pytest.fixture(autouse=True)
+def few_plans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages carry the grid of the chosen point alone, but where grids are looked at."""
+    if request.path.name not in ("test_browser.py", "test_grid.py"):
+        monkeypatch.setattr("confide.reports.grid.LEVELS", ())
+        monkeypatch.setattr("confide.reports.grid.LOSS_REACH", (1.0, 1.0))

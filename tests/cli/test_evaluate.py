@@ -5,16 +5,9 @@ import pytest
 
 import confide
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets, load_evaluation, read_evaluation
-from confide.reports import grid
 from tests.files import NAMES, classified, write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
-
-
-@pytest.fixture(autouse=True)
-def few_plans(monkeypatch):
-    monkeypatch.setattr(grid, "LEVELS", ())
-    monkeypatch.setattr(grid, "LOSS_REACH", (1.0, 1.0))
 
 
 def wards(n, seed=5):

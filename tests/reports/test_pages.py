@@ -25,7 +25,7 @@ from confide.evaluation import (
 )
 from confide.evaluation.release_parts import fingerprint
 from confide.releases import Release, everything, load_release
-from confide.reports import grid, page
+from confide.reports import page
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
 from confide.reports.provenance import common_rows
@@ -53,13 +53,6 @@ def certificate_of(text: str) -> str:
 def words_of(text: str) -> str:
     body = re.sub(r"<(script|style).*?</\1>", " ", text, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
-
-
-@pytest.fixture(autouse=True)
-def few_plans(monkeypatch):
-    """The grid of the chosen point alone: test_browser.py and test_grid.py look at whole ones."""
-    monkeypatch.setattr(grid, "LEVELS", ())
-    monkeypatch.setattr(grid, "LOSS_REACH", (1.0, 1.0))
 
 
 QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, exponential", "tiny alpha", "fine alpha")]

@@ -13,7 +13,8 @@ from confide.planning import Plan, Request, make_plan
 from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, exact_level
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
-STEPS, LOSS_REACH, SIZE_REACH = (1, 2, 5), (0.2, 5.0), (0.1, 20.0)
+LOSS_STEPS, LOSS_REACH = (1, 2, 5), (0.2, 5.0)
+SIZE_STEPS, SIZE_REACH = (1, 3), (0.1, 30.0)
 """Round numbers, in every decade, between these multiples of the chosen value. Where n is public every number of
 records has a decision of its own, which takes hundredths of a second: finer steps would be waited for."""
 
@@ -71,8 +72,8 @@ def grid(request: Request, n: int) -> Grid:
     alphas = tuple(sorted({*LEVELS, request.alpha}))
     epsilon = float(f"{request.epsilon:.6g}")  # as it was asked for: what was spent can be smaller in the last digits
     least = LEAST_LOSS * request.records_per_person
-    epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_REACH, least, MOST_LOSS)}))
-    records = tuple(sorted({n, *map(round, _ladder(n, SIZE_REACH, 1, MOST_RECORDS))}))
+    epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_STEPS, LOSS_REACH, least, MOST_LOSS)}))
+    records = tuple(sorted({n, *map(round, _ladder(n, SIZE_STEPS, SIZE_REACH, 1, MOST_RECORDS))}))
     public = request.neighbors == "replace_one"
     plans = []
     for alpha, loss, size in product(alphas, epsilons, records):
@@ -87,9 +88,11 @@ def _share(chance: float) -> float:
     return round(100 * chance, 1)
 
 
-def _ladder(chosen: float, reach: tuple[float, float], least: float, most: float) -> list[float]:
+def _ladder(
+    chosen: float, steps: tuple[int, ...], reach: tuple[float, float], least: float, most: float
+) -> list[float]:
     """Round numbers between multiples of the chosen value, and between the least and the most that there are."""
     low, high = max(chosen * reach[0], least) * 0.999, min(chosen * reach[1], most) * 1.001
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = (float(f"{step}e{decade}") for decade in decades for step in STEPS)
+    found = (float(f"{step}e{decade}") for decade in decades for step in steps)
     return [value for value in found if low <= value <= high and least <= value <= most]
