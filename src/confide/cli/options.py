@@ -56,6 +56,10 @@ Epsilon: TypeAlias = Annotated[
     privacy("NUMBER", "Privacy loss; smaller is more private, 1 is a common choice."),
 ]
 NMin: TypeAlias = Annotated[int, privacy("N", "Public lower bound on the secret number of records.")]
+NMinOfSilos: TypeAlias = Annotated[
+    int | None,
+    privacy("N", "Public lower bound on the secret number of records (default: 1; of each group 0).", min=0),
+]
 NTypical: TypeAlias = Annotated[int | None, privacy("N", "Public guess of it; touches efficiency only.")]
 CandidatesSpec: TypeAlias = Annotated[
     str | None,

@@ -60,12 +60,13 @@ from confide.federated.silo_report import SiloReport, coverage_in_silo, own_cali
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedGroups", "FederatedLevels",
-    "FederatedPlan", "MessageHead", "OpenedSum", "Policy", "Promise", "RandomRankReply", "Refusal", "RoundHead",
-    "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification", "aggregate",
-    "answer", "average_threshold", "best_private_qq", "best_published", "best_qq", "best_qq_unequal",
-    "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure", "coverage_in_silo",
-    "ehm_bound", "fingerprint", "message_head", "open_part", "opening_head", "openings", "order_statistic_coverage",
-    "own_calibration", "part_head", "plan", "plan_groups", "plan_levels", "published_deviation", "published_ranks",
-    "qq_coverage", "read_answer", "read_plan", "read_time", "roster", "shrunk_threshold", "unequal_loss", "verify",
+    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedGroups",
+    "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "Policy", "Promise", "RandomRankReply",
+    "Refusal", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport",
+    "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq",
+    "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure",
+    "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part", "opening_head", "openings",
+    "order_statistic_coverage", "own_calibration", "part_head", "plan", "plan_groups", "plan_levels",
+    "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_plan", "read_time", "roster",
+    "shrunk_threshold", "unequal_loss", "verify",
 ]  # fmt: skip

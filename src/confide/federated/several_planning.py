@@ -61,7 +61,9 @@ def plan_levels(
     (2.0, [1.0, 1.0])
     """
     levels, part = different_levels(alphas), part_of_failure(delta, len(alphas))
-    if options.get("method") == "secure-sum":
+    if options.get("method") is None:
+        options["method"] = plan(silos, levels[0], epsilon, delta=part, **options).method
+    if options["method"] == "secure-sum":
         if shares is not None:
             raise InputError("shares must be left out for 'secure-sum': one opened histogram serves all levels")
         budgets = [epsilon] * len(levels)
@@ -137,7 +139,7 @@ def plan_groups(
             "silos must keep their sizes secret where groups or classes have thresholds of their own; issue public "
             "files without a size: SiloKeys.public(), or confide federated public"
         )
-    options.setdefault("n_min", 0)
+    options |= {"method": options.get("method") or "private-qq", "n_min": options.get("n_min", 0)}
     if options.get("n_typical") is None:
         options["n_typical"] = typical_of_groups(len(known), max(options["n_min"], 1))
     budget = divide_budget(epsilon, None, exact_shares(None, 1), replaced=neighbors == "replace_one")[0].get("epsilon")

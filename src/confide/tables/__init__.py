@@ -18,7 +18,7 @@ calibrate.py, predict.py, evaluate.py, pilot.py, counts.py, batches.py   the cal
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
-from confide.tables.calibrate import calibrate_table
+from confide.tables.calibrate import calibrate_table, class_histograms, class_keys
 from confide.tables.counts import group_histograms, score_histogram
 from confide.tables.evaluate import evaluate_table
 from confide.tables.failures import EngineError
@@ -33,7 +33,8 @@ from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, Wh
 
 __all__ = [
     "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
-    "calibrate_table", "count_batches", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
+    "calibrate_table", "class_histograms", "class_keys",
+    "count_batches", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
     "merge_counts", "open_table", "predict_table", "read_pilot", "refuse_existing_folder",
     "refuse_existing_predictions", "score_batches", "score_histogram",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from confide.calibration import (
     suited_for_sides,
 )
 from confide.candidates import Candidates, Spread
+from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Neighbors
 from confide.support import Level, as_integer, canonical
@@ -223,6 +224,31 @@ def _group(
     integers = is_integer(table.type_of(by))
     names = tuple(as_integer(name) if integers else canonical(name) for name in groups)  # type: ignore[misc]
     return replace(column, names=names)
+
+
+def class_histograms(
+    source: Any,
+    what: What,
+    candidates: Candidates,
+    *,
+    people: People | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+) -> dict[str | int, ScoreHistogram]:
+    """One histogram for each class, by the names under which classes are released; arguments as in `score_histogram`.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from confide.tables import Classified
+    >>> table = pyarrow.table({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "y": ["no", "yes"]})
+    >>> counts = class_histograms(table, Classified("p_*", "y"), Candidates.of([0.15, 0.5]))
+    >>> {name: one.counts.tolist() for name, one in counts.items()}
+    {'no': [1, 0, 0], 'yes': [0, 1, 0]}
+    """
+    with opened(source) as table:
+        column = _group(table, what, None, None, by_class=True)
+        return dict(Counting.of(table, what, candidates, column, people, skip_incomplete).run(progress)[0])
 
 
 def class_keys(names: Names) -> Names:

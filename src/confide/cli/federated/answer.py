@@ -2,16 +2,19 @@
 
 import warnings
 from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import click
 
 from confide.cli import options as o
 from confide.cli.columns import Columns
-from confide.cli.federated.arguments import Keys, PlanFile, SiloRecords, counted, what_of
+from confide.cli.federated.arguments import Keys, PlanFile, SiloRecords, counted, counted_by_group, what_of
 from confide.cli.federated.rules import Rules
 from confide.cli.federated.words import colluders, identity_rows, openers
 from confide.cli.output import say, warn
 from confide.cli.parameters import command
 from confide.errors import InputError, OtherDataWarning
-from confide.federated import FederatedPlan, SiloKeys
+from confide.federated import FederatedPlan, SeveralPlans, SiloKeys, read_plan
 from confide.federated import answer as answer_plan
 from confide.support import Kind, aligned, read_text
 
@@ -26,6 +29,10 @@ def answer(
     records: SiloRecords,
     output: o.Output,
     columns: Columns,
+    by: Annotated[
+        str | None,
+        o.grouping("COLUMN", "For a plan with a threshold for each group: the column of each record's group."),
+    ] = None,
     people: o.PeopleOptions,
 ) -> None:
     r"""Answer a plan from this silo's records: one small signed file.
@@ -44,10 +51,16 @@ def answer(
     what, policy = what_of(columns, people), rules.agreed()
     output.check(Kind.ANSWER, *source.files, plan, keys, records.ledger, *rules.files)
     text = read_text(plan)
-    read, _ = FederatedPlan.read(text)
-    if what is not None and what.kind.name != read.score:
-        raise InputError(f"the plan is for the score {read.score!r}; these columns give {what.kind.name!r}")
-    counts = counted(source, what, columns, people, read.candidates, read.classes)
+    read, _ = read_plan(text)
+    of_scores = read.first if isinstance(read, SeveralPlans) else read
+    if what is not None and what.kind.name != of_scores.score:
+        raise InputError(f"the plan is for the score {of_scores.score!r}; these columns give {what.kind.name!r}")
+    _check_by(read, by, columns)
+    counts: Any
+    if isinstance(read, SeveralPlans) and read.by != "level":
+        counts = counted_by_group(source, what, columns, people, of_scores.candidates, tuple(read.parts), by)
+    else:
+        counts = counted(source, what, columns, people, of_scores.candidates, of_scores.classes)
     earlier = records.open().answered(read)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OtherDataWarning)
@@ -64,3 +77,14 @@ def answer(
     if opened := openers(read):
         say(f"the sum is opened by {opened}: `confide federated open`, with this ledger")
     say(records.spent(policy.budget))
+
+
+def _check_by(plan: FederatedPlan | SeveralPlans, by: str | None, columns: Columns) -> None:
+    """Refuse --by, or its absence, where the plan asks for something else."""
+    each = plan.by if isinstance(plan, SeveralPlans) else None
+    if each == "group" and by is None:
+        raise click.UsageError("--by is missing, the column of each record's group: the plan has a threshold for each")
+    if each != "group" and by is not None:
+        raise click.UsageError("--by must be left out: the plan has no thresholds for groups")
+    if each == "class" and columns.label is None:
+        raise click.UsageError("the plan has a threshold for each class: name --probabilities and --label")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,9 +15,9 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.federated import RECORDS, Refusal, Silo, SiloLedger
 from confide.mechanisms import practically_none
-from confide.releases import names_among
-from confide.support import Classes, Kind, kind_of, read_text
-from confide.tables import Classified, Losses, Regressed, What, score_histogram
+from confide.releases import class_list, names_among
+from confide.support import Classes, Kind, Name, kind_of, read_text
+from confide.tables import Classified, Losses, Regressed, What, class_histograms, group_histograms, score_histogram
 
 Budget = Annotated[
     float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
@@ -135,3 +135,27 @@ def counted(
             skip_incomplete=source.skip_incomplete,
             progress=progress,
         )
+
+
+def counted_by_group(
+    source: o.Source,
+    what: What | None,
+    columns: Columns,
+    people: o.PeopleOptions,
+    candidates: Candidates,
+    names: tuple[Name, ...],
+    by: str | None,
+) -> dict[Name, ScoreHistogram]:
+    """The silo's scores, one histogram for each group of the plan, or without `by` for each class, in one pass."""
+    with source.open("reading", what, columns.ways) as (opened, what, progress):
+        asked: dict[str, Any] = {
+            "people": people.people,
+            "skip_incomplete": source.skip_incomplete,
+            "progress": progress,
+        }
+        if by is not None:
+            return group_histograms(opened, what, by, names, candidates, **asked)
+        found = class_histograms(opened, what, candidates, **asked)
+    if set(found) != set(names):
+        raise InputError(f"the plan is for the classes {class_list(names)}; found {class_list(tuple(found))}")
+    return found

@@ -10,11 +10,11 @@ from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.columns import Score, parsed
 from confide.cli.federated.arguments import Keys, invited, public_files
+from confide.cli.federated.several import GroupNames, planned
 from confide.cli.federated.words import colluders, openers, promise_lines
 from confide.cli.output import say
 from confide.cli.parameters import command
-from confide.federated import METHODS, SiloKeys, read_time
-from confide.federated import plan as make_plan
+from confide.federated import METHODS, SeveralPlans, SiloKeys, read_time
 from confide.support import Kind
 
 
@@ -27,7 +27,7 @@ def plan(
     ],
     keys: Keys,
     output: o.Output,
-    alpha: o.Alpha,
+    alpha: o.Alphas,
     epsilon: o.Epsilon = None,
     method: Annotated[str, typer.Option(click_type=click.Choice(METHODS), help="How to calibrate.")] = "private-qq",
     score: Score = None,
@@ -42,7 +42,7 @@ def plan(
     colluding: Annotated[
         int | None, typer.Option(help="secure-sum: silos that may collude with the coordinator.", min=0)
     ] = None,
-    n_min: o.NMin = 1,
+    n_min: o.NMinOfSilos = None,
     n_typical: o.NTypical = None,
     closes: Annotated[
         str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
@@ -51,11 +51,14 @@ def plan(
         str | None,
         typer.Option(metavar="A,B,C", help="Class names that every silo's probabilities have; others are refused."),
     ] = None,
+    groups: GroupNames,
     about: About = None,
 ) -> None:
     r"""Plan a federated calibration before any data is seen.
 
-    Says which coverage is guaranteed for every number of answers.
+    Says which coverage is guaranteed for every number of answers. Several levels,
+    as --alpha 0.2,0.1, or --groups or --by-class are answered by one file of
+    each silo, for one charge.
 
     Example:
 
@@ -65,10 +68,11 @@ def plan(
     output.check(Kind.PLAN, *public_files(silo), keys)
     coordinator = SiloKeys.load(keys)
     silos, own = invited(silo, coordinator.face())
-    made = make_plan(
+    made = planned(
         silos,
-        o.one_level(alpha),
+        alpha,
         epsilon,
+        groups,
         method=method,
         score=score,
         candidates=parsed(candidates),
@@ -85,15 +89,16 @@ def plan(
         about=stated_words(about),
     )
     output.write(made.sign(coordinator), "plan")
+    first = made.first if isinstance(made, SeveralPlans) else made
     for path in own:
         say(f"not invited: {path}, the coordinator's own; --silo with this file would invite it")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
-    say(f"candidate thresholds: {made.candidates.description}")
+    say(f"candidate thresholds: {first.candidates.description}")
     if (collude := colluders(made)) is not None:
         say(f"privacy relies on the other silos: {collude}")
     if opened := openers(made):
         say(f"the sum is opened by {opened}")
-    if made.assumed:
-        say(f"promised {made.assumed}:")
+    if first.assumed:
+        say(f"promised {first.assumed}:")
     for line in promise_lines(made):
         say(f"  {line}")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from confide.cli.federated.arguments import read_silo
 from confide.cli.federated.rules import read_policy
 from confide.cli.federated.words import (
+    AnyPlan,
     answer_rows,
     identity_rows,
     plan_rows,
@@ -18,14 +19,15 @@ from confide.cli.federated.words import (
 )
 from confide.errors import InputError
 from confide.federated import (
-    FederatedPlan,
     Refusal,
+    SeveralPlans,
     SiloKeys,
     SiloReport,
     fingerprint,
     message_head,
     opening_head,
     part_head,
+    read_plan,
 )
 from confide.support import Kind, aligned, kind_of, read_text
 
@@ -65,24 +67,32 @@ def _keys(path: Path) -> Shown:
 
 
 def _plan(path: Path) -> Shown:
-    plan, envelope = FederatedPlan.read(read_text(path))
+    plan, envelope = read_plan(read_text(path))
     unsigned = [("signed by", envelope.signer), *((f"silo {silo.name}", "not signed") for silo in plan.silos)]
     who = identity_rows(plan, silos=True) or unsigned
     promised = "\n".join(f"  {line}" for line in promise_lines(plan))
     text = f"federated plan; nothing is paid by looking at it\n{aligned(plan_rows(plan))}\n{promised}\n{aligned(who)}"
     told = {
-        "plan": plan.fields(),
+        **_plans(plan),
         "digest": plan.digest,
         "signer": envelope.signer,
         "epsilon": plan.privacy().epsilon,
         "colluders": plan.protocol.colluders,
-        "promises": {str(answers): vars(promise) for answers, promise in plan.promises().items()},
         "fingerprints": {silo.name: fingerprint(silo.identity) for silo in plan.silos},
     }
     if plan.coordinator is not None:
         told["coordinator"] = fingerprint(plan.coordinator.identity)
         told["roster"] = roster_number([plan.coordinator, *plan.silos])
     return Shown(text, told)
+
+
+def _plans(plan: AnyPlan) -> dict[str, Any]:
+    """The fields and promises of a plan, or of each of several by its level or group."""
+    if isinstance(plan, SeveralPlans):
+        parts = [{"name": str(name), **_plans(part)} for name, part in plan.parts.items()]
+        return {"by": plan.by, "neighbors": plan.neighbors, "plans": parts}
+    promises = {str(answers): vars(promise) for answers, promise in plan.promises().items()}
+    return {"plan": plan.fields(), "promises": promises}
 
 
 def _answer(path: Path) -> Shown:

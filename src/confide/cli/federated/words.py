@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import TypeAlias
 
 from confide.federated import (
     FederatedPlan,
@@ -10,11 +11,14 @@ from confide.federated import (
     Policy,
     Promise,
     RoundHead,
+    SeveralPlans,
     Silo,
     fingerprint,
     roster,
 )
 from confide.releases import ABOUT, class_list
+
+AnyPlan: TypeAlias = FederatedPlan | SeveralPlans
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:
@@ -24,7 +28,7 @@ def silo_rows(silo: Silo) -> list[tuple[str, str]]:
     return [("name", silo.name), ("fingerprint", fingerprint(silo.identity)), ("records", size), *issued]
 
 
-def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
+def identity_rows(plan: AnyPlan, *, silos: bool) -> list[tuple[str, str]]:
     """The fingerprints of coordinator and silos, and one number for all of them, as far as the plan states them."""
     if plan.coordinator is None:
         return []
@@ -44,7 +48,7 @@ def _records(silo: Silo) -> str:
     return "" if silo.size is None else f", {silo.size} records"
 
 
-def colluders(plan: FederatedPlan) -> str | None:
+def colluders(plan: AnyPlan) -> str | None:
     """How many colluding silos the privacy of an answer withstands; None if it relies on no other silo."""
     count = plan.protocol.colluders
     if count is None:
@@ -53,15 +57,20 @@ def colluders(plan: FederatedPlan) -> str | None:
     return f"{who} may collude with the coordinator"
 
 
-def openers(plan: FederatedPlan) -> str | None:
+def openers(plan: AnyPlan) -> str | None:
     """Who opens the sum by a second message; None if there is none."""
     if not isinstance(plan.protocol, OpenedSum):
         return None
     return f"{plan.protocol.needed} of {len(plan.protocol.openers)} silos, by a second message that costs nothing"
 
 
-def promise_lines(plan: FederatedPlan) -> list[str]:
-    """What is promised for the numbers of answers."""
+def promise_lines(plan: AnyPlan) -> list[str]:
+    """What is promised for the numbers of answers; for each of several levels, and once for all groups."""
+    if isinstance(plan, SeveralPlans):
+        if plan.by != "level":
+            each = "groups" if plan.by == "group" else "classes"
+            return [f"each of {len(plan.parts)} {each}, {line}" for line in promise_lines(plan.first)]
+        return [f"alpha {float(a):g}, {line}" for a, part in plan.parts.items() for line in promise_lines(part)]
     return [f"{answers} answer{'' if answers == '1' else 's'}: {words}" for answers, words in ranges(plan.promises())]
 
 
@@ -79,8 +88,10 @@ def _promised(promise: Promise) -> str:
     return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
 
 
-def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
+def plan_rows(plan: AnyPlan) -> list[tuple[str, str]]:
     """What a silo is asked, what it pays and what is promised."""
+    if isinstance(plan, SeveralPlans):
+        return _several_rows(plan)
     size = "public" if plan.silos[0].size is not None else "secret"
     rows = [
         ("method", plan.method),
@@ -104,6 +115,19 @@ def plan_rows(plan: FederatedPlan) -> list[tuple[str, str]]:
         rows.append(("classes", class_list(plan.classes)))
     rows += [(ABOUT[key].lower(), text) for key, text in plan.about.items()]
     return [*rows, ("answers until", plan.closes or "any time"), ("session", plan.session), ("plan", plan.digest)]
+
+
+def _several_rows(plans: SeveralPlans) -> list[tuple[str, str]]:
+    """Those of the first plan, but for what is asked, what all together cost, and the digest of all."""
+    rows = dict(plan_rows(plans.first))
+    rows["plan"] = plans.digest
+    if plans.protocol.private:
+        rows["a silo pays at most"] = str(plans.privacy())
+    if plans.by == "level":
+        rows["asked for"] = "coverage " + " and ".join(f"{float(1 - level):g}" for level in plans.parts)
+    else:
+        rows["asked for"] += f" for each {plans.by} of {class_list(tuple(plans.parts))}"
+    return list(rows.items())
 
 
 _MISSING = {

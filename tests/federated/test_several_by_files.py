@@ -1,0 +1,114 @@
+"""Several levels, groups and classes by the command line: one plan file, one answer file a silo, one calibration."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.cli import main
+from confide.releases import Release
+
+NAMES = ("north", "south", "east")
+KEYS = {name: federated.SiloKeys.generate(name) for name in (*NAMES, "coordinator")}
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command; what it says, or with `code` the error."""
+
+    def run(*words, code=0):
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == code, capsys.readouterr().err
+        done = capsys.readouterr()
+        return done.err if code else done.out
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Tables of scores, of groups and of probabilities with labels; public files with a size and without."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    for folder in ("public", "secret"):
+        (tmp_path / folder).mkdir()
+    for name in KEYS:
+        KEYS[name].save(f"{name}.key")
+        (tmp_path / "public" / f"{name}.json").write_text(KEYS[name].public(300).to_json())
+        (tmp_path / "secret" / f"{name}.json").write_text(KEYS[name].public().to_json())
+    for name in NAMES:
+        no = rng.random(300).round(6)
+        rows = zip(
+            rng.random(300), rng.choice(["a", "b"], 300), no, 1 - no, rng.choice(["no", "yes"], 300), strict=True
+        )
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["s", "ward", "p_no", "p_yes", "y"], *rows])
+    return tmp_path
+
+
+def plan(run, *more, silos="public", code=0):
+    asked = ("--epsilon", 8, "--candidates", "unit:21", "--keys", "coordinator.key", "--out", "plan.json", "--force")
+    return run("federated", "plan", "--silo", silos, *asked, *more, code=code)
+
+
+def answer(run, name, *columns, code=0):
+    own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
+    rules = ("--coordinator", "public/coordinator.json", "--budget", 8, "--peers", "public", "--force")
+    return run("federated", "answer", f"{name}.csv", *columns, *own, *rules, code=code)
+
+
+def aggregate(run):
+    answers = [f"{name}-answer.json" for name in NAMES]
+    return run("federated", "aggregate", *answers, "--plan", "plan.json", "--out", "released.json")
+
+
+SCORES = ("--score-column", "s", "--score", "lac")
+PROBABILITIES = ("--probabilities", "p_*", "--label", "y")
+
+
+def test_two_levels_of_one_sum(files, run):
+    said = plan(run, "--alpha", "0.2,0.1", "--score", "lac", "--method", "secure-sum")
+    assert "privacy: 8-differential privacy for replacing one record" in said
+    assert "alpha 0.2, 3 answers: coverage at least 0.8" in said
+    assert "alpha 0.1, 3 answers: coverage at least 0.9" in said
+    shown = run("show", "plan.json")
+    assert "coverage 0.8 and 0.9" in shown
+    assert "8-differential privacy" in shown
+    document = json.loads(run("show", "plan.json", "--json"))
+    assert [part["name"] for part in document["plans"]] == ["1/5", "1/10"]
+    for name in NAMES:
+        assert "spent so far: 8 of 8" in answer(run, name, *SCORES)
+    assert "earlier answer of" in answer(run, "north", *SCORES)
+    assert "--by must be left out" in answer(run, "north", *SCORES, "--by", "ward", code=2)
+    said = aggregate(run)
+    assert "privacy of all together: 8-differential privacy" in said
+    assert "alpha 0.1: threshold" in run("show", "released.json")
+    out = ("--calibration", "released.json", "--probabilities", "p_*", "--out", "sets.csv")
+    run("predict", "north.csv", *out)
+    assert "prediction_set_0.1" in (files / "sets.csv").read_text()
+
+
+def test_a_threshold_for_each_group(files, run):
+    plan(run, "--alpha", 0.2, "--score", "lac", "--groups", "a,b", silos="secret")
+    assert "for each group of 2: a, b" in run("show", "plan.json")
+    assert "--by is missing" in answer(run, "north", *SCORES, code=2)
+    for name in NAMES:
+        answer(run, name, *SCORES, "--by", "ward")
+    assert "group 'a': threshold" in aggregate(run)
+    released = Release.load("released.json")
+    assert list(released.parts) == ["a", "b"]
+    assert released.infinite == ()
+
+
+def test_a_threshold_for_each_class(files, run):
+    plan(run, "--alpha", 0.2, "--score", "lac", "--by-class", "--classes", "yes,no", silos="secret")
+    for name in NAMES:
+        answer(run, name, *PROBABILITIES)
+    assert "class 'yes': threshold" in aggregate(run)
+    assert "--by-class needs --classes" in plan(run, "--alpha", 0.2, "--by-class", silos="secret", code=2)
+    assert "not both" in plan(run, "--alpha", 0.2, "--by-class", "--groups", "a", silos="secret", code=2)
+    assert "one level" in plan(run, "--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
+    refused = plan(run, "--alpha", 0.2, "--groups", "a", code=3)
+    assert "keep their sizes secret" in refused
