@@ -14,7 +14,7 @@ MOST_DRAWN = 50
 
 _BY_ITSELF = "Each answer is private by itself, against everybody, so it can be shown."
 _NOT_PRIVATE = "The answers of this method are order statistics of the silos’ records: they are not private."
-_IN_SUM = "Only the sum of all answers was opened; no single answer can be read."
+_IN_SUM = "Only the sum of the answers that count was opened; no single answer can be read."
 
 
 def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport]) -> dict[str, Any] | None:

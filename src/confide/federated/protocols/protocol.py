@@ -1,7 +1,8 @@
 """What a protocol of one-shot federated calibration says: its message, its certificate, its loss and its JSON fields.
 
 One message from each silo, then a threshold. A protocol is a frozen dataclass of public numbers in a file of its own,
-beside its theorem, and is entered into `PROTOCOLS` by one line; nothing else in the package asks which one it is.
+beside its theorem, and is entered into `PROTOCOLS` by one line; nothing else in the package asks which one it is, but
+for `OpenedSum`, whose answers take a second message before they open.
 """
 
 from abc import ABC, abstractmethod
