@@ -1,6 +1,7 @@
 """Four real hospitals: a model trained elsewhere, federated in process, over files and over Flower, with one result."""
 
 import csv
+import dataclasses
 import hashlib
 import json
 
@@ -101,10 +102,11 @@ class Files:
         return Calibration.load(self.path("released.json"))
 
     def federation(self, folder):
-        """The same keys and policy in process, with fresh ledgers."""
+        """The same keys and policy in process, with fresh ledgers, which keys with a memory would refuse."""
         folder.mkdir()
         four = Federation(folder, [np.loadtxt(self.path(f"{name}.csv"), skiprows=1) for name in NAMES], budget=4.0)
-        four.keys = [federated.SiloKeys.load(self.path(f"{name}.key")) for name in NAMES]
+        kept = [federated.SiloKeys.load(self.path(f"{name}.key")) for name in NAMES]
+        four.keys = [dataclasses.replace(keys, memory=None) for keys in kept]
         coordinator = federated.SiloKeys.load(self.path("coordinator.key"))
         peers = {key.name: key.face().identity for key in four.keys}
         four.policy = federated.Policy(coordinator.public().signing, 4.0, 4.0, peers=peers)

@@ -10,6 +10,7 @@ from confide.federated.envelope import seal, write_time
 from confide.federated.keys import SiloKeys
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
+from confide.federated.sessions import refuse_forgotten, remember, served
 from confide.federated.several_plans import AnyPlan, read_plan
 from confide.federated.silo_counts import Scores, count_for
 from confide.federated.silo_ledger import SiloLedger
@@ -68,9 +69,11 @@ def answer(
     read, envelope = read_plan(plan)
     own = invited(read, keys)
     policy.check(read, envelope.signer, own)
+    known = served(keys.memory)
     if (earlier := ledger.earlier_answer(read)) is not None:
         ledger.point_out_other_data(read, _seen_again(read, scores, groups))
         return earlier
+    refuse_forgotten(known, read.session)
     if read.closed(time):
         raise Refusal("late", "the plan is closed; ask for a new one")
     if ledger.has_opened(read):
@@ -81,6 +84,7 @@ def answer(
     if (faster := ledger.charge(read, own, policy.budget)) is not None:
         ledger.point_out_other_data(read, _seen(counts))
         return faster
+    remember(keys.memory, read.session, read.digest)
     context = f"{read.session}|{read.digest}".encode()
     content = {
         "plan": read.digest,

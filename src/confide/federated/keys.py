@@ -29,6 +29,7 @@ from confide.federated.envelope import (
 )
 from confide.federated.identities import identity_of
 from confide.federated.refusals import Refusal
+from confide.federated.sessions import ENDING
 from confide.support import MOST_RECORDS, positive_integer, read_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
@@ -191,6 +192,8 @@ class SiloKeys:
     name: str
     signing: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
+    memory: Path | None = field(default=None, repr=False, compare=False)
+    """Where the sessions are kept that these keys have served: beside their file."""
 
     @classmethod
     def generate(cls, name: str) -> "SiloKeys":
@@ -244,4 +247,4 @@ class SiloKeys:
         name, signing, agreement = (str(content.get(part)) for part in ("name", "signing", "agreement"))
         if not (_HEX.fullmatch(signing) and _HEX.fullmatch(agreement)):
             raise Refusal("malformed", "the key file is damaged; restore it or make new keys")
-        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement))
+        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement), Path(f"{path}{ENDING}"))

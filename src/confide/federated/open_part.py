@@ -11,8 +11,9 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
 from confide.federated.sealed_shares import pack, read_share
+from confide.federated.sessions import refuse_forgotten, remember, served
 from confide.federated.shamir import Elements, add
-from confide.federated.silo_ledger import SiloLedger
+from confide.federated.silo_ledger import SiloLedger, opening_token
 
 
 def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: SiloLedger) -> str:
@@ -53,10 +54,13 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     asked = read_opening(read, opening, envelope.signer)
     _refuse_foreign(read, asked, keys, ledger)
     listed = list_digest(read, asked.counted)
+    known = served(keys.memory)
     if (earlier := ledger.earlier_part(read, listed)) is not None:
         return earlier
+    refuse_forgotten(known, opening_token(read), listed)
     total = _summed(read, asked, own, keys)
     ledger.keep_list(read, listed)
+    remember(keys.memory, opening_token(read), listed)
     places = [read.position(name) for name, _ in asked.counted]
     content = {
         "plan": read.digest,

@@ -157,7 +157,7 @@ class SiloLedger:
 
     def has_opened(self, plan: AnyPlan) -> bool:
         """Whether this silo has written down a list of this plan's session that it opens."""
-        return self._entry(_opening(plan)) is not None
+        return self._entry(opening_token(plan)) is not None
 
     def earlier_part(self, plan: FederatedPlan, listed: str) -> str | None:
         """The part of this list that was kept, or None.
@@ -167,7 +167,7 @@ class SiloLedger:
         Refusal
             `session-used` if another list of the session was opened.
         """
-        entry = self._entry(_opening(plan))
+        entry = self._entry(opening_token(plan))
         if entry is not None and entry.request != listed:
             raise Refusal("session-used", "this silo has opened another list of this session; ask for a new plan")
         return None if entry is None else entry.release
@@ -182,7 +182,7 @@ class SiloLedger:
         Refusal
             `session-used` if another process was faster, with another list.
         """
-        token = _opening(plan)
+        token = opening_token(plan)
         if self._entry(token) is None:
             try:
                 self._ledger().charge(OPENINGS, Cost(0.0, "replace_one", f"{plan.method}, opened"), listed, token=token)
@@ -194,9 +194,9 @@ class SiloLedger:
     def store_part(self, plan: FederatedPlan, part: str) -> None:
         """Store a part whose list was kept. When this returns, it is on disk and may leave."""
         try:
-            self._ledger().attach(_opening(plan), part)
+            self._ledger().attach(opening_token(plan), part)
         except InputError:
-            entry = self._entry(_opening(plan))
+            entry = self._entry(opening_token(plan))
             if entry is None or entry.release != part:  # another process kept the same
                 raise
 
@@ -253,6 +253,6 @@ class SiloLedger:
         return Ledger(self.path)
 
 
-def _opening(plan: AnyPlan) -> str:
+def opening_token(plan: AnyPlan) -> str:
     """The token of the one list that is opened in a session."""
     return hashlib.sha256(f"open|{plan.session}".encode()).hexdigest()[:32]
