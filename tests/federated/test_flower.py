@@ -12,7 +12,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.remote import reply
+from confide.federated.remote import released, reply
 from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
@@ -163,6 +163,37 @@ def test_nobody_is_asked_what_cannot_be_opened(seven, keys):
     with pytest.raises(InputError, match="keys must be the coordinator's"):
         flower.calibrate(grid_for(seven), opened_plan(seven), keys=keys)
     assert [ledger.spent for ledger in seven.ledgers] == [0] * 7
+
+
+def test_a_release_is_signed_where_there_are_keys(four):
+    released, _ = flower.calibrate(grid_for(four), four.plan(), keys=four.coordinator)
+    checked = federated.verify(released, four.coordinator.public())
+    assert checked.holds
+    assert "signed" in " ".join(checked.found)
+
+
+def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
+    """One threshold for each group, by one message; a plan without groups asks for none."""
+    secret = Federation(tmp_path, [np.random.default_rng(i).random(400) for i in range(3)], secret=True, budget=50.0)
+    options = {"candidates": Candidates.unit(21), "n_typical": 200}
+    grouped = federated.plan_groups(secret.silos, ["men", "women"], 0.2, 20.0, **options).sign(secret.coordinator)
+    nodes = []
+    for i, keys in enumerate(secret.keys):
+        folder = tmp_path / f"silo-{i}"
+        folder.mkdir()
+        np.save(folder / "scores.npy", secret.scores[i])
+        np.save(folder / "groups.npy", np.array(["men", "women"] * 200))
+        keys.save(folder / "keys.json")
+        secret.policy.save(folder / "policy.json")
+        nodes.append(flower.SiloSetup.load(folder))
+    for plan, kind in (
+        (grouped, federated.FederatedGroups),
+        (secret.plan(n_typical=400), federated.FederatedCalibration),
+    ):
+        asked = flower.Round()
+        for i, setup in enumerate(nodes):
+            asked.take(i, reply({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
+        assert isinstance(released(plan, asked, secret.coordinator), kind), asked
 
 
 def test_an_opening_for_another_silo_is_refused(seven):

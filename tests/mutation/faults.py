@@ -677,7 +677,7 @@ FAULTS = (
     Fault("the list of a secure sum is made anew", "federated/second_round.py", "if kept is None else kept", "",
           "tests/federated/test_flower.py::test_openers_that_are_gone_are_asked_again_about_the_same_list"),
     Fault("silos pay before the keys of the list are looked at", "federated/second_round.py",
-          "keys is None or keys.public().signing != envelope.signer", "keys is not None and not keys.name",
+          "else keys.public().signing != envelope.signer", "else False",
           "tests/federated/test_flower.py::test_nobody_is_asked_what_cannot_be_opened[others]"),
     Fault("silent nodes are not asked to open", "federated/remote.py", ", *self.silent]", "]",
           "tests/federated/test_flower.py::test_openers_that_are_gone_are_asked_again_about_the_same_list"),

@@ -118,7 +118,7 @@ def calibrate(
     grid, plan, nodes, timeout, poll
         As for `ask`; the time is that of each question, the nodes are by default all that are there.
     keys
-        The coordinator's, for a plan with a second question.
+        The coordinator's, for a plan with a second question. The release of one plan is signed with them, too.
     keep
         A file in which the list of answers is kept before anybody is asked to open it. If too few help, try again with
         this file: openers help to open one list only.
@@ -136,7 +136,7 @@ def calibrate(
         asked.opening = _ask(
             grid, OPEN, {node: {"plan": plan, "openings": texts} for node, texts in sent.items()}, timeout, poll
         )
-    return released(plan, asked), asked
+    return released(plan, asked, keys), asked
 
 
 def _ask(grid: "Grid", action: str, requests: Mapping[int, Mapping[str, Any]], timeout: float, poll: float) -> Round:

@@ -189,7 +189,7 @@ class PlanController(Controller):  # type: ignore[misc]
             asked = self.ask(plan, fl_ctx, abort_signal)
             if abort_signal.triggered:
                 return
-            found = released(plan, asked)
+            found = released(plan, asked, self.keys(fl_ctx))
         except ConfideError as error:  # what is missing, of silos or of keys
             self.system_panic(str(error), fl_ctx)
             return
@@ -197,10 +197,14 @@ class PlanController(Controller):  # type: ignore[misc]
         path.write_text(found.to_json(), encoding="utf-8")
         self.log_info(fl_ctx, f"{found}\n{asked}\nreleased: {path}")
 
+    def keys(self, fl_ctx: "FLContext") -> SiloKeys | None:
+        """The coordinator's keys, if the server's own `local/confide.json` names their file."""
+        kept = coordinator_keys(_local(fl_ctx))
+        return None if kept is None else SiloKeys.load(kept)
+
     def ask(self, plan: str, fl_ctx: "FLContext", abort_signal: "Signal") -> Round:
         """Send a signed plan to all sites and wait for their answers, once; and for their parts of a secure sum."""
-        kept = coordinator_keys(_local(fl_ctx))
-        keys = None if kept is None else SiloKeys.load(kept)
+        kept, keys = coordinator_keys(_local(fl_ctx)), self.keys(fl_ctx)
         second = has_second_round(plan, keys)
         sites = [client.name for client in fl_ctx.get_engine().get_clients()]
         asked = self._ask(TASK, {site: {"plan": plan} for site in sites}, fl_ctx, abort_signal)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.counting import ScoreHistogram
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer
@@ -23,8 +22,9 @@ from confide.federated.open_part import open_part
 from confide.federated.openings import addressee
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.several_plans import AnyPlan, read_plan
+from confide.federated.several_plans import AnyPlan, SeveralPlans, is_several, read_plan
 from confide.federated.several_released import FederatedRelease
+from confide.federated.silo_counts import Scores
 from confide.federated.silo_ledger import SiloLedger
 
 _SHOWN = 10
@@ -41,22 +41,34 @@ class SiloSetup:
         only: to help to open a sum takes no records.
     keys, policy, ledger
         As for `confide.federated.answer`.
+    groups
+        The group or class of each score, for plans with a threshold for each; or what reads them.
     """
 
-    scores: ArrayLike | ScoreHistogram | Callable[[], ArrayLike | ScoreHistogram]
+    scores: Scores | Callable[[], Scores]
     keys: SiloKeys = field(repr=False)
     policy: Policy
     ledger: SiloLedger
+    groups: ArrayLike | Callable[[], ArrayLike | None] | None = None
 
     @classmethod
     def load(cls, folder: str | Path) -> "SiloSetup":
-        """From a folder of the silo: `scores.npy`, `keys.json`, `policy.json`, and its ledger `budget.db`."""
+        """From a folder of the silo: `scores.npy`, `keys.json`, `policy.json`, and its ledger `budget.db`.
+
+        If there is a `groups.npy`, it has the group or class of each score.
+        """
         folder = Path(folder)
+
+        def groups() -> ArrayLike | None:
+            path = folder / "groups.npy"
+            return np.load(path, allow_pickle=False) if path.exists() else None
+
         return cls(
             scores=lambda: np.load(folder / "scores.npy", allow_pickle=False),
             keys=SiloKeys.load(folder / "keys.json"),
             policy=Policy.load(folder / "policy.json"),
             ledger=SiloLedger(folder / "budget.db"),
+            groups=groups,
         )
 
 
@@ -162,7 +174,10 @@ def _message(request: Mapping[str, Any], silo: SiloSetup) -> str:
     plan = str(request["plan"])
     if "openings" not in request:
         scores = silo.scores() if callable(silo.scores) else silo.scores
-        return answer(plan, scores, silo.keys, silo.policy, silo.ledger)
+        read, _ = read_plan(plan)
+        wanted = silo.groups if isinstance(read, SeveralPlans) and read.by != "level" else None
+        groups = wanted() if callable(wanted) else wanted
+        return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
     for text in request["openings"]:
         if addressee(text) == silo.keys.name:
             return open_part(plan, text, silo.keys, silo.policy, silo.ledger)
@@ -184,8 +199,8 @@ def _failed(log: logging.Logger) -> dict[str, str]:
     return {"refused": "internal"}
 
 
-def released(plan: str, asked: Round) -> FederatedRelease:
-    """Aggregate what came back: unusable messages are left out by name.
+def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> FederatedRelease:
+    """Aggregate what came back: unusable messages are left out by name; signed if there are keys and it is one plan.
 
     Raises
     ------
@@ -195,7 +210,7 @@ def released(plan: str, asked: Round) -> FederatedRelease:
     answers = list(asked.listed or asked.answers.values())
     parts = list(asked.opening.answers.values()) if asked.opening else []
     try:
-        return aggregate(plan, answers, parts=parts, drop_refused=True)
+        return aggregate(plan, answers, parts=parts, keys=None if is_several(plan) else keys, drop_refused=True)
     except Refusal as refusal:
         raise NotReleasedError(refusal, missing_silos(plan, answers), asked) from None
 

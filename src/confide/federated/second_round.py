@@ -30,14 +30,13 @@ def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
     Raises
     ------
     InputError
-        If it has, and `keys` are not those that signed the plan.
+        If it has, and there are no keys; or if `keys` are not those that signed the plan.
     """
     read, envelope = read_plan(plan)
-    if not isinstance(read.protocol, OpenedSum):
-        return False
-    if keys is None or keys.public().signing != envelope.signer:
+    opened = isinstance(read.protocol, OpenedSum)
+    if opened if keys is None else keys.public().signing != envelope.signer:
         raise InputError("keys must be the coordinator's, who signed the plan: they sign the list of a secure sum")
-    return True
+    return opened
 
 
 def openings_by_node(
