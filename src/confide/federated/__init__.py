@@ -36,6 +36,7 @@ from confide.federated.message_head import MessageHead, RoundHead, message_head,
 from confide.federated.open_part import open_part
 from confide.federated.openings import openings
 from confide.federated.order_statistics import conditional_coverage_failure, order_statistic_coverage
+from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import FederatedPlan
 from confide.federated.planning import plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
@@ -60,13 +61,13 @@ from confide.federated.silo_report import SiloReport, coverage_in_silo, own_cali
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedGroups",
-    "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "Policy", "Promise", "RandomRankReply",
-    "Refusal", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport",
-    "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq",
-    "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure",
-    "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part", "opening_head", "openings",
-    "order_statistic_coverage", "own_calibration", "part_head", "plan", "plan_groups", "plan_levels",
-    "published_deviation", "published_ranks", "qq_coverage", "read_answer", "read_plan", "read_time", "roster",
-    "shrunk_threshold", "unequal_loss", "verify",
+    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedGroups", "FederatedLevels",
+    "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise", "RandomRankReply", "Refusal",
+    "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification",
+    "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq", "best_qq_unequal",
+    "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure", "coverage_in_silo",
+    "ehm_bound", "fingerprint", "message_head", "open_part", "opening_head", "openings", "order_statistic_coverage",
+    "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels", "published_deviation",
+    "published_ranks", "qq_coverage", "read_answer", "read_plan", "read_time", "roster", "shrunk_threshold",
+    "unequal_loss", "verify",
 ]  # fmt: skip

@@ -18,7 +18,9 @@ from confide.support import Fields, parse_object
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
-_ABOVE = dict.fromkeys(("confide.federated.calibration", "confide.federated.several"), "confide.federated")
+_ABOVE = dict.fromkeys(
+    ("confide.federated.calibration", "confide.federated.several", "confide.federated.own-share"), "confide.federated"
+)
 """Kinds that another room registers when it is imported."""
 
 _WRITERS: dict[type, "Kind"] = {}

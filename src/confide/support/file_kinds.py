@@ -48,6 +48,7 @@ _DOCUMENTS = {
     "risk": Kind.RELEASE,
     "federated.calibration": Kind.RELEASE,
     "federated.several": Kind.RELEASE,
+    "federated.own-share": Kind.RELEASE,
     "evaluation": Kind.EVALUATION,
     "audit": Kind.AUDIT,
     "ledger": Kind.EXPORT,

@@ -1,4 +1,4 @@
-"""`confide federated keygen | public | policy | plan | answer | list | open | aggregate | report`: silos with files."""
+"""`confide federated`: silos with files."""
 
 import typer
 
@@ -8,6 +8,7 @@ from confide.cli.federated.arguments import SiloRecords, read_silo
 from confide.cli.federated.keys import keygen, public
 from confide.cli.federated.list import list_answers
 from confide.cli.federated.open import open_sum
+from confide.cli.federated.own import own
 from confide.cli.federated.plan import plan
 from confide.cli.federated.policy import policy
 from confide.cli.federated.report import report
@@ -20,9 +21,9 @@ app = typer.Typer(
     name="federated",
     help="Calibrate across silos that never pool their data, by small signed files.\n\n"
     "Everybody: keygen, and public for another size. The coordinator: plan, then aggregate. Every silo: policy if it "
-    "likes, answer, and if it likes report. Where silos may be missing from a secure-sum, the coordinator lists the "
-    "answers before it aggregates, and every silo opens. `confide show` reads every file before it is used. Only the "
-    "private keys and the ledger stay secret.",
+    "likes, answer, and if it likes own and report. Where silos may be missing from a secure-sum, the coordinator "
+    "lists the answers before it aggregates, and every silo opens. `confide show` reads every file before it is used. "
+    "Only the private keys and the ledger stay secret.",
     cls=Group,
     rich_markup_mode=None,
 )
@@ -31,5 +32,5 @@ for one in (keygen, public, policy, plan, answer):
     app.command(cls=Command)(one)
 app.command("list", cls=Command)(list_answers)
 app.command("open", cls=Command)(open_sum)
-for one in (aggregate, report):
+for one in (aggregate, own, report):
     app.command(cls=Command)(one)

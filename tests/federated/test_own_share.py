@@ -1,0 +1,115 @@
+"""What a silo may promise its own population from the common round: exactly, with silos as unlike as they like."""
+
+import json
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.candidates import Candidates
+from confide.cli import main
+from confide.errors import FormatError, InputError
+from confide.federated.own_share import _certified
+from confide.federated.protocols.sorted_replies import kth_reply
+from confide.releases import Release
+from tests.federated.exact_coverage import populations, reply_law
+from tests.federated.helpers import Federation
+
+
+@pytest.fixture(scope="module")
+def round_(tmp_path_factory):
+    """Three silos, the last with the largest scores; the plan, the answers and the calibration."""
+    rng = np.random.default_rng(2)
+    records = [rng.random(150) / 4, rng.random(150) / 4, rng.random(150)]
+    three = Federation(tmp_path_factory.mktemp("own"), records, budget=30.0)
+    plan = three.plan(0.2, 6.0, method="private-qq")
+    answers = three.answers(plan)
+    return three, answers, federated.aggregate(plan, answers)
+
+
+def test_the_larger_threshold_and_nothing_is_charged(round_):
+    three, answers, released = round_
+    spent = three.ledgers[2].spent
+    assert released.k == 1  # the common threshold is the smallest reply
+    for i, answer in enumerate(answers):
+        own = federated.own_share(released, answer)
+        replied = json.loads(answer)["content"]["threshold"]
+        assert own.threshold == max(released.threshold, float(replied))
+        assert own.silo == f"silo {i}"
+        assert 0.5 < own.coverage < 1
+        assert own.guarantee.n == 150
+    assert three.ledgers[2].spent == spent
+    assert "whatever the other silos are like" in str(own)
+    assert own.privacy == released.privacy
+
+
+def test_a_file_of_its_own_is_computed_again(round_, tmp_path):
+    _, answers, released = round_
+    own = federated.own_share(released, answers[2])
+    own.save(tmp_path / "own.json")
+    assert Release.load(tmp_path / "own.json") == own
+    assert len(confide.predict_set([[0.5, 0.5]], own, score="lac")) == 1
+    assert own.conditional_coverage(0.05) > 0
+    assert "silo 2" in str(Release.load(tmp_path / "own.json"))
+    with pytest.raises(FormatError, match="altered"):
+        Release.from_json(own.to_json().replace('"silo": "silo 2"', '"silo": "silo 1"'))
+    with pytest.raises(federated.Refusal, match="altered"):
+        federated.own_share(released, answers[2].replace('"silo": "silo 2"', '"silo": "silo 1"'))
+
+
+def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatch, capsys):
+    _, answers, released = round_
+    monkeypatch.chdir(tmp_path)
+    released.save("released.json")
+    (tmp_path / "answer.json").write_text(answers[2])
+    assert main(["federated", "own", "answer.json", "--calibration", "released.json", "--out", "own.json"]) == 0
+    assert "new records: those of 'silo 2'" in capsys.readouterr().out
+    assert Release.load("own.json") == federated.own_share(released, answers[2])
+    assert main(["show", "own.json"]) == 0
+    assert "whatever the other silos are like" in capsys.readouterr().out
+
+
+def test_methods_without_replies_say_how_else(round_):
+    three, _, _ = round_
+    plan = three.plan(0.2, 6.0, method="secure-sum")
+    answers = three.answers(plan)
+    with pytest.raises(InputError, match="nothing of one silo opens; own_calibration"):
+        federated.own_share(federated.aggregate(plan, answers), answers[0])
+
+
+@pytest.mark.parametrize(("epsilon", "alpha"), [(4.0, 0.4), (8.0, 0.3)])
+def test_own_population_is_covered_as_certified_by_enumeration(epsilon, alpha):
+    """The joint law of all replies of three unlike silos; the common threshold alone may fail the third."""
+    bins, sizes = 4, (9, 8, 9)
+    silos = [federated.SiloKeys.generate(f"s{i}").public(n) for i, n in enumerate(sizes)]
+    plan = federated.plan(silos, alpha, epsilon, method="private-qq", candidates=Candidates.unit(bins))
+    k, _ = plan.certify()
+    assert k <= 3
+    certified = _certified(plan.protocol.reply_law(plan, 2), None)
+    others = np.array([0.97, 0.01, 0.01, 0.01])
+    replies = list(np.ndindex(bins, bins, bins))
+    common = np.array([kth_reply(list(reply), k, bins) for reply in replies])
+    larger = np.maximum(common, [reply[2] for reply in replies])
+    least, alone = 1.0, 1.0
+    for population in populations(bins, certified):
+        laws = [
+            reply_law(plan.protocol.mechanism(plan, i), sizes[i], (others, others, population)[i]) for i in range(3)
+        ]
+        joint = np.multiply.outer(np.multiply.outer(laws[0], laws[1]), laws[2]).ravel()
+        covers = np.cumsum(population)
+        least = min(least, float(joint @ covers[larger]))
+        alone = min(alone, float(joint @ covers[common]))
+    assert certified - 1e-9 <= least < 0.98
+    assert 0.4 < certified < 1
+    assert k == 3 or alone < certified
+
+
+def test_with_delta_the_promise_is_given_the_records():
+    """The most coverage that a reply misses with probability delta at most, by the law of the reply."""
+    silos = [federated.SiloKeys.generate(f"s{i}").public(60) for i in range(3)]
+    plan = federated.plan(silos, 0.3, 8.0, method="private-qq", delta=0.1, candidates=Candidates.unit(21))
+    law = plan.protocol.reply_law(plan, 0)
+    level = _certified(law, 0.1)
+    assert law.below(np.array([level]))[0] <= 0.1 < law.below(np.array([level + 1e-6]))[0]
+    assert 0.4 < level < 0.9
