@@ -19,7 +19,7 @@ from confide.federated.lists import list_digest, opened_sum
 from confide.federated.noise_shares import noise_law
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols.opened_sum import MOST_ELEMENTS, MOST_OPENERS, least_needed
-from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, total_deficit
+from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, summed_failure, total_deficit
 from confide.federated.shamir import P
 from tests.federated.helpers import Federation
 
@@ -140,6 +140,19 @@ def test_the_certificate_is_that_of_the_list(seven):
     with refused("missing"):
         read.certify([0, 1, 2, 3, 4])
     assert {count: promise.infinite for count, promise in read.promises().items()} == {7: "never", 6: "never"}
+
+
+def test_a_promise_after_one_calibration_is_that_of_the_list(seven):
+    read, _ = FederatedPlan.read(planned(seven, delta=0.1, population="common"))
+    for who in ([0, 1, 2, 3, 4, 5], list(range(7))):
+        target, n = read.protocol.target(read, who), sum(len(seven.scores[i]) for i in who)
+        deficit = total_deficit(read.protocol.scale, len(who), 5, 21)
+        assert summed_failure(n, target, deficit, 0.9) <= 0.1 < summed_failure(n, target - 1, deficit, 0.9)
+        assert (read.certify(who)[1].coverage, read.certify(who)[1].delta) == (0.9, 0.1)
+        assert read.protocol.coverage_failure(read, who, 0)(0.9) <= 0.1
+    assert [promise.infinite for promise in read.promises().values()] == ["never"] * 2
+    stricter = dataclasses.replace(read, delta=1e-40)
+    assert [promise.infinite for promise in stricter.promises().values()] == ["always"] * 2
 
 
 @pytest.mark.parametrize("who", [(0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3, 4)])

@@ -206,24 +206,25 @@ class OpenedSum(SummedProtocol):
     def promises(self, terms: Terms) -> dict[int, Promise]:
         """From all silos down to the least number on a list."""
         m, least, level = len(terms.silos), self.least(terms), float(terms.level)
-        by_size = sorted(range(m), key=lambda i: terms.silos[i].size or 0)
-        if terms.delta is None and self._enough(terms, sum(terms.silos[i].size or 0 for i in by_size[:least]), m):
-            return {count: Promise(level, 0, "never") for count in range(m, least - 1, -1)}
+        sizes = sorted(silo.size or 0 for silo in terms.silos)
+        # E[N] grows with the number of shares, for N is a convex function of the noise, whose mean is zero: if the
+        # fewest records have a target in spite of all shares, so has every list.
+        always = terms.delta is None and self._enough(terms, sum(sizes[:least]), m)
         found = {}
         for count in range(m, least - 1, -1):
-            if self.target(terms, by_size[:count]) is not None:
+            if always or self._enough(terms, sum(sizes[:count]), count):
                 found[count] = Promise(level, 0, "never")
             else:
-                some = self.target(terms, by_size[m - count :]) is not None
+                some = self._enough(terms, sum(sizes[m - count :]), count)
                 found[count] = Promise(level if some else 1.0, 0, "perhaps" if some else "always")
         return found
 
     def _enough(self, terms: Terms, n: int, shares: int) -> bool:
-        """Whether n records have a target even with so many shares of noise: fewer shares, or more records, then do.
-
-        E[N] grows with the number of shares, for N is a convex function of the noise, whose mean is zero.
-        """
-        return summed_coverage(n, n, self._deficit(terms, shares), *_price(terms)) >= terms.level
+        """Whether n records have a target in spite of so many shares of noise: whether n itself is one."""
+        deficit = self._deficit(terms, shares)
+        if terms.delta is None:
+            return summed_coverage(n, n, deficit, *_price(terms)) >= terms.level
+        return summed_failure(n, n, deficit, float(terms.level)) <= terms.delta
 
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
         """For i.i.d. records, `summed_failure`."""
