@@ -227,7 +227,9 @@ def test_openers_are_the_largest_silos_and_at_most_64():
 def test_up_to_four_silos_nobody_can_be_done_without(seven):
     few = {"method": "secure-sum", "dropouts": 1, "candidates": Candidates.unit(21)}
     for m in (2, 3, 4):
-        with pytest.raises(InputError, match=r"dropouts must be at most 0 .* up to 4 silos"):
+        with pytest.raises(
+            InputError, match=r"dropouts must be at most 0 .* of 4 silos and fewer nobody can be done without"
+        ):
             federated.plan(seven.silos[:m], 0.1, 2.0, **few)
     assert federated.plan(seven.silos[:5], 0.1, 2.0, **few).protocol.needed == 4
     with pytest.raises(InputError, match="dropouts must be at most 1"):

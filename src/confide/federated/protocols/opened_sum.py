@@ -124,8 +124,8 @@ class OpenedSum(SummedProtocol):
         if self.least(terms) < self.needed:
             raise InputError(
                 f"dropouts must be at most {max(m - self.needed, 0)} for {m} silos of which {self.colluding} may "
-                f"collude: {self.needed} of {k} silos must help to open the sum; up to 4 silos, nobody can be done "
-                "without: use dropouts=0, or the method 'private-qq'"
+                f"collude: {self.needed} of {k} silos must help to open the sum; of 4 silos and fewer nobody can be "
+                "done without if one may collude: use dropouts=0, or the method 'private-qq'"
             )
         most = min(MOST_ELEMENTS // k, MOST_LISTED // m)
         if terms.candidates.size > most:
