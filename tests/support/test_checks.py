@@ -160,6 +160,7 @@ def test_losses_never_exceed_what_was_asked():
             "records_per_person": k,
             "slopes": (3, 1),
             "shift": 1e4,
+            "rise": 0,
         }
         for asked in ({"epsilon": loss}, {"rho": loss}):
             plan = confide.plan(**request, **asked)
