@@ -1,5 +1,7 @@
 """`python -m experiments.federated`: all studies, or one on your own CSV, as PNG and Markdown.
 
+With --silo NAME the silos are those of a column, as they are; else records are dealt to m silos of n.
+
 All studies together go on where they were interrupted; a study on your own CSV starts anew.
 """
 
@@ -10,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from experiments.cache import cached
-from experiments.federated import exact, page, problems, settings
+from experiments.federated import exact, page, problems, settings, silos
 from experiments.federated.data import folder
 from experiments.federated.study import rows_of, run
 
@@ -43,10 +45,19 @@ def _maker(path: Path, target: str | None, model: str) -> Callable[[], problems.
     return cache(lambda: problems.from_csv(path, target, model))
 
 
-def own_study(path: Path, target: str | None, model: str) -> Study:
-    """A CSV of the user's: both regimes, with as many records as it has."""
+def own_study(path: Path, target: str | None, model: str, shapes: tuple[tuple[int, int], ...] = ()) -> Study:
+    """A CSV of the user's: these (m, n), or both regimes with as many records as it has."""
     problem = problems.from_csv(path, target, model)
-    return Study(problem.name, lambda: problem, settings.shapes_for(len(problem.scores)))
+    return Study(problem.name, lambda: problem, shapes or settings.shapes_for(len(problem.scores)))
+
+
+def silo_study(csv: Path, target: str | None, silo: str, model: str, draws: int, out: Path) -> None:
+    """Silos as they are, in a file with the CSV's name."""
+    problem = silos.from_csv(csv, target, silo, model)
+    told = f"--target {target} " if target else ""
+    command = f"python -m experiments.federated --csv {csv.name} {told}--silo {silo} --draws {draws}"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{problem.name.lower()}.md").write_text(silos.page(problem, command, draws), encoding="utf-8")
 
 
 def main() -> None:
@@ -56,13 +67,22 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, help="a CSV of your own instead of all studies")
     parser.add_argument("--target", help="its target column (default: the last)")
     parser.add_argument("--model", choices=sorted(problems.MODELS), default="forest")
-    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--silo", help="the column that names each record's silo: silos as they are")
+    parser.add_argument("--m", type=int, help="how many silos to draw, with --n")
+    parser.add_argument("--n", type=int, help="how many records each of them has")
+    parser.add_argument("--draws", type=int, help="default: 100, and 200 with --silo")
     options = parser.parse_args()
-    if options.csv and options.out == HERE:
-        parser.error("--csv needs --out FOLDER, so that the published page stays as it is")
+    if (options.m is None) != (options.n is None) or (options.silo and (options.m or not options.csv)):
+        parser.error("--m and --n go together, for silos that are drawn; --silo goes with --csv, and without them")
+    if options.silo:
+        silo_study(options.csv, options.target, options.silo, options.model, options.draws or 200, options.out)
+        return
+    if (options.csv or options.m) and options.out == HERE:
+        parser.error("--csv, --m and --n need --out FOLDER, so that the published page stays as it is")
     options.out.mkdir(parents=True, exist_ok=True)
+    shapes, draws = ((options.m, options.n),) if options.m else (), options.draws or 100
     if options.csv:
-        studies, parts = [own_study(options.csv, options.target, options.model)], [settings.OWN]
+        studies, parts = [own_study(options.csv, options.target, options.model, shapes)], [settings.OWN]
     else:
         studies, parts = all_studies(), [settings.HEAD, exact.table()]
         exact.figure(options.out / "exact.png")
@@ -70,13 +90,13 @@ def main() -> None:
         missing = [name for name, (file, _) in problems.FILES.items() if not (folder() / file).exists()]
         parts += [f"(`{name}` was left out: its file is not in the data folder.)" for name in missing]
     for study in studies:
-        for m, n in study.shapes:
+        for m, n in shapes or study.shapes:
             name = f"{study.name.replace(', ', '_').replace(' ', '_')}_m{m}_n{n}"
 
             def work(study: Study = study, m: int = m, n: int = n) -> dict:
-                return run(study.make(), m, n, draws=options.draws)
+                return run(study.make(), m, n, draws=draws)
 
-            found = work() if options.csv else cached(f"federated/{name}_{options.draws}", work)
+            found = work() if options.csv else cached(f"federated/{name}_{draws}", work)
             rows = rows_of(found)
             page.figure(options.out / f"{name}.png", f"{study.name}: m = {m} silos, n = {n} records each", rows)
             parts.append(f"## {study.name}, m = {m}, n = {n}\n\n![coverage]({name}.png)\n\n{page.table(rows)}")

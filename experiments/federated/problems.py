@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+from experiments.federated import tables
 from experiments.federated.models import MODELS
 
 FILES = {"bio": ("CASP.csv", "RMSD"), "bike": ("bike_train.csv", "count"), "concrete": ("Concrete_Data.csv", None)}
@@ -50,18 +50,17 @@ def synthetic(model: str = "quantile forest", size: int = 26000) -> Problem:
 
 
 def from_csv(path: Path, target: str | None, model: str) -> Problem:
-    """Any CSV: the target column (the last one by default) against all other columns that hold numbers.
+    """Any CSV: the target column (the last one by default) against all others; texts are encoded, not dropped.
 
-    Rows with missing numbers are left out; a column that has texts such as "?" counts as one without numbers.
+    Rows without a target are left out; other missing numbers are the column's median.
     """
-    table = pd.read_csv(path)
+    table = tables.read(path)
     target = table.columns[-1] if target is None else target
-    table = table.select_dtypes("number").dropna()
-    if target not in table or len(table.columns) < 2:
-        names = ", ".join(map(repr, table.columns[:20]))
-        raise SystemExit(f"the CSV needs a numeric column {target!r} and another one; its numeric columns are: {names}")
-    y = table.pop(target).to_numpy()
-    table = table.drop(columns=[name for name in PARTS_OF_TARGET if name in table])
+    numbers = tables.as_numbers(tables.column(table, target, "the target"))
+    if numbers is None:
+        raise SystemExit(f"column {target!r} must hold numbers; it holds texts, and silos of classes need --silo")
+    kept = numbers.notna().to_numpy()
+    y, x = numbers[kept].to_numpy(np.float64), tables.features(table[kept], [target, *PARTS_OF_TARGET])
     train = min(2000, len(y) // 3)
     rows = np.random.default_rng(0).permutation(len(y))[:16000]
-    return from_arrays(path.stem, table.to_numpy()[rows], y[rows], model, train)
+    return from_arrays(path.stem, x[rows], y[rows], model, train)

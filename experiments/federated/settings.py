@@ -26,10 +26,12 @@ These draws use the exact laws of the mechanisms with a seeded generator; a rele
 
 ## The figures of the publication
 
-*One-shot federated conformal prediction* (arXiv 2302.06322) has Figures 1 to 18. They are matched here by setting, not
-by number: which figure has which number could not be checked. The results that its authors publish beside their code are
-coverage and length of three regressors on five data sets in two regimes, 20 splits each; two of the data sets are not in
-the data folder, and the command takes them as they are. A picture here shows coverage and width of all methods, private
+*One-shot federated conformal prediction* (arXiv 2302.06322) has Figures 1 to 18. Their captions state (m, n) as
+(100, 10) and (10, 100) for bio and bike, (80, 10) and (10, 80) or (40, 10) and (10, 40) for concrete. The pictures here
+take other settings of the same two regimes, for one fixed training set instead of 20 splits, and regressors of the same
+kinds but not the same: they repeat what is said there, not its numbers. `--m 100 --n 10 --out FOLDER` draws the settings
+of the captions, or any other. Two of the five data sets are not in the data folder; the command takes them as they are. A
+picture here shows coverage and width of all methods, private
 ones included, for one regressor, data set and regime, over 100 draws.
 
 | study | setting | here | command |
@@ -46,7 +48,9 @@ ones included, for one regressor, data set and regime, over 100 draws.
 | private | m = 5, n = 200, B = 100, epsilon 10, 5, 1 | every `*_m5_n200.png`, the table below, `exact.png` on the right | `python -m experiments.federated` |
 | coverage M(l, k) and Theorem 3.3 | exact, nothing drawn | `exact.png` | the same |
 
-Four real hospitals, beyond the publication: [hospitals.md](hospitals.md), `python -m experiments.federated.hospitals`.
+Beyond the publication: four real hospitals, [hospitals.md](hospitals.md), `python -m experiments.federated.hospitals`; and
+93 education authorities as they are, [chem97.md](chem97.md), by `--csv FILE --target COLUMN --silo COLUMN`, as for any CSV
+with a column that names the silo of each record.
 """
 
 OWN = """# One-shot federated calibration on a CSV

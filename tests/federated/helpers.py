@@ -21,6 +21,7 @@ class Federation:
 
     def plan(self, alpha=0.1, epsilon=2.0, **options):
         options.setdefault("candidates", Candidates.unit(51))
+        options.setdefault("method", "private-qq")
         return federated.plan(self.silos, alpha, epsilon, **options).sign(self.coordinator)
 
     def answer(self, i, plan, **options):

@@ -79,15 +79,16 @@ ALIKE = ("saps", "raps", "margin", "normalised_residual", "gamma", "cqr_low", "c
         pytest.param("aps_randomised", marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum", "fedcp-qq"])
 def test_every_score_with_its_own_candidates(tmp_path, score, method):
     """Signed, read by silos and coordinator, answered and aggregated: recipes of all kinds are known to the reader."""
     drawn = np.random.default_rng(0).random((3, 60 if method == "private-qq" else 300))
     three = Federation(tmp_path, list(np.ceil(20 * drawn) if score == "top_k" else drawn))
-    plan = federated.plan(three.silos, 0.2, 8.0, score=score, method=method).sign(three.coordinator)
+    epsilon = None if method == "fedcp-qq" else 8.0
+    plan = federated.plan(three.silos, 0.2, epsilon, score=score, method=method).sign(three.coordinator)
     released = federated.aggregate(plan, three.answers(plan))
     assert released.score == score
-    if method == "private-qq":
+    if method != "fedcp-qq":
         assert released.plan.candidates.recipe["of"] == score_kind(score).spread_kind
     else:
         assert released.plan.candidates == score_kind(score).candidates()
@@ -99,7 +100,7 @@ def test_a_plan_that_silos_cannot_read_is_not_signed(five):
     unlike = Candidates(np.array([0.1, 0.5, 0.9]), {"kind": "unit", "size": 5, "spacing": "uniform"})
     with pytest.raises(InputError, match="candidates that their recipe does not make"):
         five.plan(candidates=unlike)
-    good = federated.plan(five.silos, 0.1, 2.0, candidates=Candidates.unit(51))
+    good = federated.plan(five.silos, 0.1, 2.0, method="private-qq", candidates=Candidates.unit(51))
     with pytest.raises(InputError, match="they would refuse it: malformed"):
         dataclasses.replace(good, protocol=dataclasses.replace(good.protocol, left=0)).sign(five.coordinator)
     content = json.loads(good.sign(five.coordinator))["content"]
@@ -352,7 +353,7 @@ def test_loss_of_every_message_by_enumeration(secret, selector):
     from tests.exact import added
 
     silos = [federated.SiloKeys.generate(f"s{i}").public(None if secret else 8) for i in range(6)]
-    options = {"n_min": 3, "n_typical": 8, "selector": selector}
+    options = {"n_min": 3, "n_typical": 8, "selector": selector, "method": "private-qq"}
     plan = federated.plan(silos, 0.4, 1.5, candidates=Candidates.unit(4), **options)
     mechanism = plan.protocol.mechanism(plan, 0)
     if secret:
@@ -450,7 +451,7 @@ def test_plans_state_how_candidates_rise():
     """A plan with a rise has schema 2; what does not fit is refused, and so is half of it."""
     coordinator = federated.SiloKeys.generate("coordinator")
     silos = [federated.SiloKeys.generate(f"s{i}").public(200) for i in range(5)]
-    plan = federated.plan(silos, 0.1, 1.0, score="lac")
+    plan = federated.plan(silos, 0.1, 1.0, method="private-qq", score="lac")
     assert plan.candidates == Candidates.spread("probability", 100)
     text = plan.sign(coordinator)
     assert json.loads(text)["schema"] == 2
@@ -476,16 +477,16 @@ def test_plans_state_how_candidates_rise():
         (
             200,
             {"score": "absolute_residual", "unit": 25.0, "method": "secure-sum"},
-            Candidates.spread("residual", 1000, 25.0),
+            Candidates.spread("residual", 112, 25.0),
         ),
         (200, {"score": "cqr", "unit": 25.0, "method": "fedcp2-qq"}, Candidates.spread("signed", 1000, 25.0)),
         (200, {"score": "lac", "candidates": Candidates.around(0.9)}, Candidates.spread("probability", 200, None, 0.9)),
-        (200, {"score": "lac", "method": "secure-sum"}, Candidates.unit(1000, "logit")),
+        (200, {"score": "lac", "method": "secure-sum"}, Candidates.spread("probability", 112)),
         (200, {"score": "lac", "candidates": Candidates.unit(10)}, Candidates.unit(10)),
     ],
 )
 def test_default_candidates_suit_the_silos(size, options, expected):
     silos = [federated.SiloKeys.generate(f"s{i}").public(size) for i in range(9)]
-    assert federated.plan(silos, 0.2, 2.0, **options).candidates == expected
+    assert federated.plan(silos, 0.2, 2.0, **{"method": "private-qq", **options}).candidates == expected
     with pytest.raises(confide.InputError, match=r"^unit must be left out"):
         federated.plan(silos, 0.2, 2.0, candidates=expected, unit=1.0)

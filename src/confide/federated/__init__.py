@@ -29,6 +29,7 @@ from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedCalibration
+from confide.federated.comparison import Alternative, compare
 from confide.federated.envelope import read_time
 from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo, SiloKeys
@@ -61,13 +62,13 @@ from confide.federated.silo_report import SiloReport, coverage_in_silo, own_cali
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "FederatedCalibration", "FederatedGroups", "FederatedLevels",
-    "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise", "RandomRankReply", "Refusal",
-    "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification",
-    "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq", "best_qq_unequal",
-    "centralised_threshold", "clones_delta", "clones_epsilon", "conditional_coverage_failure", "coverage_in_silo",
-    "ehm_bound", "fingerprint", "message_head", "open_part", "opening_head", "openings", "order_statistic_coverage",
-    "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels", "published_deviation",
-    "published_ranks", "qq_coverage", "read_answer", "read_plan", "read_time", "roster", "shrunk_threshold",
-    "unequal_loss", "verify",
+    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "Alternative", "FederatedCalibration", "FederatedGroups",
+    "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise",
+    "RandomRankReply", "Refusal", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger",
+    "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published",
+    "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "compare",
+    "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part",
+    "opening_head", "openings", "order_statistic_coverage", "own_calibration", "own_share", "part_head", "plan",
+    "plan_groups", "plan_levels", "published_deviation", "published_ranks", "qq_coverage", "read_answer",
+    "read_plan", "read_time", "roster", "shrunk_threshold", "unequal_loss", "verify",
 ]  # fmt: skip

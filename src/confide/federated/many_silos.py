@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from confide.federated.certified_k import bisect
 from confide.federated.order_statistics import nodes_around
 from confide.federated.poisson_binomial import poisson_binomial
-from confide.federated.random_rank_reply import RandomRankReply
 from confide.federated.reply_laws import random_rank, typical_reply, whole_ranks
 from confide.federated.reply_table import ReplyTable, WholeRanks
 from confide.mechanisms import Slopes
@@ -25,7 +24,7 @@ _SIZES = 48
 """So many sizes stand for all others in the search."""
 _LAW = 64
 """For so few silos the law itself is quick enough; nearly, it can be .02 off for eight that differ."""
-_FAR = 2**30
+_FAR, _GRID = 2**30, 12
 _HIGHEST, _LOWEST = 0.96, 0.08
 """What share of the silos may reply below the level."""
 
@@ -97,11 +96,10 @@ class Search:
         if self.delta is not None:
             nodes, weights = np.array([float(self.level)]), np.ones(1)
         enough = float(self.level) if self.delta is None else 1 - self.delta
-        first = bisect(lambda step: self._share(Fraction(step, largest + 1)) <= _HIGHEST, 0, largest)
-        last = bisect(lambda step: self._share(Fraction(step, largest + 1)) <= _LOWEST, 0, largest)
+        first, last = self._falls_to(_HIGHEST), self._falls_to(_LOWEST)
         for step in sorted({round(step) for step in np.linspace(first, last, steps)}):
             rate = Fraction(step, largest + 1)
-            tail = tails(self._below(rate, nodes), self.stand.silos, self.honest)
+            tail = tails(self._below(self.stand.sizes, self.stand.targets(rate), nodes), self.stand.silos, self.honest)
 
             def certified(k: int, tail: Tail = tail) -> bool:
                 return 1 - float(tail(k) @ weights) >= enough
@@ -109,22 +107,34 @@ class Search:
             if certified(self.top):
                 yield Line(rate, bisect(certified, 0, self.top))
 
-    def _share(self, rate: Fraction) -> float:
-        chances = self._below(rate, np.array([float(self.level)]))[:, 0]
-        return float(self.stand.silos @ chances / self.stand.silos.sum())
+    def _falls_to(self, share: float) -> int:
+        """The first step, of as many as there are ranks in the largest silo, with so few silos below the level."""
+        largest = int(self.stand.sizes[-1])
+        low, high = 0, largest
+        while high - low > 1:
+            steps = np.unique(np.linspace(low, high, _GRID + 2).astype(np.int64))[1:-1].tolist() or [low + 1]
+            aims = [self.stand.targets(Fraction(step, largest + 1)) for step in steps]
+            sizes = np.tile(self.stand.sizes, len(steps))
+            chances = self._below(sizes, np.concatenate(aims), np.array([float(self.level)]))
+            shares = chances.reshape(len(steps), -1) @ self.stand.silos / self.stand.silos.sum()
+            few = int(np.searchsorted(-shares, -share))
+            low, high = ([low, *steps][few], [*steps, high][few])
+        return high
 
-    def _below(self, rate: Fraction, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        sizes, targets = self.stand.sizes, self.stand.targets(rate)
-        if self._far.whole:
-            return WholeRanks([self._far]).moved(sizes, targets).below(t)
+    def _below(
+        self, sizes: NDArray[np.int64], targets: NDArray[np.int64], t: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        if self._far is not None:
+            return self._far.moved(sizes, targets).below(t)
         pairs = zip(sizes.tolist(), targets.tolist(), strict=True)
         aimed = [random_rank(n, replace(self.trial, offset=Fraction(T)), self.candidates) for n, T in pairs]
         return ReplyTable(aimed).below(t)
 
     @cached_property
-    def _far(self) -> RandomRankReply:
-        """The law far from the first rank."""
-        return random_rank(_FAR, replace(self.trial, offset=Fraction(_FAR)), self.candidates)
+    def _far(self) -> WholeRanks | None:
+        """The law far from the first rank; None if its ranks have gaps, as they do where slopes are very flat."""
+        law = random_rank(_FAR, replace(self.trial, offset=Fraction(_FAR)), self.candidates)
+        return WholeRanks([law]).short() if law.whole else None
 
 
 def expected_in_search(stand: StandIns, line: Line, trial: Slopes, candidates: int, level: Fraction) -> float:
@@ -132,7 +142,7 @@ def expected_in_search(stand: StandIns, line: Line, trial: Slopes, candidates: i
     pairs = zip(stand.sizes.tolist(), stand.targets(line.rate).tolist(), strict=True)
     laws = [whole_ranks(typical_reply(n, replace(trial, offset=Fraction(T)), candidates)) for n, T in pairs]
     t, weights = nodes_around(float(level))
-    return 1 - float(tails(WholeRanks(laws).below(t), stand.silos)(line.k) @ weights)
+    return 1 - float(tails(WholeRanks(laws).short().below(t), stand.silos)(line.k) @ weights)
 
 
 def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | None = None) -> Tail:

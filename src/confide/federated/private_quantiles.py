@@ -190,8 +190,8 @@ def _for_many(
             expected = expected_in_search(present, there, trial, candidates, level)
             yield expected, rise, left, trial, line
 
-    steps = _FEW_LINES if len(sizes) > _FEW else _LINES
-    found = [one for rise, left in product(_RISES_OF_MANY, _SPLITS) for one in looked(rise, left, steps)]
+    splits, steps = (_SPLITS[::2], _FEW_LINES) if len(sizes) > _FEW else (_SPLITS, _LINES)
+    found = [one for rise, left in product(_RISES_OF_MANY, splits) for one in looked(rise, left, steps)]
     best = dict.fromkeys((rise, left) for _, rise, left, *_ in sorted(found, key=itemgetter(0)))
     for rise, left in list(best)[:_BEST]:
         found += looked(rise, left, _LINES)

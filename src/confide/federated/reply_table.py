@@ -15,7 +15,7 @@ too small for a float does not make all others vanish."""
 _FEW = 4
 """So many distinct laws are quicker together than one by one."""
 
-_EDGE = 1e-12
+_EDGE, _RARE = 1e-12, 1e-6
 
 
 class ReplyTable:
@@ -81,6 +81,12 @@ class WholeRanks:
         for i, law in enumerate(laws):
             self._up_to[: len(law.ranks) - 1, i, 0] = np.cumsum(law.probabilities[:-1])[::-1]
 
+    def short(self) -> "WholeRanks":
+        """Without ranks that are less likely than a millionth, for a search."""
+        made = copy(self)
+        made._up_to = self._up_to[: int((self._up_to.max(axis=(1, 2)) > _RARE).sum())]
+        return made
+
     def moved(self, n: NDArray[np.int64], targets: NDArray[np.int64]) -> "WholeRanks":
         """The only law for other numbers of scores and last ranks: ranks lie as far below the target as here."""
         made = copy(self)
@@ -94,7 +100,7 @@ class WholeRanks:
         n, t = self._n, np.clip(t, _EDGE, 1 - _EDGE)[None, :]
         found = self._bottom + self._sure * betainc(self._top, n - self._top + 1, t)
         log_t, log_rest, odds = np.log(t), np.log1p(-t), (1 - t) / t
-        chance = np.zeros_like(found)
+        chance, weighed = np.zeros_like(found), np.empty_like(found)
         for d, weight in enumerate(self._up_to):
             r = self._top - 1 - d
             if d % _AGAIN == 0:
@@ -102,7 +108,8 @@ class WholeRanks:
                 ways = gammaln(n + 1) - gammaln(at + 1) - gammaln(n - at + 1)
                 chance = np.where(r < 0, 0.0, np.exp(ways + at * log_t + (n - at) * log_rest))
             else:
-                chance = chance * (np.maximum(r + 1, 0) / (n - r) * odds)
-            found += weight * chance
+                chance *= odds
+                chance *= np.maximum(r + 1, 0) / (n - r)
+            found += np.multiply(chance, weight, out=weighed)
         result: NDArray[np.float64] = np.minimum(found, 1.0)
         return result

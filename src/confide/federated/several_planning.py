@@ -62,7 +62,8 @@ def plan_levels(
     """
     levels, part = different_levels(alphas), part_of_failure(delta, len(alphas))
     if options.get("method") is None:
-        options["method"] = plan(silos, levels[0], epsilon, delta=part, **options).method
+        missed = bool(options.get("dropouts"))  # a sum serves several levels only with all its silos
+        options["method"] = "private-qq" if missed else plan(silos, levels[0], epsilon, delta=part, **options).method
     if options["method"] == "secure-sum":
         if shares is not None:
             raise InputError("shares must be left out for 'secure-sum': one opened histogram serves all levels")

@@ -13,7 +13,7 @@ plan.py            `Plan`: what follows for coverage, usefulness and privacy
 
 from confide.planning.choice import PARTS, SIZES, answer_law
 from confide.planning.mechanism import mechanism_for
-from confide.planning.pilot import OnPilot, Pilot
+from confide.planning.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.reference_laws import law_of
 from confide.planning.request import OPTIONS, Request, check_request
@@ -21,6 +21,7 @@ from confide.planning.rise import flat_for
 from confide.planning.typical import typical_answer, typical_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "SIZES", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "check_request", "flat_for",
-    "law_of", "make_plan", "mechanism_for", "plan", "typical_answer", "typical_law",
+    "OPTIONS", "PARTS", "SIZES", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "answered_on_pilot",
+    "check_request", "flat_for", "law_of", "make_plan", "mechanism_for", "plan", "share_of_pilot", "typical_answer",
+    "typical_law",
 ]  # fmt: skip

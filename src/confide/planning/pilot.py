@@ -6,6 +6,7 @@ all of it and tells what it saw. The mechanism, the promise and the price of pri
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -131,12 +132,27 @@ def chance_text(chance: float) -> str:
 
 def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Request, n: int) -> OnPilot:
     """The answer among n scores that are spread as those of the pilot sample."""
-    candidates, scores = request.candidates, np.sort(as_vector("pilot", pilot.scores).astype(np.float64))
-    counts, records = ScoreHistogram.from_scores(scores, candidates, pilot.score).counts, len(scores)
-    law = np.eye(1, candidates.size, candidates.size - 1)[0]
+    law = np.eye(1, request.candidates.size, request.candidates.size - 1)[0]
     if mechanism is not None:
-        law = answer_among(mechanism, np.cumsum(counts) / records, n)
-    last, rank = int(np.flatnonzero(counts)[-1]), math.ceil(request.level * (n + 1))
+        law = answer_among(mechanism, share_of_pilot(pilot, request.candidates), n)
+    return answered_on_pilot(pilot, law, request.candidates, request.level, n)
+
+
+def share_of_pilot(pilot: Pilot, candidates: Candidates) -> NDArray[np.float64]:
+    """What share of the sample's scores is at most each candidate, float64 of shape (m,)."""
+    counts = ScoreHistogram.from_scores(_sorted(pilot), candidates, pilot.score).counts
+    share: NDArray[np.float64] = np.cumsum(counts) / counts.sum()
+    return share
+
+
+def answered_on_pilot(
+    pilot: Pilot, law: NDArray[np.float64], candidates: Candidates, level: Fraction, n: int
+) -> OnPilot:
+    """What follows for the sample from a law of the threshold over the candidates, shape (m,), by n scores."""
+    scores = _sorted(pilot)
+    records = len(scores)
+    last = int(np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))[-1])
+    rank = math.ceil(level * (n + 1))
     plain = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
     within, values = law[: last + 1], candidates.values[: last + 1]
     mean = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
@@ -147,6 +163,10 @@ def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Request, n: int) -
         plain_size = float(np.count_nonzero(table <= plain) / len(table))
         ratio = size / plain_size if plain < math.inf and plain_size else None
     return OnPilot(records, mean, plain, size, plain_size, ratio, float(law[last + 1 :].sum()), float(law[-1]))
+
+
+def _sorted(pilot: Pilot) -> NDArray[np.float64]:
+    return np.sort(as_vector("pilot", pilot.scores).astype(np.float64))
 
 
 def _sizes(table: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:

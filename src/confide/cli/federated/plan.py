@@ -1,21 +1,26 @@
 """`confide federated plan`: what everybody will run, and what it promises."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 import typer
 
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
-from confide.cli.columns import Score, parsed
+from confide.cli.columns import Columns, parsed
 from confide.cli.federated.arguments import Keys, invited, public_files
+from confide.cli.federated.comparison import comparison_lines
 from confide.cli.federated.several import GroupNames, planned
 from confide.cli.federated.words import colluders, openers, promise_lines
-from confide.cli.output import say
+from confide.cli.output import check_output, say
 from confide.cli.parameters import command
-from confide.federated import METHODS, SeveralPlans, SiloKeys, read_time
-from confide.support import Kind
+from confide.errors import InputError
+from confide.federated import METHODS, FederatedPlan, SeveralPlans, SiloKeys, read_time
+from confide.federated import compare as compare_methods
+from confide.planning import Pilot
+from confide.support import Kind, write_text
+from confide.tables import files_of, read_pilot
 
 
 @command
@@ -26,11 +31,28 @@ def plan(
         typer.Option("--silo", "--silos", metavar="PATH", help="Public file of a silo, or a folder; repeat it."),
     ],
     keys: Keys,
-    output: o.Output,
     alpha: o.Alphas,
     epsilon: o.Epsilon = None,
-    method: Annotated[str, typer.Option(click_type=click.Choice(METHODS), help="How to calibrate.")] = "private-qq",
-    score: Score = None,
+    out: Annotated[Path | None, o.output("FILE", "Where to write the plan; with --compare it can be left out.")] = None,
+    force: o.Force = False,
+    method: Annotated[
+        str | None,
+        typer.Option(click_type=click.Choice(METHODS), help="How to calibrate (default: as --compare recommends)."),
+    ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Print what the methods would give for these silos, and which one to take."),
+    ] = False,
+    pilot: Annotated[
+        str | None,
+        o.columns(
+            "TABLE",
+            "With --compare: PUBLIC records with known truth, to say how large sets and intervals will be; named by "
+            "the options of columns. Never private ones: what is printed tells of them.",
+        ),
+    ] = None,
+    reading: o.ReadingOptions,
+    columns: Columns,
     candidates: o.CandidatesSpec = None,
     unit: o.Unit = None,
     delta: o.Delta = None,
@@ -47,51 +69,63 @@ def plan(
     closes: Annotated[
         str | None, typer.Option(metavar="TIME", help="UTC time after which answers are late, as 2030-01-31T12:00:00Z.")
     ] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,C", help="Class names that every silo's probabilities have; others are refused."),
-    ] = None,
     groups: GroupNames,
     about: About = None,
 ) -> None:
     r"""Plan a federated calibration before any data is seen.
 
-    Says which coverage is guaranteed for every number of answers. Several levels,
-    as --alpha 0.2,0.1, or --groups or --by-class are answered by one file of
-    each silo, for one charge.
+    Says which coverage is guaranteed for every number of answers. Without
+    --method it takes the one that suits the silos' sizes, as --compare says.
+    --classes names the classes that every silo must have. Several levels, as
+    --alpha 0.2,0.1, or --groups or --by-class are answered by one file of each
+    silo, for one charge.
 
     Example:
 
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    output.check(Kind.PLAN, *public_files(silo), keys)
+    check_output(out, Kind.PLAN, *public_files(silo), keys, *(() if pilot is None else files_of(pilot)), force=force)
+    _check_asked(out, compare=compare, method=method, pilot=pilot, reading=reading, columns=columns)
+    if compare and groups.given:
+        raise click.UsageError("--compare is for one threshold; leave --groups and --by-class out")
     coordinator = SiloKeys.load(keys)
     silos, own = invited(silo, coordinator.face())
-    made = planned(
-        silos,
-        alpha,
-        epsilon,
-        groups,
-        method=method,
-        score=score,
-        candidates=parsed(candidates),
-        unit=unit,
-        delta=delta,
-        dropouts=dropouts,
-        liars=liars,
-        missing="arbitrary" if arbitrary else "independent",
-        colluding=colluding,
-        n_min=n_min,
-        n_typical=n_typical,
-        closes=None if closes is None else read_time(closes),
-        classes=None if classes is None else o.split(classes),
-        about=stated_words(about),
-    )
-    output.write(made.sign(coordinator), "plan")
+    options: dict[str, Any] = {
+        "score": columns.score,
+        "candidates": parsed(candidates),
+        "unit": unit,
+        "delta": delta,
+        "dropouts": dropouts,
+        "liars": liars,
+        "missing": "arbitrary" if arbitrary else "independent",
+        "colluding": colluding,
+        "n_typical": n_typical,
+        "closes": None if closes is None else read_time(closes),
+        "classes": None if columns.classes is None else o.split(columns.classes),
+        "about": stated_words(about),
+    }
+    made: FederatedPlan | SeveralPlans | None
+    if compare:
+        sample, least = _sample(pilot, reading, columns), 1 if n_min is None else n_min
+        found = compare_methods(silos, o.one_level(alpha), epsilon or 0.0, pilot=sample, n_min=least, **options)
+        for line in comparison_lines(found, silos):
+            say(line)
+        if out is None:
+            return
+        made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
+        if made is None:
+            raise InputError("no method has a plan for these silos; " + "; ".join(str(one.refused) for one in found))
+    else:
+        made = planned(silos, alpha, epsilon, groups, n_min=n_min, method=method, **options)
+    assert out is not None
     first = made.first if isinstance(made, SeveralPlans) else made
+    write_text(out, made.sign(coordinator), overwrite=force)
+    say(f"plan: {out}")
     for path in own:
         say(f"not invited: {path}, the coordinator's own; --silo with this file would invite it")
+    if method is None:
+        say(f"method: {first.method}, which suits these silos (--compare says why)")
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
     say(f"candidate thresholds: {first.candidates.description}")
     if (collude := colluders(made)) is not None:
@@ -102,3 +136,36 @@ def plan(
         say(f"promised {first.assumed}:")
     for line in promise_lines(made):
         say(f"  {line}")
+
+
+def _check_asked(
+    out: Path | None,
+    *,
+    compare: bool,
+    method: str | None,
+    pilot: str | None,
+    reading: o.ReadingOptions,
+    columns: Columns,
+) -> None:
+    """Refuse options that do not go together, before anything is read."""
+    if out is None and not compare:
+        raise click.UsageError("--out is missing; only --compare goes without")
+    if compare and method is not None:
+        raise click.UsageError("--compare compares the methods; leave --method out, or --compare")
+    if pilot is not None and not compare:
+        raise click.UsageError("--pilot belongs to --compare")
+    if pilot is None and (columns != Columns(score=columns.score, classes=columns.classes) or reading != _PLAIN):
+        raise click.UsageError("columns, and how they are read, are those of --pilot, which is missing")
+
+
+_PLAIN = o.ReadingOptions()
+
+
+def _sample(pilot: str | None, reading: o.ReadingOptions, columns: Columns) -> Pilot | None:
+    if pilot is None:
+        return None
+    what = columns.what()
+    if what is None:
+        raise click.UsageError(f"--pilot needs {columns.ways}")
+    with reading.opened(pilot, "reading") as (opened, progress):
+        return read_pilot(opened, what, skip_incomplete=reading.skip_incomplete, progress=progress)

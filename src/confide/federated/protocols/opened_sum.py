@@ -151,6 +151,10 @@ class OpenedSum(SummedProtocol):
         """The silos of the shortest list that do not collude."""
         return self.least(terms) - self.colluding
 
+    def aim(self, terms: Terms) -> int | None:
+        """The target of the longest list."""
+        return self.target(terms, range(len(terms.silos)))
+
     def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
         """Shares of the counts and a share of noise, each sealed to its opener."""
         values = counts + noise_share(len(counts), self.scale, self.honest(terms))

@@ -9,6 +9,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.federated.many_silos import StandIns, tails
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Options, too_few_records
@@ -18,10 +22,11 @@ from confide.federated.reply_laws import slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement, Slopes
-from confide.selection import Selector, zcdp_of_range
+from confide.selection import Selector, selection_law, zcdp_of_range
 from confide.support import Fields
 
 MOST_DENOMINATOR = 1000
+_ALL_DRAWS, _LEAST_DRAWS, _UNLIKELY = 400, 8, 35.0
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,20 @@ class PrivateQQ(SortedReplies):
         """A random rank; for a secret size the worst over all sizes from n_min on."""
         return slopes_reply(terms.silos[i].size, self.mechanism(terms, i), terms.candidates.size, self.n_min)
 
+    def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Drawn counts, then the exact law of each silo's choice; silos of one size have one law."""
+        k = self.certify(terms, range(len(terms.silos)))[0]
+        stand = StandIns.of([silo.size or self.n_typical for silo in terms.silos])
+        places = {silo.size or self.n_typical: i for i, silo in enumerate(terms.silos)}
+        draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(stand.sizes))
+        replies = [
+            _reply_law(self.mechanism(terms, places[n]), rng.multinomial(n, np.diff(below, prepend=0.0), draws))
+            for n in stand.sizes.tolist()
+        ]
+        at_most = tails(np.cumsum(replies, axis=1), stand.silos)(k) if k <= len(terms.silos) else np.zeros(len(below))
+        at_most[-1] = 1.0
+        return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
+
     def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
         """Beside the largest loss, its zCDP for the exponential selector and both relations for secret sizes."""
         stated = super().privacy(terms, who)
@@ -128,3 +147,14 @@ class PrivateQQ(SortedReplies):
         """For secret sizes it holds from n_min records per silo on."""
         stated = super().guarantee(terms, coverage, who)
         return replace(stated, n_min=self.n_min) if stated.n is None else stated
+
+
+def _reply_law(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean law of the choice over drawn counts of shape (draws, m); shape (m,)."""
+    law = np.zeros(counts.shape[1])
+    for row in counts:
+        utility = mechanism.utilities(row) / mechanism.scale
+        likely = utility > utility.max() - _UNLIKELY
+        law[likely] += selection_law(np.exp(utility[likely] - utility.max()), mechanism.selector)
+    mean: NDArray[np.float64] = law / law.sum()
+    return mean

@@ -152,6 +152,13 @@ class FederatedProtocol(ABC):
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c."""
 
+    def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """The law of the threshold if all silos answer, over the m candidates, for a comparison before anybody pays.
+
+        `below` has P(score <= e_j) for a known law of scores, shape (m,). Only `private-qq` and `secure-sum` say.
+        """
+        raise InputError(f"method must be 'private-qq' or 'secure-sum' for a comparison; found {self.method!r}")
+
     def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
         """A coverage as a statement, at most the level that was asked for, unless everything is covered."""
         n = None if terms.size is None else sum(terms.silos[i].size or 0 for i in who)

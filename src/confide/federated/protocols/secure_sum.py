@@ -101,6 +101,10 @@ class SecureSum(SummedProtocol):
         """The silos that do not collude."""
         return len(terms.silos) - self.colluding
 
+    def aim(self, terms: Terms) -> int:
+        """The target of the plan."""
+        return self.target
+
     def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
         """Counts and a share of noise, masked."""
         values = counts + noise_share(len(counts), self.scale, self.honest(terms))

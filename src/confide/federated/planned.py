@@ -1,0 +1,121 @@
+"""The plan by one method: targets, slopes and noise from what is public."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+from confide.candidates import Candidates, Spread
+from confide.errors import InputError, InputTypeError
+from confide.federated.envelope import write_time
+from confide.federated.keys import Silo
+from confide.federated.plan import FederatedPlan
+from confide.federated.protocols import METHODS, Options, protocol_of
+from confide.federated.terms import Missing, Population, Terms, check_count
+from confide.releases import check_about
+from confide.scores import score_kind
+from confide.selection import SELECTORS, Selector
+from confide.support import MOST_RECORDS, Level, exact_level, one_of, positive_integer, privacy_loss, public_classes
+
+
+def planned(
+    silos: Sequence[Silo],
+    alpha: Level,
+    epsilon: float | None,
+    method: str,
+    *,
+    score: str | None = None,
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
+    delta: Level | None = None,
+    liars: int = 0,
+    dropouts: int = 0,
+    missing: Missing = "independent",
+    population: Population | None = None,
+    colluding: int | None = None,
+    n_min: int = 1,
+    n_typical: int | None = None,
+    selector: Selector = "permute_and_flip",
+    closes: datetime | None = None,
+    classes: Iterable[Any] | int | None = None,
+    about: Mapping[str, str] | None = None,
+) -> FederatedPlan:
+    """The plan by one method; arguments and errors are those of `confide.federated.plan`."""
+    protocol = protocol_of(one_of("method", method, METHODS), dropouts)
+    options = Options(
+        selector=one_of("selector", selector, SELECTORS),
+        colluding=colluding,
+        n_min=check_count("n_min", n_min, MOST_RECORDS),
+        n_typical=positive_integer("n_typical", n_typical or max(n_min, 1000), most=MOST_RECORDS),
+    )
+    terms = Terms(
+        alpha=exact_level("alpha", alpha),
+        delta=None if delta is None else float(exact_level("delta", delta)),
+        epsilon=None if epsilon is None else privacy_loss("epsilon", epsilon),
+        score=score,
+        candidates=_listed(
+            candidates, unit, score, method, [silo.size or options.n_typical for silo in silos], epsilon
+        ),
+        silos=tuple(silos),
+        liars=liars,
+        dropouts=dropouts,
+        missing=missing,
+        population=protocol.populations[0] if population is None else population,
+        session=secrets.token_hex(16),
+        closes=None if closes is None else write_time(closes),
+        classes=None if classes is None else public_classes("classes", classes),
+        about=check_about(about),
+    )
+    protocol.check(terms)
+    if colluding is not None and not protocol.relies_on_silos:
+        raise InputError("colluding belongs to the method 'secure-sum': replies of the other methods are private alone")
+    return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))
+
+
+_FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
+_MORE: Mapping[str | None, int] = {"residual": 2, "signed": 2, "any": 4, "mass": 2, "penalised": 2}
+"""How many times as many candidates suit these kinds of scores; of residuals only those without a unit."""
+
+
+def _listed(
+    candidates: Candidates | Spread | None,
+    unit: float | None,
+    score: str | None,
+    method: str,
+    sizes: Sequence[int],
+    epsilon: float | None,
+) -> Candidates:
+    """A given list as it is; else as many as suit the sizes and epsilon, for methods whose noise depends on it."""
+    if isinstance(candidates, Candidates):
+        if unit is not None:
+            raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
+        return candidates
+    if candidates is not None and not isinstance(candidates, Spread):
+        raise InputTypeError(f"candidates must be a confide.Candidates or Spread; found {type(candidates).__name__}")
+    kind = score_kind(score)
+    by_noise = epsilon is not None and method in ("private-qq", "secure-sum")
+    if candidates is None and unit is None and not by_noise:
+        return kind.candidates()
+    spread = kind.spread(unit, candidates)
+    if epsilon is None or not by_noise:
+        return Candidates.quantiles(spread, _OTHERS)
+    more = 1 if spread.unit or spread.around else _MORE.get(spread.kind, 1)
+    return Candidates.quantiles(spread, _suitable(method, sizes, privacy_loss("epsilon", epsilon), more))
+
+
+def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> int:
+    """How many candidates cost about as much as they resolve.
+
+    private-qq: half as many as a silo of middling size has records, times epsilon. secure-sum: d of them cost some
+    3 sqrt(d)/epsilon ranks of all n and leave half a candidate, n/(2d) ranks, unresolved.
+
+    Examples
+    --------
+    >>> _suitable("private-qq", [88] * 96, 1.0, 1), _suitable("secure-sum", [126] * 96, 1.0, 1)
+    (44, 253)
+    """
+    if method == "secure-sum":
+        many = (sum(sizes) * epsilon / 3) ** (2 / 3)
+        return int(min(max(many, _FEWEST), _MOST_SUMMED)) * min(more, 2)
+    return round(min(max(more * median(sizes or [1]) * epsilon / 2, more * _FEWEST), _MOST))

@@ -1,0 +1,202 @@
+"""What the methods would give for the silos at hand, before anybody pays; and the one that is taken by default."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.candidates import Candidates
+from confide.cli import main
+from confide.errors import InputError
+from confide.federated.comparison import known_laws
+from confide.federated.keys import SiloKeys
+from confide.federated.protocols import OpenedSum, PrivateQQ
+from confide.planning import Pilot
+from tests.federated.test_many_silos import roster
+
+SCHOOLS = np.random.default_rng(2).integers(20, 160, 40).tolist()
+
+
+@pytest.fixture(scope="module")
+def schools():
+    return federated.compare(roster(SCHOOLS), 0.1, 1.0, score="lac")
+
+
+def test_many_small_silos_are_summed(schools):
+    (best,) = [one for one in schools if one.recommended]
+    assert (best.method, best.silos, best.left_out) == ("secure-sum", 40, 0.0)
+    assert best.plan.certify()[1].coverage == 0.9
+    replies = schools[0]
+    assert replies.method == "private-qq"
+    assert replies.worst > best.worst + 0.02
+    assert not any(one.recommended for one in schools if one is not best)
+    made = federated.plan(roster(SCHOOLS), 0.1, 1.0, score="lac")
+    assert made.method == "secure-sum"
+    assert made.protocol == best.plan.protocol
+
+
+def test_leaving_small_silos_out_is_shown_with_what_it_costs(schools):
+    fewer = [one for one in schools if one.left_out]
+    assert fewer
+    for one in fewer:
+        kept = sorted(SCHOOLS)[-one.silos :]
+        assert one.left_out == pytest.approx(1 - sum(kept) / sum(SCHOOLS))
+        assert one.left_out <= 0.5
+        assert sorted(silo.size for silo in one.plan.silos) == kept
+        assert one.plan.certify()[1].coverage == 0.9  # the certificate of the rest
+        assert one.worst < schools[0].worst
+
+
+def test_few_large_silos_reply_by_themselves():
+    found = federated.compare(roster([1000] * 5), 0.1, 5.0, score="lac")
+    (best,) = [one for one in found if one.recommended]
+    assert best.method == "private-qq"
+    assert len(found) == 2  # equal silos: nobody is smaller than others
+    assert best.worst < 0.905
+    assert federated.plan(roster([1000] * 5), 0.1, 5.0, score="lac").method == "private-qq"
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "refused"),
+    [
+        ({"liars": 1}, "private-qq", "liars"),
+        ({"missing": "arbitrary", "dropouts": 1}, "private-qq", "missing"),
+        ({"population": "mixture"}, "secure-sum", "population"),
+        ({"delta": 0.1}, "private-qq", "delta"),
+    ],
+)
+def test_terms_that_a_method_cannot_keep_leave_the_other(options, method, refused):
+    silos = roster([300] * 7)
+    assert federated.plan(silos, 0.1, 2.0, candidates=Candidates.unit(50), **options).method == method
+    found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(50), **options)
+    other = next(one for one in found if one.method != method)
+    assert other.plan is None
+    assert refused in other.refused
+    assert [one.method for one in found if one.recommended] == [method]
+
+
+def test_secret_sizes_are_served_by_private_replies_alone():
+    silos = [SiloKeys.generate(f"s{i}").public() for i in range(4)]
+    found = federated.compare(silos, 0.1, 2.0, n_min=50, n_typical=300, candidates=Candidates.unit(50))
+    assert [(one.method, one.recommended) for one in found] == [("private-qq", True)]
+    assert 0.9 < found[0].expected < 0.99
+
+
+def test_what_nobody_can_promise_is_refused_with_the_reason():
+    with pytest.raises(InputError, match="too few records"):
+        federated.plan(roster([3, 3]), 0.1, 1.0)
+    assert not any(one.recommended for one in federated.compare(roster([3, 3]), 0.1, 1.0))
+    with pytest.raises(InputError, match="epsilon must be given"):
+        federated.plan(roster([300] * 3), 0.1)
+
+
+def simulated(made, below, rounds=100):
+    """Coverage by the installed mechanisms, on scores with this law over the candidates: mean and standard error."""
+    rng, covered = np.random.default_rng(1), []
+    k, _ = made.certify()
+    for _ in range(rounds):
+        counts = [rng.multinomial(silo.size, np.diff(below, prepend=0.0)) for silo in made.silos]
+        if isinstance(made.protocol, PrivateQQ):
+            replies = [made.protocol.mechanism(made, i).choose(row) for i, row in enumerate(counts)]
+            covered.append(below[sorted(replies)[k - 1]])
+        else:
+            scale, honest = made.protocol.scale, made.protocol.honest(made)
+            from confide.federated.noise_shares import noise_share
+            from confide.federated.protocols.secure_sum import choose_summed
+
+            total = sum(row + noise_share(len(row), scale, honest) for row in counts)
+            covered.append(below[choose_summed(total, made.size, made.protocol.aim(made))])
+    return np.mean(covered), np.std(covered) / np.sqrt(rounds)
+
+
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum", "dropouts"])
+def test_what_is_expected_is_what_is_drawn(method):
+    """Within 6 standard errors of 100 rounds and .003 for the draws of the comparison itself."""
+    options = {"dropouts": 1} if method == "dropouts" else {}
+    silos = roster([60, 90, 90, 150, 200, 80])
+    found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(40), **options)
+    one = next(one for one in found if one.method == ("private-qq" if method == "private-qq" else "secure-sum"))
+    assert isinstance(one.plan.protocol, OpenedSum) == (method == "dropouts")
+    for law, expected in (("even", one.expected), ("bell", one.expected_bell)):
+        mean, error = simulated(one.plan, known_laws(40)[law])
+        assert abs(mean - expected) < 6 * error + 0.003
+
+
+def test_a_pilot_says_how_large_sets_will_be():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(6), 3000)
+    labels = np.array([rng.choice(6, p=row) for row in p[:500]])
+    pilot = Pilot(confide.lac_score(p[:500], labels), confide.all_scores(p))
+    found = federated.compare(roster(SCHOOLS), 0.1, 1.0, score="lac", pilot=pilot)
+    sizes = {(one.method, one.silos): one.on_pilot.size for one in found}
+    assert sizes["secure-sum", 40] < sizes["private-qq", 40]
+    for one in found:
+        assert 1 < one.on_pilot.plain_size < one.on_pilot.size < 6
+    alone = federated.compare(roster([300] * 3), 0.1, 2.0, score="lac", pilot=pilot.scores)
+    assert all(one.on_pilot.size is None and one.on_pilot.records == 500 for one in alone)
+
+
+def test_candidates_of_a_sum_follow_its_records():
+    small, large = (
+        federated.plan(roster([n] * 6), 0.1, 1.0, method="secure-sum", score="lac").candidates.size for n in (50, 5000)
+    )
+    assert small < 60 < 300 < large <= 401
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Public files of twelve unequal silos, the coordinator's keys, and a public pilot table."""
+    made = tmp_path_factory.mktemp("roster")
+    (made / "silos").mkdir()
+    for i in range(12):
+        own = SiloKeys.generate(f"school {i}")
+        (made / "silos" / f"{i}.json").write_text(own.public(30 + 9 * i).to_json())
+    SiloKeys.generate("coordinator").save(made / "c.key")
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 200)
+    rows = [",".join([*map(str, row), str(rng.choice(3, p=row))]) for row in p.tolist()]
+    (made / "pilot.csv").write_text("p_0,p_1,p_2,y\n" + "\n".join(rows) + "\n")
+    return made
+
+
+def command(folder, *options):
+    words = ("plan", "--silo", folder / "silos", "--keys", folder / "c.key", "--alpha", 0.1, "--epsilon", 1, *options)
+    return main(["federated", *(str(word) for word in words)])
+
+
+def test_the_command_compares_and_writes_nothing(folder, capsys):
+    before = sorted(folder.rglob("*"))
+    columns = ("--probabilities", "p_*", "--label", "y")
+    assert command(folder, "--compare", "--pilot", folder / "pilot.csv", *columns) == 0
+    told = capsys.readouterr().out
+    assert sorted(folder.rglob("*")) == before
+    assert "-> secure-sum, all 12 silos" in told
+    assert "   private-qq, all 12 silos" in told
+    assert "without" in told  # plans that leave out small silos, with the share of records
+    assert told.count("mean set size") >= 3
+
+
+def test_the_command_takes_what_is_recommended(folder, capsys):
+    assert command(folder, "--score", "lac", "--out", folder / "plan.json") == 0
+    assert "method: secure-sum" in capsys.readouterr().out
+    made, _ = federated.FederatedPlan.read((folder / "plan.json").read_text())
+    assert made.method == "secure-sum"
+    assert command(folder, "--score", "lac", "--compare", "--out", folder / "compared.json") == 0
+    compared, _ = federated.FederatedPlan.read((folder / "compared.json").read_text())
+    assert compared.protocol == made.protocol
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "--out is missing"),
+        (("--compare", "--method", "private-qq"), "leave --method out"),
+        (("--pilot", "pilot.csv", "--out", "p.json"), "--pilot belongs to --compare"),
+        (("--compare", "--label", "y"), "--pilot, which is missing"),
+        (("--compare", "--pilot", "pilot.csv"), "--pilot needs"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(folder, capsys, monkeypatch, options, words):
+    monkeypatch.chdir(folder)
+    assert command(folder, *options) != 0
+    assert words in " ".join(capsys.readouterr().err.split())
