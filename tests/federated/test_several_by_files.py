@@ -61,7 +61,9 @@ def answer(run, name, *columns, code=0):
 
 def aggregate(run):
     answers = [f"{name}-answer.json" for name in NAMES]
-    return run("federated", "aggregate", *answers, "--plan", "plan.json", "--out", "released.json")
+    return run(
+        "federated", "aggregate", *answers, "--plan", "plan.json", "--keys", "coordinator.key", "--out", "released.json"
+    )
 
 
 SCORES = ("--score-column", "s", "--score", "lac")
@@ -85,6 +87,8 @@ def test_two_levels_of_one_sum(files, run):
     said = aggregate(run)
     assert "privacy of all together: 8-differential privacy" in said
     assert "alpha 0.1: threshold" in run("show", "released.json")
+    asked = ("--coordinator", "public/coordinator.json", "--answer", "north-answer.json")
+    assert "the answer of 'north' counts" in run("verify", "released.json", *asked)
     out = ("--calibration", "released.json", "--probabilities", "p_*", "--out", "sets.csv")
     run("predict", "north.csv", *out)
     assert "prediction_set_0.1" in (files / "sets.csv").read_text()

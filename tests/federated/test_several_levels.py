@@ -235,6 +235,30 @@ def test_answers_that_lack_a_reply_or_have_a_foreign_one_are_refused(five):
     assert Release.from_json(released.to_json()) == released
 
 
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
+def test_a_signed_release_tells_what_it_was_made_from(five, method):
+    text = planned(five, 4.0, **({} if method == "private-qq" else {"method": method}))
+    answers = five.answers(text)
+    released = federated.aggregate(text, answers, keys=five.coordinator)
+    again = Release.from_json(released.to_json())
+    assert again == released
+    face = five.coordinator.public()
+    assert federated.verify(again, face, answers).holds
+    made_again = "made again from 5 signed answers" in " ".join(federated.verify(again).found)
+    assert made_again == (method == "private-qq")
+    assert not federated.verify(again, five.keys[0].public(), answers).holds
+    assert not federated.verify(federated.aggregate(text, answers), face).holds
+    content = json.loads(released.to_json())["content"]
+    other = {**content, "thresholds": [0.02, 0.98]}
+    with pytest.raises(FormatError, match="altered"):
+        Release.from_json(json.dumps({**json.loads(released.to_json()), "content": other}))
+    with pytest.raises(FormatError, match="signed by another key"):
+        Release.from_json(seal("several", content, five.keys[0].signing))
+    if method == "private-qq":  # not even its coordinator can state others
+        with pytest.raises(FormatError, match="signed answers say"):
+            Release.from_json(seal("several", other, five.coordinator.signing))
+
+
 def test_claims_that_do_not_follow_are_refused_on_reading(five):
     text = planned(five, 2.0, method="secure-sum")
     released = federated.aggregate(text, five.answers(text))

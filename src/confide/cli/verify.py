@@ -9,7 +9,7 @@ from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated import read_silo
 from confide.cli.output import say, warn
 from confide.errors import InputError
-from confide.federated import FederatedCalibration
+from confide.federated import FederatedCalibration, FederatedGroups, FederatedLevels
 from confide.federated import verify as verify_federated
 from confide.releases import load_release
 from confide.support import read_text
@@ -38,7 +38,7 @@ def verify(
     """
     released = load_release(file)
     say(f"claims: computed again, and they hold\n{released}")
-    if not isinstance(released, FederatedCalibration):
+    if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
             raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
         say("not signed: everything but thresholds follows from public choices")

@@ -56,9 +56,9 @@ def aggregate(
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if isinstance(read, SeveralPlans):
-        if parts or keys is not None:
-            raise InputError("parts and keys must be left out: several plans open with all silos at once, and unsigned")
-        return release_several(plan, read, envelope, accepted, in_order(refused))
+        if parts:
+            raise InputError("parts must be left out: several plans open with all silos at once")
+        return release_several(plan, read, envelope, messages, in_order(refused), keys)
     opened = None
     if parts:
         opened, others = open_parts(read, accepted, parts, drop_refused, after=len(answers))

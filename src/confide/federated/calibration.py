@@ -6,29 +6,23 @@ where openers have opened a sum, these follow from their signed parts, too.
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confide.errors import FormatError, InputError
-from confide.federated.answers import Answer, read_answer
+from confide.federated.answers import Answer
 from confide.federated.envelope import (
-    MOST_CHARACTERS,
     PREFIX,
-    envelope,
     fields_of,
-    parse,
-    read_document,
     seal,
-    unseal,
-    write_document,
 )
 from confide.federated.keys import SiloKeys
 from confide.federated.parts import OpenedList
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import OpenedSum
 from confide.federated.refusals import CODES, Refusal
+from confide.federated.told import open_release, read_told, told_of, write_release
 from confide.guarantee import Guarantee
 from confide.releases import Calibration, register_kind
 from confide.support import one_line
@@ -126,8 +120,7 @@ class FederatedCalibration(Calibration):
 
     def signed(self, coordinator: SiloKeys, messages: Sequence[Answer]) -> "FederatedCalibration":
         """The same, signed by who signed the plan, with the messages that count as far as they may be known."""
-        kept = {self.plan.silos[one.silo].name: told for one in messages if (told := _told(self.plan, one)) is not None}
-        made = replace(self, sent=kept, signature="")
+        made = replace(self, sent=told_of(self.plan, messages), signature="")
         return replace(made, signature=json.loads(seal(_KIND, made._content(), coordinator.signing))["signature"])
 
     @property
@@ -137,9 +130,7 @@ class FederatedCalibration(Calibration):
 
     def to_json(self) -> str:
         """The calibration as a JSON document, its signed plan inside; signed, if it is, else with a checksum."""
-        if self.signature is None:
-            return write_document(KIND, self._content())
-        return envelope(_KIND, self._content(), self.signer, self.signature)
+        return write_release(_KIND, self._content(), self.signer, self.signature)
 
     def _content(self) -> dict[str, Any]:
         content = {
@@ -188,24 +179,12 @@ def _sender(sender: str | int) -> str:
     return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else one_line(sender)
 
 
-def _told(plan: FederatedPlan, message: Answer) -> Any:
-    """What of a message may be known to all who read the calibration.
-
-    A reply that is private by itself is private against them, too. Of a vector that protects a sum only the digest is
-    told: its masks are random, and so is that. A message that is not private would be found from its digest by trying
-    all replies, so nothing is told.
-    """
-    if not plan.protocol.private or isinstance(plan.protocol, OpenedSum):
-        return None
-    return message.digest if plan.protocol.relies_on_silos else json.loads(message.text)
-
-
 def _stated_loss(calibration: FederatedCalibration) -> float | str:
     return "none" if math.isinf(calibration.privacy.epsilon) else calibration.privacy.epsilon
 
 
 def _read(text: str) -> FederatedCalibration:
-    content, signature, signer = _opened_file(text)
+    content, signature, signer = open_release(_KIND, text)
     with fields_of("calibration", content) as fields:
         plan_text = json.dumps(fields.take("plan", dict), indent=1) + "\n"
         plan, by = FederatedPlan.read(plan_text)
@@ -236,45 +215,16 @@ def _read(text: str) -> FederatedCalibration:
                 opened = OpenedList.read(plan, of_openers)
             if opened.who(plan) != who or opened.threshold(plan) != threshold:
                 raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
-        sent = {} if signature is None else _read_sent(plan, fields.take("sent", dict), answered, k, threshold)
+        sent = {} if signature is None else fields.take("sent", dict)
+        replies = {} if signature is None else read_told(plan, sent, answered)
+        if replies and plan.protocol.threshold(plan, replies, k) != threshold:
+            raise Refusal("malformed", "the threshold is not what the silos' signed answers say; do not use it")
         versions = {str(name): str(version) for name, version in fields.take("versions", dict).items()}
         guarantee = replace(guarantee, coverage=float(coverage))
         read = FederatedCalibration.build(threshold, guarantee, plan_text, plan, k, answered, refused, versions, opened)
         if fields.take("epsilon", (float, int, str)) != _stated_loss(read):
             raise Refusal("malformed", "the calibration claims another privacy loss than its plan has; do not use it")
     return replace(read, signature=signature, sent=sent)
-
-
-def _opened_file(text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
-    """The content of a file; and its signature and the key of that, if it is signed."""
-    most = 2 * MOST_CHARACTERS
-    found = parse(text, "file", most)
-    if "signature" not in found:
-        return read_document(KIND, text, most), None, None
-    content, signer = unseal(_KIND, text, most)
-    return content, str(found["signature"]), signer
-
-
-def _read_sent(
-    plan: FederatedPlan, sent: Mapping[str, Any], answered: Sequence[str], k: int, threshold: float
-) -> Mapping[str, Any]:
-    """What a signed calibration tells of its messages; the threshold is made from them again, where they are there."""
-    whole = {name: told for name, told in sent.items() if isinstance(told, dict)}
-    digests = {name for name, told in sent.items() if isinstance(told, str) and re.fullmatch("[0-9a-f]{64}", told)}
-    told_how = plan.protocol.private and not isinstance(plan.protocol, OpenedSum)
-    expected = set(answered) if told_how else set()
-    if expected != (digests if plan.protocol.relies_on_silos else whole.keys()) or len(sent) != len(expected):
-        raise Refusal("malformed", "the calibration does not tell what it was made from; do not use it")
-    if whole:
-        replies = {}
-        for name, message in whole.items():
-            one = read_answer(plan, json.dumps(message))
-            replies[one.silo] = one.reply
-            if plan.silos[one.silo].name != name:
-                raise Refusal("malformed", "the calibration tells an answer under another name; do not use it")
-        if plan.protocol.threshold(plan, replies, k) != threshold:
-            raise Refusal("malformed", "the threshold is not what the silos' signed answers say; do not use it")
-    return sent
 
 
 register_kind(KIND, FederatedCalibration.from_json)

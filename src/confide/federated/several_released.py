@@ -6,21 +6,25 @@ Like a federated calibration each carries its signed plans. What follows from th
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from confide.calibration import library_versions
 from confide.errors import FormatError
+from confide.federated.answers import Answer
 from confide.federated.calibration import FederatedCalibration
-from confide.federated.envelope import MOST_CHARACTERS, Envelope, fields_of, read_document, write_document
+from confide.federated.envelope import PREFIX, Envelope, fields_of, seal
+from confide.federated.keys import SiloKeys
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import SeveralPlans, plan_texts
+from confide.federated.told import open_release, read_told, told_of, write_release
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, register_kind
 from confide.support import Fields
 
-KIND = "confide.federated.several"
+_KIND = "several"
+KIND = PREFIX + _KIND
 
 Refused: TypeAlias = tuple[tuple[str | int, str], ...]
 """Pairs (silo, or place of a message of no silo, and code) that were left out."""
@@ -36,10 +40,14 @@ class FederatedLevels(LevelCalibration):
         As in `LevelCalibration`; each is a `FederatedCalibration`.
     plans_text, plans
         The signed plans, and the same, read.
+    signature, sent
+        As in `FederatedCalibration`.
     """
 
     plans_text: str
     plans: SeveralPlans
+    signature: str | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -51,7 +59,7 @@ class FederatedLevels(LevelCalibration):
         return _write(self)
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\n{_first(self).turnout}"
+        return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,14 @@ class FederatedGroups(GroupCalibration):
         As in `GroupCalibration`; each part is a `FederatedCalibration`.
     plans_text, plans
         The signed plans, and the same, read.
+    signature, sent
+        As in `FederatedCalibration`.
     """
 
     plans_text: str
     plans: SeveralPlans
+    signature: str | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -79,7 +91,7 @@ class FederatedGroups(GroupCalibration):
         return _write(self)
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\n{_first(self).turnout}"
+        return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
 Several: TypeAlias = FederatedLevels | FederatedGroups
@@ -87,18 +99,34 @@ FederatedRelease: TypeAlias = FederatedCalibration | Several
 
 
 def release_several(
-    text: str, plans: SeveralPlans, envelope: Envelope, replies: Mapping[int, Sequence[Any]], refused: Refused
+    text: str,
+    plans: SeveralPlans,
+    envelope: Envelope,
+    messages: Mapping[int, Answer],
+    refused: Refused,
+    keys: SiloKeys | None = None,
 ) -> Several:
-    """The thresholds from what the silos sent, by place: one reply for each part of the plans."""
-    who = sorted(replies)
+    """The thresholds from what the silos sent, by place: one reply for each part of the plans; signed with `keys`."""
+    who = sorted(messages)
     certified = _certified(plans, who)
-    thresholds = [
-        plan.protocol.threshold(plan, {i: replies[i][place] for i in who}, certified[place][0])
+    thresholds = _thresholds(plans, certified, {i: messages[i].reply for i in who})
+    made = _built(text, plans, envelope, certified, thresholds, who, refused, library_versions())
+    if keys is None:
+        return made
+    made = replace(made, sent=told_of(plans, list(messages.values())), signature="")
+    return replace(made, signature=json.loads(seal(_KIND, _content(made), keys.signing))["signature"])
+
+
+def _thresholds(
+    plans: SeveralPlans, certified: Sequence[tuple[int, Guarantee]], replies: Mapping[int, Sequence[Any]]
+) -> list[float]:
+    found = [
+        plan.protocol.threshold(plan, {i: reply[place] for i, reply in replies.items()}, certified[place][0])
         for place, plan in enumerate(plans.parts.values())
     ]
-    if plans.by == "level":  # the largest of a less demanding level: nested, and nothing is covered less
-        thresholds = [max(thresholds[: place + 1]) for place in range(len(thresholds))]
-    return _built(text, plans, envelope, certified, thresholds, who, refused, library_versions())
+    if plans.by != "level":
+        return found
+    return [max(found[: place + 1]) for place in range(len(found))]  # nested, and nothing is covered less
 
 
 def _certified(plans: SeveralPlans, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
@@ -140,14 +168,17 @@ def _built(
     return FederatedGroups(plans.by, plans.neighbors, parts, text, plans)
 
 
-def _first(release: Several) -> FederatedCalibration:
+def first_of(release: FederatedRelease) -> FederatedCalibration:
+    """The release itself, or its first part: silos, answers and signers are the same in all."""
+    if isinstance(release, FederatedCalibration):
+        return release
     first = next(iter(release.parts.values()))
     assert isinstance(first, FederatedCalibration)
     return first
 
 
 def _privacy(release: Several) -> PrivacyStatement:
-    return release.plans.privacy([release.plans.position(name) for name in _first(release).answered])
+    return release.plans.privacy([release.plans.position(name) for name in first_of(release).answered])
 
 
 def _stated(value: float) -> float | str:
@@ -155,7 +186,12 @@ def _stated(value: float) -> float | str:
 
 
 def _write(release: Several) -> str:
-    first, parts = _first(release), release.parts.values()
+    signer = str(json.loads(release.plans_text)["signer"])
+    return write_release(_KIND, _content(release), signer, release.signature)
+
+
+def _content(release: Several) -> dict[str, Any]:
+    first, parts = first_of(release), release.parts.values()
     content = {
         "thresholds": [_stated(part.threshold) for part in parts],
         "coverage": [part.coverage for part in parts],
@@ -165,21 +201,24 @@ def _write(release: Several) -> str:
         "plans": json.loads(release.plans_text),
         "versions": dict(first.versions),
     }
-    return write_document(KIND, content)
+    return content if release.signature is None else {**content, "sent": dict(release.sent)}
 
 
 def _read(text: str) -> Several:
     """Read what `to_json` wrote; signatures are checked and every claim computed again."""
     try:
-        with fields_of("calibration", read_document(KIND, text, 2 * MOST_CHARACTERS)) as fields:
-            return _of_fields(fields)
+        content, signature, signer = open_release(_KIND, text)
+        with fields_of("calibration", content) as fields:
+            return _of_fields(fields, signature, signer)
     except Refusal as refusal:
         raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
 
 
-def _of_fields(fields: Fields) -> Several:
+def _of_fields(fields: Fields, signature: str | None, signer: str | None) -> Several:
     plans_text = json.dumps(fields.take("plans", dict), indent=1) + "\n"
     plans, envelope = SeveralPlans.read(plans_text)
+    if signer not in (None, envelope.signer):
+        raise Refusal("malformed", "the calibration is signed by another key than its plans; do not use it")
     who = [plans.position(str(name)) for name in fields.take("answered", list)]
     if len(set(who)) != len(who) or not who:
         raise Refusal("malformed", "the silos that answered must be named once each")
@@ -207,7 +246,13 @@ def _of_fields(fields: Fields) -> Several:
         raise Refusal("malformed", "the calibration claims other coverage than its plans promise; do not use it")
     if fields.take("epsilon", (float, int, str)) != _stated(read.privacy.epsilon):
         raise Refusal("malformed", "the calibration claims another privacy loss than its plans have; do not use it")
-    return read
+    if signature is None:
+        return read
+    sent = fields.take("sent", dict)
+    replies = read_told(plans, sent, first_of(read).answered)
+    if replies and _thresholds(plans, certified, replies) != thresholds:
+        raise Refusal("malformed", "the thresholds are not what the silos' signed answers say; do not use it")
+    return replace(read, signature=signature, sent=sent)
 
 
 register_kind(KIND, _read)

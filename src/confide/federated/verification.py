@@ -12,6 +12,7 @@ from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import digest
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
+from confide.federated.several_released import FederatedRelease, first_of
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,7 @@ class Verification:
         return not self.wrong
 
 
-def verify(
-    released: FederatedCalibration, coordinator: Silo | None = None, answers: Sequence[str] = ()
-) -> Verification:
+def verify(released: FederatedRelease, coordinator: Silo | None = None, answers: Sequence[str] = ()) -> Verification:
     """Check who signed a calibration, what its threshold follows from, and that answers are in it.
 
     Parameters
@@ -69,7 +68,7 @@ def verify(
     wrong: list[str] = []
     if released.signature is None:
         (found if coordinator is None else wrong).append("not signed: nobody vouches for the threshold")
-    elif coordinator is not None and coordinator.signing != released.signer:
+    elif coordinator is not None and coordinator.signing != first_of(released).signer:
         wrong.append(f"signed by another key than that of {coordinator.name!r}")
     else:
         found.append("signed by who signed the plan" if coordinator is None else f"signed by {coordinator.name!r}")
@@ -80,27 +79,28 @@ def verify(
     return Verification(tuple(found), tuple(wrong))
 
 
-def _made_from(released: FederatedCalibration) -> str:
-    if released.opened is not None:
-        return f"the threshold was made again from {len(released.opened.parts)} signed parts of openers"
+def _made_from(released: FederatedRelease) -> str:
+    if (opened := first_of(released).opened) is not None:
+        return f"the threshold was made again from {len(opened.parts)} signed parts of openers"
     if any(isinstance(told, dict) for told in released.sent.values()):
         return f"the threshold was made again from {len(released.sent)} signed answers"
     return "the threshold is as the coordinator states it: it cannot be made again from this file"
 
 
-def _counts(released: FederatedCalibration, text: str) -> tuple[str, bool]:
+def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     """What is to be said of an answer, and whether it is in the calibration."""
-    plan = released.plan
+    first = first_of(released)
+    plan = released.plan if isinstance(released, FederatedCalibration) else released.plans
     try:
         answer = read_answer(plan, text)
     except Refusal as refusal:
         return f"an answer cannot be used: {refusal}", False
     name = plan.silos[answer.silo].name
-    if name not in released.answered:
-        why = dict(released.refused).get(name)
+    if name not in first.answered:
+        why = dict(first.refused).get(name)
         return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
-    if released.opened is not None:
-        same = answer.reply.ephemeral == dict(released.opened.counted)[name]
+    if first.opened is not None:
+        same = answer.reply.ephemeral == dict(first.opened.counted)[name]
     elif name not in released.sent:
         return f"an answer of {name!r} counts, and which cannot be told: {_untold(released)}", False
     else:
@@ -111,6 +111,6 @@ def _counts(released: FederatedCalibration, text: str) -> tuple[str, bool]:
     return f"the answer of {name!r} counts", True
 
 
-def _untold(released: FederatedCalibration) -> str:
+def _untold(released: FederatedRelease) -> str:
     unsigned = "the calibration is not signed"
     return unsigned if released.signature is None else "answers of this method are not private, so none is told"

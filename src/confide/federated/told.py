@@ -1,0 +1,68 @@
+"""What a signed release tells of the messages that it was made from, and the files of releases, signed or not."""
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from confide.federated.answers import Answer, read_answer
+from confide.federated.envelope import MOST_CHARACTERS, PREFIX, envelope, parse, read_document, unseal, write_document
+from confide.federated.protocols import OpenedSum
+from confide.federated.refusals import Refusal
+from confide.federated.several_plans import AnyPlan
+
+
+def told_of(plan: AnyPlan, messages: Sequence[Answer]) -> dict[str, Any]:
+    """What of the messages that count may be known to all who read the release, by silo.
+
+    A reply that is private by itself is private against them, too. Of a vector that protects a sum only the digest is
+    told: its masks are random, and so is that. A message that is not private would be found from its digest by trying
+    all replies, so nothing is told; nor where parts of openers list the answers.
+    """
+    if not _is_told(plan):
+        return {}
+    by_digest = plan.protocol.relies_on_silos
+    return {plan.silos[one.silo].name: one.digest if by_digest else json.loads(one.text) for one in messages}
+
+
+def read_told(plan: AnyPlan, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
+    """The replies that a release tells, by place, from the silos' signed answers; none where it tells digests.
+
+    Raises
+    ------
+    Refusal
+        If it does not tell what it has to, or an answer cannot be used.
+    """
+    whole = {name: told for name, told in sent.items() if isinstance(told, dict)}
+    digests = {name for name, told in sent.items() if isinstance(told, str) and re.fullmatch("[0-9a-f]{64}", told)}
+    expected = set(answered) if _is_told(plan) else set()
+    if expected != (digests if plan.protocol.relies_on_silos else whole.keys()) or len(sent) != len(expected):
+        raise Refusal("malformed", "the calibration does not tell what it was made from; do not use it")
+    replies = {}
+    for name, message in whole.items():
+        one = read_answer(plan, json.dumps(message))
+        replies[one.silo] = one.reply
+        if plan.silos[one.silo].name != name:
+            raise Refusal("malformed", "the calibration tells an answer under another name; do not use it")
+    return replies
+
+
+def write_release(kind: str, content: Mapping[str, Any], signer: str, signature: str | None) -> str:
+    """The file of a release: signed by `signer` if there is a signature, else with a checksum."""
+    if signature is None:
+        return write_document(PREFIX + kind, content)
+    return envelope(kind, content, signer, signature)
+
+
+def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
+    """The content of a file; and its signature and the key of that, if it is signed."""
+    most = 2 * MOST_CHARACTERS
+    found = parse(text, "file", most)
+    if "signature" not in found:
+        return read_document(PREFIX + kind, text, most), None, None
+    content, signer = unseal(kind, text, most)
+    return content, str(found["signature"]), signer
+
+
+def _is_told(plan: AnyPlan) -> bool:
+    return plan.protocol.private and not isinstance(plan.protocol, OpenedSum)
