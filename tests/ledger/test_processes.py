@@ -80,7 +80,8 @@ def arm(place, when):
     setattr(owner, name, armed)
 
 UNIT = confide.Candidates.unit(50)
-confide.calibrate(SCORES, 0.2, 1.0)  # loads everything before the forks
+confide.calibrate(SCORES, 0.1, 1.0)  # before the forks, so that children need not load and plan again what they do
+confide.calibrate_levels(SCORES, [0.1, 0.2], 1.0, candidates=UNIT)
 for folder, (place, when, later) in json.loads(sys.argv[1]).items():
     ledger = Ledger(folder + "/budget.db", limit=1.5)
     out = folder + "/published"

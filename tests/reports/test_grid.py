@@ -19,7 +19,9 @@ OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta"
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_grid_holds_the_numbers_of_plans(options, monkeypatch):
-    monkeypatch.setattr("confide.reports.grid.LEVELS", (Fraction(1, 5),))
+    few = {"LEVELS": (Fraction(1, 5),), "LOSS_REACH": (0.5, 2.5), "SIZE_REACH": (0.4, 2.0)}
+    for name, value in few.items():
+        monkeypatch.setattr(f"confide.reports.grid.{name}", value)
     chosen = confide.plan(alpha=0.1, epsilon=2.0, n=500, candidates=200, **options)
     made = grid(chosen.request, 500)
     fields = made.fields()
