@@ -36,7 +36,7 @@ class SummedProtocol(FederatedProtocol):
             raise InputError("silos must be at least two for the method 'secure-sum'")
         if terms.candidates.size > MOST_SUMMED:
             raise InputError(
-                f"candidates must number at most {MOST_SUMMED} for the method 'secure-sum'; 50 to 100 serve best"
+                f"candidates must number at most {MOST_SUMMED} for the method 'secure-sum'; 30 to 400 serve best"
             )
         if terms.delta is not None and terms.population == "mixture":
             raise InputError("delta needs population='common': the training-conditional promise is for i.i.d. records")
