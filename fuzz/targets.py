@@ -43,6 +43,7 @@ from fuzz.release_targets import (
     several,
     silo_report,
 )
+from fuzz.several_targets import answer_to_several, several_plans, several_released
 from fuzz.source import Source, change, one_line
 
 
@@ -349,6 +350,9 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         opening_for_a_silo,
         part_of_an_opener,
         opened_calibration,
+        several_plans,
+        answer_to_several,
+        several_released,
         evaluation_text,
         evaluation_fields,
         release_text,
@@ -396,6 +400,9 @@ RUNS = {
     "opening_for_a_silo": 20_000,
     "part_of_an_opener": 20_000,
     "opened_calibration": 10_000,
+    "several_plans": 10_000,
+    "answer_to_several": 10_000,
+    "several_released": 5_000,
     "evaluation_text": 200_000,
     "evaluation_fields": 100_000,
     "release_text": 50_000,

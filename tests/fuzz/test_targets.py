@@ -14,6 +14,8 @@ SLOW = {
     "calibration_fields": 150,
     "evaluation_fields": 150,
     "release_fields": 100,
+    "several_released": 60,
+    "several_plans": 150,
 }
 
 
