@@ -44,7 +44,8 @@ def five(federation, tmp_path):
 
 @lru_cache
 def made(federation, epsilon=4.0, **options):
-    return federated.plan_levels(federation.silos, LEVELS, epsilon, candidates=Candidates.unit(51), **options)
+    options = {"method": "private-qq", "candidates": Candidates.unit(51), **options}
+    return federated.plan_levels(federation.silos, LEVELS, epsilon, **options)
 
 
 def planned(federation, *args, **options):
@@ -96,7 +97,9 @@ def test_shares_of_the_budget_are_those_that_were_asked_for(five):
 
 
 def test_default_candidates_are_the_same_for_all_levels(five):
-    several = federated.plan_levels(five.silos[:2], [0.5, 0.4], 4.0, score="absolute_residual", unit=2.0)
+    several = federated.plan_levels(
+        five.silos[:2], [0.5, 0.4], 4.0, method="private-qq", score="absolute_residual", unit=2.0
+    )
     assert len({part.candidates for part in several.parts.values()}) == 1
     assert several.first.candidates.recipe["unit"] == 2.0
 
@@ -159,7 +162,9 @@ def test_all_levels_of_a_secure_sum_are_read_off_one_histogram(five):
 def test_loss_of_a_message_about_two_levels_by_enumeration():
     """All pairs of replies over all histograms that differ in one record: at most what the ledger is charged."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(7) for i in range(4)]
-    several = federated.plan_levels(silos, ["0.5", "0.4"], 3.0, shares=["1/3", "2/3"], candidates=Candidates.unit(4))
+    several = federated.plan_levels(
+        silos, ["0.5", "0.4"], 3.0, shares=["1/3", "2/3"], method="private-qq", candidates=Candidates.unit(4)
+    )
     mechanisms = [plan.protocol.mechanism(plan, 0) for plan in several.parts.values()]
 
     def joint(h):
@@ -175,7 +180,7 @@ def test_every_level_is_covered_as_promised_after_nesting():
     """The exact joint law of both thresholds, over all histograms of two silos and all replies."""
     bins, sizes = 3, (6, 5)
     silos = [federated.SiloKeys.generate(f"s{i}").public(n) for i, n in enumerate(sizes)]
-    several = federated.plan_levels(silos, ["0.6", "0.5"], 6.0, candidates=Candidates.unit(bins))
+    several = federated.plan_levels(silos, ["0.6", "0.5"], 6.0, method="private-qq", candidates=Candidates.unit(bins))
     plans = list(several.parts.values())
     certified = [plan.certify() for plan in plans]
     assert all(k <= 2 for k, _ in certified)
