@@ -133,7 +133,8 @@ def test_the_policy_weighs_the_whole(five):
 
 
 def test_a_silo_that_is_missing_is_missing_for_all_levels(five):
-    text = planned(five, 8.0, dropouts=1)
+    text = planned(five, 8.0, dropouts=1, method=None)
+    assert SeveralPlans.read(text)[0].method == "private-qq"
     released = federated.aggregate(text, five.answers(text, [0, 1, 3, 4]))
     for part in released.parts.values():
         assert part.answered == ("silo 0", "silo 1", "silo 3", "silo 4")

@@ -32,7 +32,8 @@ def plan_levels(
     Parameters
     ----------
     silos, **options
-        As in `plan`.
+        As in `plan`. Several levels of one sum open with all silos or not at all, so with dropouts, or with shares, the
+        method is `"private-qq"` if none is named.
     alphas
         Different miscoverage levels in (0, 1).
     epsilon
@@ -62,15 +63,15 @@ def plan_levels(
     """
     levels, part = different_levels(alphas), part_of_failure(delta, len(alphas))
     if options.get("method") is None:
-        missed = bool(options.get("dropouts"))  # a sum serves several levels only with all its silos
-        options["method"] = "private-qq" if missed else plan(silos, levels[0], epsilon, delta=part, **options).method
+        divided = shares is not None or bool(options.get("dropouts"))  # a sum of levels has neither shares nor dropouts
+        options["method"] = "private-qq" if divided else plan(silos, levels[0], epsilon, delta=part, **options).method
     if options["method"] == "secure-sum":
         if shares is not None:
             raise InputError("shares must be left out for 'secure-sum': one opened histogram serves all levels")
         budgets = [epsilon] * len(levels)
     else:
-        divided = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
-        budgets = [budget.get("epsilon") for budget in divided]
+        parts_of_it = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
+        budgets = [budget.get("epsilon") for budget in parts_of_it]
     made: dict[Fraction, FederatedPlan] = {}
     for level, budget in sorted(zip(levels, budgets, strict=True), key=lambda one: one[1] or 0.0):
         made[level] = plan(silos, level, budget, delta=part, **options)

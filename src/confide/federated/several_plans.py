@@ -229,7 +229,9 @@ def _check_levels(parts: Mapping[Any, FederatedPlan], neighbors: Neighbors, *, o
         raise InputError("neighbors must be the relation under which the plans of the levels state their losses")
     _check_alike(parts, but=("alpha", "targets") if one_sum else ("alpha", "targets", *_OF_A_SHARE))
     if one_sum and any(plan.dropouts for plan in parts.values()):
-        raise InputError("dropouts must be 0 for several levels of one sum: it opens with all its silos")
+        raise InputError(
+            "dropouts must be 0 for several levels of one sum, which opens with all silos only; private-qq has them"
+        )
 
 
 def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
