@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import confide
+from confide import federated
 from confide.cli import main
 from confide.releases.calibration import Calibration
 
@@ -97,7 +98,15 @@ def test_whole_way_over_files(files, capsys, method):
     assert answer(files, "north", "--force") == 0
     assert "made from other data than these" in capsys.readouterr().err
     assert aggregate(files, "north", "south", "east") == 0
-    assert "3 of 3 silos answered" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "3 of 3 silos answered" in told
+    texts = [(files / f"{name}-answer.json").read_text() for name in ("north", "south", "east")]
+    found = federated.replies((files / "plan.json").read_text(), texts)
+    ends = [f"{value:.6g} ({name})" for name, value in found.items()]
+    assert list(found.values()) == sorted(found.values())
+    assert len(found) == (3 if method == "private-qq" else 0)
+    assert ("replies: " in told) == bool(found)
+    assert not found or f"replies: from {ends[0]} to {ends[-1]};" in told
     released = Calibration.load(files / "released.json")
     assert released.coverage >= 0.9
     assert (files / "north-answer.json").stat().st_size < 20_000

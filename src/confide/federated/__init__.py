@@ -27,7 +27,7 @@ Three hospitals and a coordinator, here in one process:
 
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
-from confide.federated.answers import read_answer
+from confide.federated.answers import read_answer, replies
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.comparison import Alternative, compare
 from confide.federated.envelope import read_time
@@ -70,5 +70,5 @@ __all__ = [
     "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part",
     "opening_head", "openings", "order_statistic_coverage", "own_calibration", "own_share", "part_head", "plan",
     "plan_groups", "plan_levels", "published_deviation", "published_ranks", "qq_coverage", "read_answer",
-    "read_plan", "read_time", "roster", "shrunk_threshold", "unequal_loss", "verify",
+    "read_plan", "read_time", "replies", "roster", "shrunk_threshold", "unequal_loss", "verify",
 ]  # fmt: skip

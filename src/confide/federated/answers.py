@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confide.federated.envelope import digest, fields_of, read_time, unseal
+from confide.federated.protocols import CandidateReplies
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import AnyPlan
+from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
 
 
 class Answer(NamedTuple):
@@ -45,6 +46,30 @@ def read_answers(
                 raise
             refused[number if refusal.silo is None else refusal.silo] = refusal.code
     return accepted, refused
+
+
+def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) -> dict[str, float]:
+    """The candidate that each silo replied, by name, the lowest first; nothing where messages say nothing alone.
+
+    They are what the threshold is one of, private where the method is. Alike silos reply about alike, but few replies
+    prove nothing (docs/federated.md, Silos that are not alike).
+
+    Parameters
+    ----------
+    plan, answers, drop_refused
+        As in `aggregate`.
+
+    Raises
+    ------
+    Refusal
+        As `aggregate`.
+    """
+    read, _ = read_plan(plan)
+    if isinstance(read, SeveralPlans) or not isinstance(read.protocol, CandidateReplies):
+        return {}
+    accepted, _ = read_answers(read, answers, drop_refused)
+    found = {read.silos[i].name: float(read.candidates.values[one.reply]) for i, one in accepted.items()}
+    return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
 def in_order(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, str], ...]:

@@ -7,9 +7,10 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.federated.arguments import PlanFile
-from confide.cli.output import warn
+from confide.cli.federated.words import spread
+from confide.cli.output import say, warn
 from confide.cli.parameters import command
-from confide.federated import SiloKeys
+from confide.federated import SiloKeys, replies
 from confide.federated import aggregate as aggregate_answers
 from confide.releases import everything, parts_of
 from confide.support import Kind, kind_of, read_text
@@ -40,9 +41,10 @@ def aggregate(
     """
     output.check(Kind.RELEASE, *answers, plan, keys)
     parts = [path for path in answers if kind_of(path) is Kind.PART]
+    text, messages = read_text(plan), [read_text(path) for path in answers if path not in parts]
     released = aggregate_answers(
-        read_text(plan),
-        [read_text(path) for path in answers if path not in parts],
+        text,
+        messages,
         parts=[read_text(path) for path in parts],
         keys=None if keys is None else SiloKeys.load(keys),
         drop_refused=drop_refused,
@@ -52,3 +54,5 @@ def aggregate(
             of_part = f" of {name}" if name else ""
             warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos have to answer")
     output.write(released.to_json(), f"{released}\nsaved")
+    if line := spread(replies(text, messages, drop_refused=drop_refused)):
+        say(line)

@@ -168,3 +168,11 @@ def round_rows(head: RoundHead) -> list[tuple[str, str]]:
         ("session", head.session),
         ("signed by", head.signer),
     ]
+
+
+def spread(replies: Mapping[str, float]) -> str | None:
+    """From where to where silos replied: all that the replies say about whether they are alike."""
+    if len(replies) < 2:
+        return None
+    (lowest, low), *_, (highest, high) = replies.items()
+    return f"replies: from {low:.6g} ({lowest}) to {high:.6g} ({highest}); silos that are alike reply about alike"

@@ -10,10 +10,11 @@ from confide.federated.protocols.opened_sum import OpenedSum
 from confide.federated.protocols.private_qq import PrivateQQ
 from confide.federated.protocols.protocol import Counts, FederatedProtocol, Options, Promise
 from confide.federated.protocols.secure_sum import SecureSum
+from confide.federated.protocols.sorted_replies import CandidateReplies
 
 __all__ = [
-    "METHODS", "PROTOCOLS", "Counts", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol", "OpenedSum", "Options",
-    "PrivateQQ", "Promise", "SecureSum", "best_published", "protocol_of",
+    "METHODS", "PROTOCOLS", "CandidateReplies", "Counts", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol",
+    "OpenedSum", "Options", "PrivateQQ", "Promise", "SecureSum", "best_published", "protocol_of",
 ]  # fmt: skip
 
 PROTOCOLS: dict[str, type[FederatedProtocol]] = {
