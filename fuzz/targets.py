@@ -228,7 +228,9 @@ def federation() -> Federation:
     keys = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
     coordinator = federated.SiloKeys.generate("coordinator")
     edges = confide.Candidates.unit(20)
-    plan = federated.plan([k.public(size=60) for k in keys], 0.2, 2.0, candidates=edges).sign(coordinator)
+    plan = federated.plan([k.public(size=60) for k in keys], 0.2, 2.0, candidates=edges, method="private-qq").sign(
+        coordinator
+    )
     policy = federated.Policy(coordinator=coordinator.public().signing, budget=10.0, per_plan=10.0)
     scores, answers = np.random.default_rng(0).random(60), []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,6 @@
 """What the methods would give for the silos at hand, before anybody pays; and the one that is taken by default."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from confide.cli import main
 from confide.errors import InputError
 from confide.federated.comparison import known_laws
 from confide.federated.keys import SiloKeys
+from confide.federated.noise_shares import noise_law
 from confide.federated.protocols import OpenedSum, PrivateQQ
 from confide.planning import Pilot
 from tests.federated.test_many_silos import roster
@@ -224,3 +226,15 @@ def test_two_certificates_for_liars():
     assert made.method == "private-qq"
     assert made.certify()[1].coverage == 0.9
     assert {made.promises()[answers].infinite for answers in (17, 20)} == {"never"}
+
+
+def test_the_noise_of_a_sum_is_expected_as_it_is():
+    """All records in one cell: the last candidate is chosen if its own noise exceeds n - T, by the exact law."""
+    made = federated.plan(roster([100] * 3), 0.1, 1.0, method="secure-sum", candidates=Candidates.unit(3))
+    made = replace(made, protocol=replace(made.protocol, target=297))
+    law = made.protocol.answer_law(made, np.array([0.0, 1.0, 1.0]), np.random.default_rng(0))
+    noise = noise_law(made.protocol.scale, 3 / made.protocol.honest(made))
+    exact = noise[len(noise) // 2 + 4 :].sum()
+    assert 0.05 < exact < 0.3
+    assert law[0] == 0
+    assert abs(law[2] - exact) < 5 * np.sqrt(exact * (1 - exact) / 1000)

@@ -499,7 +499,7 @@ FAULTS = (
           "tests/federated/test_comparison.py::test_many_small_silos_are_summed"),
     Fault("what is expected leaves noise out", "federated/protocols/summed.py",
           "np.diff(below, prepend=0.0), _DRAWS) + noise", "np.diff(below, prepend=0.0), _DRAWS)",
-          "tests/federated/test_comparison.py::test_what_is_expected_is_what_is_drawn"),
+          "tests/federated/test_comparison.py::test_the_noise_of_a_sum_is_expected_as_it_is"),
     Fault("unlike silos cost no rank", "federated/protocols/secure_sum.py",
           "np.maximum(target - lost - np.arange(len(deficit)), 0)", "np.maximum(target - np.arange(len(deficit)), 0)",
           "tests/federated/test_secure_sum.py::test_mixture_of_unlike_silos_by_enumeration"),
