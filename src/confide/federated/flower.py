@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
 from confide.federated.keys import SiloKeys
-from confide.federated.remote import NotReleasedError, Round, SiloSetup, released, reply
+from confide.federated.remote import NotReleasedError as NotReleasedError
+from confide.federated.remote import Round as Round
+from confide.federated.remote import SiloSetup as SiloSetup
+from confide.federated.remote import released, reply
 from confide.federated.second_round import has_second_round, openings_by_node
 from confide.federated.several_released import FederatedRelease
 
@@ -31,8 +34,7 @@ _LOG = logging.getLogger("confide")
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
 __all__ = [
-    "ACTION", "OPEN", "SILOS", "NotReleasedError", "Round", "Setup", "SiloSetup", "ask", "calibrate", "register",
-    "silo_folder", "wait_for_nodes",
+    "ACTION", "OPEN", "SILOS", "Setup", "ask", "calibrate", "register", "silo_folder", "wait_for_nodes",
 ]  # fmt: skip
 
 

@@ -19,7 +19,8 @@ from confide.errors import ConfideError, InputError
 from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan
-from confide.federated.remote import NotReleasedError, Round, SiloSetup, released, reply
+from confide.federated.remote import Round, released, reply
+from confide.federated.remote import SiloSetup as SiloSetup
 from confide.federated.second_round import has_second_round, openings_by_node
 from confide.support import needs_extra, positive_integer, read_text
 
@@ -40,8 +41,7 @@ SITE, LOG, PLAN = "confide.json", "confide.log", "plan.json"
 """Names of the site's own file and of its log, both in its folder `local`, and of the plan in the job."""
 
 __all__ = [
-    "OPEN", "TASK", "NotReleasedError", "PlanController", "Round", "SiloExecutor", "SiloSetup", "coordinator_keys",
-    "silo_folder", "site_log", "write_job",
+    "OPEN", "TASK", "PlanController", "SiloExecutor", "coordinator_keys", "silo_folder", "site_log", "write_job",
 ]  # fmt: skip
 
 

@@ -29,6 +29,8 @@ from confide.federated.silo_ledger import SiloLedger
 
 _SHOWN = 10
 
+__all__ = ["NotReleasedError", "Round", "SiloSetup"]
+
 
 @dataclass(frozen=True)
 class SiloSetup:
