@@ -27,7 +27,9 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     """
     if not isinstance(release, FederatedCalibration):
         if answers or reports:
-            raise InputError("answers and silo reports must be left out: they belong to one threshold of a federation")
+            raise InputError(
+                "answers and silo reports must be left out: the calibration is not federated, or has several thresholds"
+            )
         return None
     plan, refused = release.plan, dict(release.refused)
     known = {silo.name for silo in plan.silos}
