@@ -368,7 +368,7 @@ def test_a_federated_calibration_shows_its_silos(tmp_path):
     assert page_of(Release.from_json(joined.to_json())) == bare
     with pytest.raises(confide.InputError, match="must come once each"):
         page_of(joined, silo_reports=[more["silo_reports"][0]] * 2)
-    with pytest.raises(confide.InputError, match="belong to one threshold of a federation"):
+    with pytest.raises(confide.InputError, match="not federated"):
         page_of(calibration(), answers=more["answers"])
     (tmp_path / "other").mkdir()
     _, others = federation(tmp_path / "other")
