@@ -48,9 +48,13 @@ def test_files_of_the_first_version(path):
     assert release.privacy.epsilon >= 0
 
 
+SINCE_0_2 = {"confide.federated.several", "confide.federated.own-share"}
+"""Kinds that version 0.1 could not write; `tests/federated` reads their files."""
+
+
 def test_there_is_a_sample_of_every_kind():
     found = {json.loads(path.read_text())["kind"] for path in SAMPLES}
-    assert found == set(kinds._READERS)
+    assert found == set(kinds._READERS) - SINCE_0_2
 
 
 def test_a_federated_calibration_is_a_calibration():
