@@ -239,7 +239,9 @@ def test_reports_that_cannot_be_made_cost_nothing(files, capsys):
     for leftover in files.glob("north.db-*"):
         leftover.unlink()
     assert "one of the plan's silos, north, south, east; found 'west'" in refused("north", "--silo", "west")
-    assert "these columns give 'lac'" in refused("north", "--score", "lac")
+    assert "the threshold names no score; these columns give 'lac': leave --score out" in refused(
+        "north", "--score", "lac"
+    )
     assert "epsilon must" in refused("north", epsilon=-1)
     good = (files / "released.json").read_text()
     confide_calibration = confide.calibrate(np.linspace(0, 1, 1000), 0.1, 1.0)

@@ -148,6 +148,9 @@ def test_over_files(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
     assert run("federated", "answer", wrong, *answering) != 0
     assert "the plan is for other classes: --classes must be the 3" in capsys.readouterr().err
+    unnamed = ("--score-column", "p_cat", *answering[4:])
+    assert run("federated", "answer", right, *unnamed) != 0
+    assert "a column whose score is not named; --score lac says so" in capsys.readouterr().err
     assert run("federated", "answer", right, *answering) == 0
     assert run("federated", "aggregate", "answer.json", "--plan", "plan.json", "--out", "released.json") == 0
     capsys.readouterr()

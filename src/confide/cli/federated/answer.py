@@ -8,12 +8,20 @@ import click
 
 from confide.cli import options as o
 from confide.cli.columns import Columns
-from confide.cli.federated.arguments import Keys, PlanFile, SiloRecords, counted, counted_by_group, what_of
+from confide.cli.federated.arguments import (
+    Keys,
+    PlanFile,
+    SiloRecords,
+    check_score,
+    counted,
+    counted_by_group,
+    what_of,
+)
 from confide.cli.federated.rules import Rules
 from confide.cli.federated.words import colluders, identity_rows, openers
 from confide.cli.output import say, warn
 from confide.cli.parameters import command
-from confide.errors import InputError, OtherDataWarning
+from confide.errors import OtherDataWarning
 from confide.federated import FederatedPlan, SeveralPlans, SiloKeys, read_plan
 from confide.federated import answer as answer_plan
 from confide.support import Kind, aligned, read_text
@@ -53,8 +61,7 @@ def answer(
     text = read_text(plan)
     read, _ = read_plan(text)
     of_scores = read.first if isinstance(read, SeveralPlans) else read
-    if what is not None and what.kind.name != of_scores.score:
-        raise InputError(f"the plan is for the score {of_scores.score!r}; these columns give {what.kind.name!r}")
+    check_score("the plan", of_scores.score, what)
     _check_by(read, by, columns)
     counts: Any
     if isinstance(read, SeveralPlans) and read.by != "level":

@@ -111,6 +111,16 @@ def what_of(columns: Columns, people: o.PeopleOptions) -> What | None:
     return what
 
 
+def check_score(of: str, wanted: str | None, what: What | None) -> None:
+    """Refuse columns that give another score than a plan, or a threshold, is for."""
+    if what is None or (found := what.kind.name) == wanted:
+        return
+    if wanted is None:
+        raise InputError(f"{of} names no score; these columns give {found!r}: leave --score out")
+    named = "a column whose score is not named" if found is None else repr(found)
+    raise InputError(f"{of} is for the score {wanted!r}; these columns give {named}; --score {wanted} says so")
+
+
 def counted(
     source: o.Source,
     what: What | None,

@@ -9,7 +9,7 @@ import typer
 from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.columns import Columns
-from confide.cli.federated.arguments import Budget, SiloRecords, counted, what_of
+from confide.cli.federated.arguments import Budget, SiloRecords, check_score, counted, what_of
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.errors import EarlierReleaseWarning, InputError
@@ -57,8 +57,7 @@ def report(
     known = [one.name for one in released.plan.silos]
     if silo not in known:
         raise InputError(f"--silo must be one of the plan's silos, {', '.join(known[:10])}; found {silo!r}")
-    if what is not None and what.kind.name != released.score:
-        raise InputError(f"the threshold is for the score {released.score!r}; these columns give {what.kind.name!r}")
+    check_score("the threshold", released.score, what)
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
     counts = counted(source, what, columns, people, Candidates.of([released.threshold]), released.classes)
