@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli import main
 from confide.federated import silo_ledger
 from confide.federated.envelope import seal
 from confide.federated.plan import FederatedPlan
@@ -21,19 +20,6 @@ from confide.reports.provenance import _federated
 from tests.federated.test_opened_sum import asked, part, planned, refused, seven  # noqa: F401 - a fixture
 
 NAMES = ("north", "south", "east", "west", "far")
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command of `confide federated`; what it says, or with `code` the error."""
-
-    def run(*words, code=0):
-        capsys.readouterr()
-        assert main([str(word) for word in words]) == code, capsys.readouterr().err
-        done = capsys.readouterr()
-        return done.err if code else done.out
-
-    return run
 
 
 @pytest.fixture

@@ -7,24 +7,10 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli import main
 from confide.releases import Release
 
 NAMES = ("north", "south", "east")
 KEYS = {name: federated.SiloKeys.generate(name) for name in (*NAMES, "coordinator")}
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command; what it says, or with `code` the error."""
-
-    def run(*words, code=0):
-        capsys.readouterr()
-        assert main([str(word) for word in words]) == code, capsys.readouterr().err
-        done = capsys.readouterr()
-        return done.err if code else done.out
-
-    return run
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli import main
 from confide.cli.federated.arguments import invited
 from confide.federated.envelope import seal
 from tests.federated.test_identities import NORTH, SOUTH
@@ -23,19 +22,6 @@ SAMPLES = Path(__file__).parent / "samples"
 
 def keys_of(name):
     return {"north": NORTH, "south": SOUTH}.get(name) or federated.SiloKeys(name, name.encode()[:1] * 32, b"\5" * 32)
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command of `confide federated`; what it says, or with `code` the error."""
-
-    def run(*words, code=0):
-        capsys.readouterr()
-        assert main([str(word) for word in words]) == code, capsys.readouterr().err
-        done = capsys.readouterr()
-        return done.err if code else done.out
-
-    return run
 
 
 @pytest.fixture
