@@ -66,8 +66,12 @@ def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):
 @pytest.mark.parametrize(
     ("coverage", "text"),
     [(0.9, "0.9"), (0.900005, "0.9"), (0.9012345, "0.901234"), (0.99999, "0.99999"), (0.999999, "0.999999"),
-     (0.876543, "0.876543"), (1.0, "1"), (0.0, "0"), (0.8999999, "0.899999")],
+     (0.876543, "0.876543"), (1.0, "1"), (0.8999999, "0.899999")],
 )  # fmt: skip
 def test_coverage_is_rounded_down(coverage, text):
     assert f"at least {text} on" in str(confide.Guarantee("marginal", coverage, None, 100, None))
     assert float(text) <= coverage
+
+
+def test_no_coverage_is_no_promise():
+    assert str(confide.Guarantee("marginal", 0.0, None, 100, None)) == "NO COVERAGE IS PROMISED by this mechanism"
