@@ -1,11 +1,13 @@
 """`python -m benchmarks.federated`: the integral for M(l, k) against the published sum, and the large problems."""
 
+import hashlib
 import itertools
 import math
 import time
 
 import numpy as np
 
+from confide import federated
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, qq_coverage
 
 
@@ -27,6 +29,15 @@ def seconds(work) -> tuple[float, object]:
     return time.perf_counter() - start, result
 
 
+def planned(sizes: list[int]) -> federated.FederatedPlan:
+    """A plan of private-qq and its promises, without what keys take."""
+    keys = ([hashlib.sha256(f"{use} {i}".encode()).hexdigest() for use in "ab"] for i in range(len(sizes)))
+    silos = [federated.Silo(f"s{i}", *pair, n) for i, (n, pair) in enumerate(zip(sizes, keys, strict=True))]
+    made = federated.plan(silos, 0.1, 1.0, method="private-qq", score="lac")
+    made.promises()
+    return made
+
+
 def main(rounds: int = 3) -> None:
     """Print one line per measurement: the best of a few rounds, all of them interleaved."""
     sizes = np.random.default_rng(0).integers(100, 2000, 1000).tolist()
@@ -35,6 +46,8 @@ def main(rounds: int = 3) -> None:
         "integral": lambda: float(np.mean([qq_coverage(6, 3, 6, 12) for _ in range(100)])),
         "equal": lambda: best_qq(1000, 1000, 0.9),
         "unequal": lambda: best_qq_unequal(sizes, 0.9),
+        "plan, equal": lambda: planned([100] * 1000),
+        "plan, unequal": lambda: planned(sizes),
     }
     best = dict.fromkeys(work, math.inf)
     results = {}
@@ -47,6 +60,8 @@ def main(rounds: int = 3) -> None:
     print(f"  difference {abs(results['sum'] - results['integral']):.1e}")
     print(f"(l*, k*) for m=n=1000: {best['equal']:.2f} s, coverage {results['equal'].coverage:.6f}")
     print(f"1000 silos of unequal sizes: {best['unequal']:.2f} s, coverage {results['unequal'].coverage:.6f}")
+    print(f"plan and promises of private-qq, 1000 silos of 100: {best['plan, equal']:.2f} s")
+    print(f"plan and promises of private-qq, 1000 silos of unequal sizes: {best['plan, unequal']:.2f} s")
 
 
 if __name__ == "__main__":
