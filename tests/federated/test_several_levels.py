@@ -280,6 +280,7 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
         {"answered": []},
         {"answered": ["silo 0"] * 5},
         {"refused": [["silo 0", "because"]]},
+        {"refused": [["silo 0", ["late"]]]},
     ):
         with pytest.raises(FormatError):
             Release.from_json(write_document(KIND, {**content, **change}))

@@ -21,8 +21,16 @@ from confide.federated.keys import SiloKeys
 from confide.federated.parts import OpenedList
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import OpenedSum
-from confide.federated.refusals import CODES, Refusal
-from confide.federated.told import open_release, read_told, told_of, write_release
+from confide.federated.refusals import Refusal
+from confide.federated.told import (
+    Refused,
+    open_release,
+    read_answered,
+    read_refused,
+    read_told,
+    told_of,
+    write_release,
+)
 from confide.guarantee import Guarantee
 from confide.releases import Calibration, register_kind
 from confide.support import one_line
@@ -61,7 +69,7 @@ class FederatedCalibration(Calibration):
     plan: FederatedPlan
     k: int
     answered: tuple[str, ...]
-    refused: tuple[tuple[str | int, str], ...]
+    refused: Refused
     opened: OpenedList | None = None
     signature: str | None = None
     sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -75,7 +83,7 @@ class FederatedCalibration(Calibration):
         plan: FederatedPlan,
         k: int,
         answered: tuple[str, ...],
-        refused: tuple[tuple[str | int, str], ...],
+        refused: Refused,
         versions: Mapping[str, str],
         opened: OpenedList | None = None,
     ) -> "FederatedCalibration":
@@ -190,20 +198,15 @@ def _read(text: str) -> FederatedCalibration:
         plan, by = FederatedPlan.read(plan_text)
         if signer not in (None, by.signer):
             raise Refusal("malformed", "the calibration is signed by another key than its plan; do not use it")
-        answered = tuple(str(name) for name in fields.take("answered", list))
-        who = [plan.position(name) for name in answered]
-        if len(set(who)) != len(who) or not who:
-            raise Refusal("malformed", "the silos that answered must be named once each")
+        who = read_answered(plan, fields.take("answered", list))
+        answered = tuple(plan.silos[i].name for i in who)
         k, guarantee = plan.certify(who)
         claimed = fields.group("guarantee")
         coverage, most = claimed.take("coverage", (float, int)), guarantee.coverage
         if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
             raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
-        pairs = fields.take("refused", list)
-        if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in (str, int) for pair in pairs):
-            raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
-        refused = tuple((sender, str(code)) for sender, code in pairs)
-        if fields.take("k", int) != k or not {code for _, code in refused} <= set(CODES):
+        refused = read_refused(fields.take("refused", list))
+        if fields.take("k", int) != k:
             raise Refusal("malformed", "the calibration contradicts its plan; do not use it")
         stated = fields.take("threshold", (float, int, str))
         threshold = math.inf if stated == "+inf" else math.nan if isinstance(stated, str) else float(stated)

@@ -15,9 +15,17 @@ from confide.federated.answers import Answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import PREFIX, Envelope, fields_of, seal
 from confide.federated.keys import SiloKeys
-from confide.federated.refusals import CODES, Refusal
+from confide.federated.refusals import Refusal
 from confide.federated.several_plans import SeveralPlans, plan_texts
-from confide.federated.told import open_release, read_told, told_of, write_release
+from confide.federated.told import (
+    Refused,
+    open_release,
+    read_answered,
+    read_refused,
+    read_told,
+    told_of,
+    write_release,
+)
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, register_kind
@@ -25,9 +33,6 @@ from confide.support import Fields
 
 _KIND = "several"
 KIND = PREFIX + _KIND
-
-Refused: TypeAlias = tuple[tuple[str | int, str], ...]
-"""Pairs (silo, or place of a message of no silo, and code) that were left out."""
 
 
 @dataclass(frozen=True)
@@ -219,20 +224,12 @@ def _of_fields(fields: Fields, signature: str | None, signer: str | None) -> Sev
     plans, envelope = SeveralPlans.read(plans_text)
     if signer not in (None, envelope.signer):
         raise Refusal("malformed", "the calibration is signed by another key than its plans; do not use it")
-    who = [plans.position(str(name)) for name in fields.take("answered", list)]
-    if len(set(who)) != len(who) or not who:
-        raise Refusal("malformed", "the silos that answered must be named once each")
+    who = sorted(read_answered(plans, fields.take("answered", list)))
     thresholds = [math.inf if t == "+inf" else t for t in fields.take("thresholds", list)]
-    pairs = fields.take("refused", list)
+    refused = read_refused(fields.take("refused", list))
     versions = {str(name): str(version) for name, version in fields.take("versions", dict).items()}
     if not all(type(t) in (float, int) for t in thresholds) or len(thresholds) != len(plans.parts):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plans")
-    if not all(
-        isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in (str, int) and pair[1] in CODES for pair in pairs
-    ):
-        raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
-    refused = tuple((sender, code) for sender, code in pairs)
-    who = sorted(who)
     certified = _certified(plans, who)
     read = _built(plans_text, plans, envelope, certified, [float(t) for t in thresholds], who, refused, versions)
     for part in read.parts.values():

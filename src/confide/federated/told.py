@@ -3,13 +3,16 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from confide.federated.answers import Answer, read_answer
 from confide.federated.envelope import MOST_CHARACTERS, PREFIX, envelope, parse, read_document, unseal, write_document
 from confide.federated.protocols import OpenedSum
-from confide.federated.refusals import Refusal
+from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import AnyPlan
+
+Refused: TypeAlias = tuple[tuple[str | int, str], ...]
+"""Pairs (silo, or place of a message of no silo, and code) that were left out."""
 
 
 def told_of(plan: AnyPlan, messages: Sequence[Answer]) -> dict[str, Any]:
@@ -45,6 +48,36 @@ def read_told(plan: AnyPlan, sent: Mapping[str, Any], answered: Collection[str])
         if plan.silos[one.silo].name != name:
             raise Refusal("malformed", "the calibration tells an answer under another name; do not use it")
     return replies
+
+
+def read_answered(plan: AnyPlan, names: Sequence[Any]) -> list[int]:
+    """The places of the silos whose answers count, each once, as they are named.
+
+    Raises
+    ------
+    Refusal
+        `malformed`, or `foreign`.
+    """
+    who = [plan.position(str(name)) for name in names]
+    if len(set(who)) != len(who) or not who:
+        raise Refusal("malformed", "the silos that answered must be named once each")
+    return who
+
+
+def read_refused(pairs: Sequence[Any]) -> Refused:
+    """What was left out, and why.
+
+    Raises
+    ------
+    Refusal
+        `malformed`.
+    """
+    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in (str, int) for pair in pairs):
+        raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
+    refused = tuple((sender, str(code)) for sender, code in pairs)
+    if not {code for _, code in refused} <= set(CODES):
+        raise Refusal("malformed", "the codes of the messages that were refused must be known; do not use it")
+    return refused
 
 
 def write_release(kind: str, content: Mapping[str, Any], signer: str, signature: str | None) -> str:
