@@ -27,12 +27,6 @@ SILOS = 7
 """With one that colludes, 6 of 7 must help to open: one may be missing altogether."""
 
 
-@pytest.fixture
-def seven(tmp_path):
-    rng = np.random.default_rng(0)
-    return Federation(tmp_path, [rng.random(100 + 10 * i) for i in range(SILOS)])
-
-
 class Opened:
     """One round of seven silos, all of whom answer and help: for tests that look at its messages."""
 

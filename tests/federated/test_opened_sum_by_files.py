@@ -1,12 +1,9 @@
 """secure-sum with missing silos over files: processes that are killed, silos that are late, lie or restore ledgers."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -17,7 +14,8 @@ from confide.federated.envelope import seal
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Ledger
 from confide.reports.provenance import _federated
-from tests.federated.test_opened_sum import asked, part, planned, refused, seven  # noqa: F401 - a fixture
+from tests.federated.helpers import killed
+from tests.federated.test_opened_sum import asked, part, planned, refused
 
 NAMES = ("north", "south", "east", "west", "far")
 
@@ -126,26 +124,7 @@ STEPS = {
 }
 
 
-def killed(name, when, work):
-    """Does the work in a process of its own, which is killed with SIGKILL before or after a step."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child dies soon
-        child = os.fork()
-    if child == 0:
-        original = getattr(silo_ledger.SiloLedger, name)
-
-        def armed(*arguments):
-            if when == "after":
-                original(*arguments)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        setattr(silo_ledger.SiloLedger, name, armed)
-        work()
-        os._exit(0)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def test_killed_while_it_opens(seven):  # noqa: F811
+def test_killed_while_it_opens(seven):
     """Once a list is on disk no other is opened, and the part of this one is always the same."""
     plan = planned(seven)
     read, answers = FederatedPlan.read(plan)[0], seven.answers(plan)
@@ -164,7 +143,7 @@ def test_killed_while_it_opens(seven):  # noqa: F811
     assert len(federated.aggregate(plan, answers, parts=parts).answered) == 7
 
 
-def test_killed_while_it_answers(seven):  # noqa: F811
+def test_killed_while_it_answers(seven):
     """Charged and not kept: never dealt again, not on the list, and able to help the others."""
     plan = planned(seven)
     answers = seven.answers(plan, range(1, 7))
@@ -177,7 +156,7 @@ def test_killed_while_it_answers(seven):  # noqa: F811
     assert seven.ledgers[0].spent == 2.0
 
 
-def test_two_processes_open_two_lists(seven, monkeypatch):  # noqa: F811
+def test_two_processes_open_two_lists(seven, monkeypatch):
     """Both find nothing kept; the faster writes its list down, and the other is refused."""
     plan = planned(seven)
     answers = seven.answers(plan)
@@ -198,7 +177,7 @@ def test_two_processes_open_two_lists(seven, monkeypatch):  # noqa: F811
     assert part(seven, plan, one, 2) == first[1]
 
 
-def test_a_restored_ledger_of_an_opener_is_one_colluder_more(seven, tmp_path):  # noqa: F811
+def test_a_restored_ledger_of_an_opener_is_one_colluder_more(seven, tmp_path):
     """It opens a second list; without enough others nothing comes of it."""
     plan = planned(seven)
     answers = seven.answers(plan)

@@ -2,8 +2,6 @@
 
 import dataclasses
 import math
-import os
-import signal
 import sqlite3
 import sys
 import warnings
@@ -18,7 +16,7 @@ from confide.federated import silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, killed
 
 
 @pytest.fixture
@@ -252,22 +250,7 @@ def test_killed_between_charge_and_answer(three, step):
     name, when, spent, then = STEPS[step]
     plan = three.plan()
     three.answer(1, plan)  # loads everything before the fork
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child dies soon
-        child = os.fork()
-    if child == 0:
-        original = getattr(silo_ledger.SiloLedger, name)
-
-        def armed(*arguments):
-            if when == "after":
-                original(*arguments)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        setattr(silo_ledger.SiloLedger, name, armed)
-        three.answer(0, plan)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status)
+    killed(name, when, lambda: three.answer(0, plan))
     silo = three.ledgers[0]
     assert silo.spent == spent
     if then == "interrupted":
