@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ConfideError
+from confide.federated.envelope import digest
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
@@ -81,3 +82,12 @@ def one_line(error: ConfideError) -> None:
     """An error is one line of moderate length."""
     assert "\n" not in str(error), "an error of several lines"
     assert len(str(error)) < 2000, "an error of many characters"
+
+
+def with_checksum(document: dict[str, Any]) -> str | None:
+    """A changed document of a federation with a right checksum; None for what has no canonical JSON."""
+    document.pop("sha256", None)
+    try:
+        return json.dumps({**document, "sha256": digest(document)})
+    except (ValueError, TypeError):
+        return None

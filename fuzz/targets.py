@@ -25,7 +25,6 @@ from confide import federated
 from confide.cli.candidates import parse_candidates
 from confide.errors import ConfideError
 from confide.federated.answers import read_answer
-from confide.federated.envelope import digest as message_digest
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger, request_digest
@@ -44,7 +43,7 @@ from fuzz.release_targets import (
     silo_report,
 )
 from fuzz.several_targets import answer_to_several, several_plans, several_released
-from fuzz.source import Source, change, one_line
+from fuzz.source import Source, change, one_line, with_checksum
 
 
 class Federation(NamedTuple):
@@ -297,11 +296,8 @@ def federated_policy(data: bytes) -> None:
 
 def federated_calibration(data: bytes) -> None:
     """`FederatedCalibration.from_json` on a valid one with changed fields and a right checksum."""
-    document = change(json.loads(federation().released), Source(data))
-    document.pop("sha256", None)
-    try:
-        signed = json.dumps({**document, "sha256": message_digest(document)})
-    except (ValueError, TypeError):  # what has no canonical JSON cannot be signed
+    signed = with_checksum(change(json.loads(federation().released), Source(data)))
+    if signed is None:
         return
     try:
         read = federated.FederatedCalibration.from_json(signed)
