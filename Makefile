@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check docs dist bench bench-peers peers nvflare fuzz mutation screenshots experiments extras lock clean
+.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare fuzz mutation screenshots experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,8 +15,11 @@ $(READY): requirements/dev.txt pyproject.toml
 demo: $(READY)  ## the main job on real data, in under two minutes
 	$(BIN)/confide demo --out demo-output --force
 
-test: $(READY)  ## the test suite, in about four minutes on two cores
-	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
+test: $(READY)  ## the everyday test suite, in under four minutes on two cores
+	$(BIN)/python -m pytest -m "not slow and not long" -n 2 --dist loadgroup
+
+test-slow: $(READY)  ## the slower tests: simulations, long enumerations, whole grids, browsers, servers, other platforms
+	$(BIN)/python -m pytest -m "slow and not long" -n 2 --dist loadgroup
 
 test-long: $(READY)  ## everything, including the checks that take minutes each
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     met: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for item in items:
         if isinstance(item, pytest.Function) and item.originalname in COVERED and hasattr(item, "callspec"):
-            if any(item.iter_markers("long")):
+            if any(item.iter_markers("long")) or any(item.iter_markers("slow")):
                 continue
             values = {(name, repr(value)) for name, value in item.callspec.params.items()}
             name = f"{item.path}::{item.originalname}"

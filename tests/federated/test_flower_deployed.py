@@ -47,6 +47,7 @@ def again_in_process(silos, plan):
     return released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployment", [False], indirect=True)
 def test_two_silos_over_processes(deployment, tmp_path):
     """The short one, without TLS: a result over Flower's own processes, the same from the same messages in process."""

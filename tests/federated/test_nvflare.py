@@ -96,6 +96,7 @@ def run_job(python, tmp_path, then):
         stop_all_that_name(tmp_path)
 
 
+@pytest.mark.slow
 def test_sites_decide_and_nothing_but_a_code_travels(python, four, tmp_path):
     """Two sites answer; the policy of one allows less than the plan asks for; the records of one are gone."""
     federated.Policy(four.policy.coordinator, budget=4.0, per_plan=1.0).save(tmp_path / "sites/site-2/policy.json")
@@ -141,6 +142,7 @@ def test_a_site_that_hangs_is_named(python, four, tmp_path):
     assert "Traceback" not in printed
 
 
+@pytest.mark.slow
 def test_a_secure_sum_opens_without_the_site_that_is_missing(python, tmp_path):
     """Five sites, of which one has lost its records: it cannot answer, and helps to open the sum of the others."""
     five = sites(tmp_path, (80, 90, 100, 110, 120))
