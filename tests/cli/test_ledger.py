@@ -5,7 +5,7 @@ import json
 import pytest
 
 from confide.cli.exit_codes import REFUSED
-from confide.ledger import Ledger
+from confide.ledger import Cost, Ledger, request_digest
 from tests.files import class_table, write
 
 ASK = ("--probabilities", "p_*", "--label", "name", "--alpha", 0.1, "--epsilon", 1)
@@ -165,3 +165,19 @@ def test_a_large_total_is_called_what_it_is(confide_run, records, folder):
     for command in (("list", "budget.db"), ("show", "budget.db", "patients")):
         shown = confide_run("ledger", *command).out
         assert "spent 11 in 2 releases (add_remove), practically no protection: what is released may change" in shown
+
+
+def test_entries_say_of_which_kind_they_are(confide_run, folder):
+    ledger = Ledger("budget.db")
+    for mechanism in ("look by discrete-laplace", "evaluation by discrete-laplace", "slopes", "looks"):
+        ledger.charge("patients", Cost(0.5, "add_remove", mechanism), request_digest({"of": mechanism}))
+    summary = "spent 2 in 4 releases (2 calibrations, 1 evaluation, 1 look) (add_remove)"
+    assert summary in confide_run("ledger", "list", "budget.db").out
+    shown = confide_run("ledger", "show", "budget.db", "patients").out
+    for words in (
+        summary,
+        "  look by discrete-laplace  ",
+        "  evaluation by discrete-laplace  ",
+        "  calibration by looks  ",
+    ):
+        assert words in shown

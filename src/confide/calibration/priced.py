@@ -1,24 +1,15 @@
 """A release of one or more thresholds: priced, compared with what a ledger remembers, charged, drawn.
 
 price_...(...)          checks what is asked and knows its price; nothing is charged
-priced.release(count)   does the rest, in this order
-
-1. What the ledger's limit does not allow is refused, before there is a count. All thresholds are looked at together.
-2. If the ledger has answered a request that looks identical, the data are counted and compared with those of then, by
-   a keyed fingerprint. The same data: the earlier release is the answer. Other data: refused. Nothing is charged yet.
-3. All other thresholds are charged in one transaction and drawn, once; the ledger keeps them, in another transaction,
-   before anything is said about them or they are returned.
+priced.release(count)   does the rest, in the order of `confide.ledger.Bill.settle`; without a ledger it only draws
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration.threshold import PricedThreshold, Seen, content
-from confide.errors import EarlierReleaseWarning
 from confide.releases import Calibration
-from confide.support import outside
 
 if TYPE_CHECKING:
     from confide.ledger import Bill, Entry
@@ -52,7 +43,7 @@ class PricedRelease:
             bill.refuse_over_limit()
 
     def release(self, count: Count, *, charge_first: bool = False) -> Any:
-        """Compare, charge, draw: in this order (see the head of this file).
+        """Compare, charge, draw: in this order.
 
         Parameters
         ----------
@@ -72,19 +63,8 @@ class PricedRelease:
         bill = self._bill()
         if bill is None:
             return self._made(self._drawn(count(), self.parts), {})
-        bill.refuse_over_limit()
-        tokens = bill.charge() if charge_first and not bill.kept else None
-        seen = count()
-        marks = {name: content(seen[counted]) for name, (counted, _) in self.parts.items()}
-        earlier = bill.recall(marks)
-        if tokens is None:
-            tokens = bill.charge(without=earlier)
-        drawn = self._drawn(seen, tokens)
-        bill.keep([(tokens[name], one, marks[name]) for name, one in drawn.items()])
-        released = self._made(drawn, earlier)
-        if earlier:
-            _say_earlier(tuple(one.made for one in earlier.values()), len(self.parts))
-        return released
+        drawn, earlier = bill.settle(count, self._marks, self._drawn, Calibration.to_json, charge_first=charge_first)
+        return self._made(drawn, earlier)
 
     def _bill(self) -> "Bill[Any] | None":
         payments = {name: part.payment for name, (_, part) in self.parts.items() if part.payment is not None}
@@ -93,6 +73,9 @@ class PricedRelease:
         from confide.ledger import Bill
 
         return Bill.of(payments)
+
+    def _marks(self, seen: Mapping[Any, Seen]) -> dict[Any, bytes]:
+        return {name: content(seen[counted]) for name, (counted, _) in self.parts.items()}
 
     def _drawn(self, seen: Mapping[Any, Seen], names: Iterable[Any]) -> dict[Any, Calibration]:
         """These thresholds, drawn, each once."""
@@ -108,12 +91,3 @@ class PricedRelease:
             for name, one in drawn.items():
                 self.parts[name][1].warn(one)
         return self.assemble(parts)
-
-
-def _say_earlier(made: tuple[str, ...], parts: int) -> None:
-    dates = " and ".join(sorted(set(made)))
-    if len(made) == parts:
-        text = f"earlier release of {dates} returned; nothing was charged"
-    else:
-        text = f"earlier release of {dates} returned for {len(made)} of {parts} thresholds; the others were charged"
-    warnings.warn(EarlierReleaseWarning(text, made), stacklevel=outside())

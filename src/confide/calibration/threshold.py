@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -109,7 +109,10 @@ def price_threshold(
     if ledger is not None or dataset is not None:
         from confide.ledger import make_payment
 
-        payment = make_payment(request, score, ledger, dataset, again=again, accounts=accounts)
+        mechanism = mechanism_for(request)
+        privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person, request.selector)
+        asked = _asked(request, mechanism, score)
+        payment = make_payment(privacy, request.mechanism, asked, ledger, dataset, again=again, accounts=accounts)
     elif again:
         raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")
     if n == 0 and request.n is not None:  # an account that keeps n secret has refused by now, whatever n is
@@ -139,6 +142,28 @@ def _stated(
         score=score,
         versions=library_versions(),
     )
+
+
+def _asked(request: Request, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
+    """Everything public that is asked of a threshold: equal ones about the same data are one request."""
+    return {
+        "request": _choices(request),
+        "mechanism": None if mechanism is None else repr(mechanism),
+        "candidates": request.candidates.digest,
+        "score": score,
+    }
+
+
+def _choices(request: Request) -> dict[str, Any]:
+    """The choices of a request as plain values; as version 0.1 stated them where it knew all of them."""
+    stated = {field.name: _plain(getattr(request, field.name)) for field in fields(request)} | {"candidates": request.m}
+    return {name: value for name, value in stated.items() if name != "rise" or value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if value == math.inf:
+        return "+inf"
+    return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
 def _records_needed(request: Request) -> int | None:

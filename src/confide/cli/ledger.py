@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from confide.cli import options as o
 from confide.cli.help import Command, Group
 from confide.cli.output import check_output, emit, number, say, warn
 from confide.errors import SimilarNameWarning
-from confide.ledger import Account, Ledger, decimal_form, plain
+from confide.ledger import Account, Entry, Ledger, decimal_form, plain
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
 from confide.support import Kind, aligned, write_text
 
@@ -62,7 +63,7 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
         group = "" if entry.cost.group is None else f"  group {'='.join(entry.cost.group)}"
         zcdp = "" if entry.cost.rho is None else f" ({number(entry.cost.rho)}-zCDP)"
         kept = "" if entry.release is not None else "  (no release: the run ended before it)"
-        say(f"  {entry.made}  {entry.cost.mechanism}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{kept}")
+        say(f"  {entry.made}  {_what(entry)}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{kept}")
     say(f"together: {loss}")
     if not all(cost.private for cost in account.costs):
         return
@@ -123,15 +124,29 @@ def export(
     say(f"saved: {out}")
 
 
+def _what(entry: Entry) -> str:
+    """The kind of an entry and its mechanism, whose name says the kind where it is no calibration."""
+    mechanism = entry.cost.mechanism
+    return mechanism if mechanism.startswith(f"{entry.kind} by ") else f"{entry.kind} by {mechanism}"
+
+
 def _loss(epsilon: float) -> str:
     return "+inf (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
+
+
+def _counted(account: Account) -> str:
+    """How many releases there are, and of which kinds if some are no calibrations."""
+    kinds = Counter(entry.kind for entry in account.entries)
+    of_kinds = ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
+    total = len(account.entries)
+    made = "1 release" if total == 1 else f"{total} releases"
+    return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 
 def _summary(account: Account) -> str:
     total = account.spent().epsilon
     weak = f", {practically_none(total)}" if practically_none(total) else ""
-    made = "1 release" if len(account.entries) == 1 else f"{len(account.entries)} releases"
-    spent = f"spent {_loss(total)} in {made} ({account.neighbors}){weak}"
+    spent = f"spent {_loss(total)} in {_counted(account)} ({account.neighbors}){weak}"
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""

@@ -9,7 +9,7 @@ store.py        records in SQLite: durable, atomic across processes, suspicious 
 names.py        which names are one, and which only look alike
 book.py         `Ledger`, which joins them
 identity.py     which requests are identical; keyed fingerprints
-payment.py      who pays what for which request: the earlier release, or a charge before and a record after it
+payment.py      whatever is released for a cost: the earlier release, or a charge before and a record after it
 """
 
 from confide.ledger.account import Account, Entry, Limit, known
@@ -17,9 +17,9 @@ from confide.ledger.book import Charge, Ledger, plain
 from confide.ledger.composition import compose
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form
 from confide.ledger.identity import Dataset, fingerprint, request_digest
-from confide.ledger.payment import Bill, Payment, make_payment
+from confide.ledger.payment import Bill, Payment, make_payment, pay
 
 __all__ = [
     "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Payment",
-    "compose", "decimal_form", "fingerprint", "known", "make_payment", "plain", "request_digest",
+    "compose", "decimal_form", "fingerprint", "known", "make_payment", "pay", "plain", "request_digest",
 ]  # fmt: skip

@@ -48,6 +48,11 @@ class Entry:
     fingerprint: str | None = field(default=None, repr=False)
 
     @property
+    def kind(self) -> str:
+        """What was paid for: `"calibration"`, `"evaluation"` or `"look"`."""
+        return self.cost.kind
+
+    @property
     def text(self) -> str:
         """The text of a release that is there."""
         assert self.release is not None

@@ -366,6 +366,7 @@ def plain(account: Account) -> dict[str, Any]:
             {
                 "token": entry.token,
                 "made": entry.made,
+                "kind": entry.kind,
                 "request": entry.request,
                 "mechanism": entry.cost.mechanism,
                 "epsilon": _finite(entry.cost.epsilon),

@@ -12,6 +12,9 @@ from confide.support import one_of
 
 MOST_NAME = 200
 
+KINDS = ("evaluation", "look")
+"""What else than a calibration is paid for; the name of its mechanism begins with it: `look by discrete-laplace`."""
+
 
 class Group(NamedTuple):
     """One cell of a public partition of the records: every record is in exactly one cell, by what it says itself.
@@ -37,7 +40,7 @@ class Cost:
     neighbors
         The relation it is stated for: `"add_remove"` or `"replace_one"`.
     mechanism
-        Name of the mechanism, 1 to 200 printable characters.
+        Name of the mechanism, 1 to 200 printable characters; that of an evaluation or a look begins with its `kind`.
     rho
         zCDP loss per person, or None if nothing better than epsilon**2/2 is known. The exponential mechanism has
         `zcdp_of_range` of it (docs/theory.md, Lemma 1a).
@@ -75,6 +78,18 @@ class Cost:
                 raise InputError(
                     "group needs neighbors='add_remove': a replaced record can leave one group and enter another"
                 )
+
+    @property
+    def kind(self) -> str:
+        """What was released: `"calibration"`, `"evaluation"` or `"look"`.
+
+        Examples
+        --------
+        >>> Cost(1.0, "add_remove", "look by discrete-laplace").kind, Cost(1.0, "add_remove", "slopes").kind
+        ('look', 'calibration')
+        """
+        named = self.mechanism.partition(" by ")[0]
+        return named if named in KINDS else "calibration"
 
     @property
     def private(self) -> bool:

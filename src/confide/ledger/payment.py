@@ -1,26 +1,38 @@
-"""What thresholds cost and who pays: an earlier release of the same request, or a charge before and a record after.
+"""What releases cost and who pays: an earlier release of the same request, or a charge before and a record after.
 
-Two requests are identical if everything public about them is: data set, group and fingerprint; alpha, losses,
-relation and all other choices; the mechanism that follows from them; the candidates; and the score's name. Whether the
-data are the same is another question, which a keyed fingerprint of what the mechanism sees decides.
+Whatever leaves for a cost is paid for here: thresholds, evaluations, looks. Each comes with its privacy statement, the
+name of its mechanism, and everything public that was asked of it. Two requests are identical if all of that is, and
+data set, group and fingerprint. Whether the data are the same is another question, which a keyed fingerprint of what
+the mechanism sees decides.
+
+1. What the ledger's limit does not allow is refused, before anybody looks at the data. All parts count together.
+2. If the ledger has answered a request that looks identical, the data are looked at and compared with those of then, by
+   a keyed fingerprint. The same data: the earlier release is the answer. Other data: refused. Nothing is charged yet.
+3. All other parts are charged in one transaction and drawn, once; the ledger keeps them, in another transaction, before
+   anything is said about them or they are returned.
 """
 
-import math
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+import warnings
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from confide.errors import BudgetError, InputError, InputTypeError
+from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError
 from confide.ledger.account import Account, Entry, known, replay
 from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, key_of, recognised, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
-from confide.mechanisms import privacy_statement
-from confide.planning import Request, mechanism_for
-from confide.releases import Calibration
+from confide.mechanisms import PrivacyStatement
+from confide.support import outside
 
 Part = TypeVar("Part", bound=Hashable)
-"""What tells the thresholds of one release apart."""
+"""What tells the parts of one release apart, such as its thresholds."""
+
+Seen = TypeVar("Seen")
+"""What mechanisms see of the data."""
+
+Drawn = TypeVar("Drawn")
+"""A part that was drawn."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +51,14 @@ class Payment:
 
 @dataclass(frozen=True)
 class Bill(Generic[Part]):
-    """Payments for thresholds that are released together, from one ledger and about one data set.
+    """Payments for parts that are released together, from one ledger and about one data set.
 
     Parameters
     ----------
     payments
-        By threshold.
+        By part.
     kept
-        For thresholds whose request looks identical to earlier ones: their kept releases, newest first.
+        For parts whose request looks identical to earlier ones: their kept releases, newest first.
     account
         What the ledger knew when it was read; None if the data set is new.
     key
@@ -89,10 +101,65 @@ class Bill(Generic[Part]):
         if not account.allows(*costs):
             raise BudgetError(refusal(account, *costs))
 
-    def keep(self, released: Iterable[tuple[str, Calibration, bytes]]) -> None:
-        """Record releases durably, by the tokens of their charges, with what was seen; only then may they be shown."""
-        ledger = next(iter(self.payments.values())).ledger
-        ledger.attach_all([(token, one.to_json(), seen) for token, one, seen in released])
+    def settle(
+        self,
+        look: Callable[[], Seen],
+        marks: Callable[[Seen], Mapping[Part, bytes]],
+        draw: Callable[[Seen, Iterable[Part]], Mapping[Part, Drawn]],
+        write: Callable[[Drawn], str],
+        *,
+        charge_first: bool = False,
+    ) -> tuple[Mapping[Part, Drawn], dict[Part, Entry]]:
+        """Compare, charge, draw, keep: in this order (see the head of this file).
+
+        Parameters
+        ----------
+        look
+            Looks at the data, once.
+        marks
+            From what was seen, for each part: bytes that are the same for the same data. Their keyed fingerprint is
+            kept, nothing else of them.
+        draw
+            Runs the mechanisms of these parts, each once.
+        write
+            The text of a part that was drawn, which the ledger keeps.
+        charge_first
+            Charge before `look` is called, because looking at the data tells somebody something, unless the ledger has
+            answered a request that looks identical: then what it costs is known only after the data were compared.
+
+        Returns
+        -------
+        drawn, earlier
+            The parts that were drawn, and the entries of those that the ledger has answered before.
+
+        Warns
+        -----
+        EarlierReleaseWarning
+            If there are such.
+
+        Raises
+        ------
+        OtherDataError
+            If a request that looks identical was answered about other data; nothing was charged.
+        BudgetError
+            If the ledger's limit does not allow all of it together; nothing was charged.
+        """
+        self.refuse_over_limit()
+        tokens = self.charge() if charge_first and not self.kept else None
+        seen = look()
+        marked = marks(seen)
+        earlier = self.recall(marked)
+        if tokens is None:
+            tokens = self.charge(without=earlier)
+        drawn = draw(seen, tokens)
+        self.keep([(tokens[name], write(one), marked[name]) for name, one in drawn.items()])
+        if earlier:
+            _say_earlier(tuple(one.made for one in earlier.values()), len(self.payments))
+        return drawn, earlier
+
+    def keep(self, released: Iterable[tuple[str, str, bytes]]) -> None:
+        """Record texts durably, by the tokens of their charges, with what was seen; only then may they be shown."""
+        next(iter(self.payments.values())).ledger.attach_all(list(released))
 
     def recall(self, seen: Mapping[Part, bytes]) -> dict[Part, Entry]:
         """The earlier releases of requests that look identical, from what their mechanisms would see now.
@@ -106,7 +173,7 @@ class Bill(Generic[Part]):
         return {part: recognised(name, entries, seen[part], self.key) for part, entries in self.kept.items()}
 
     def charge(self, without: Collection[Part] = ()) -> dict[Part, str]:
-        """Charge all other thresholds durably, all or none; only then may a mechanism run."""
+        """Charge all other parts durably, all or none; only then may a mechanism run."""
         due = {name: one for name, one in self.payments.items() if name not in without}
         first = next(iter(self.payments.values()))
         charges = [Charge(one.dataset, one.cost, one.request) for one in due.values()]
@@ -114,15 +181,29 @@ class Bill(Generic[Part]):
 
 
 def make_payment(
-    request: Request,
-    score: str | None,
+    privacy: PrivacyStatement,
+    mechanism: str,
+    content: Mapping[str, Any],
     ledger: Ledger | None,
     dataset: str | Dataset | None,
     *,
     again: bool = False,
     accounts: Mapping[str, Account] | None = None,
 ) -> Payment:
-    """The payment for a checked request; `accounts` are those of the ledger, where it was read already.
+    """The payment for something that was asked for and checked.
+
+    Parameters
+    ----------
+    privacy
+        What it costs.
+    mechanism
+        The name of what is drawn; those of evaluations and looks begin with the name of their kind (`Cost.kind`).
+    content
+        Everything public that was asked, as JSON values: equal contents about the same data are one request.
+    ledger, dataset, again
+        As in `calibrate`.
+    accounts
+        Those of the ledger, where it was read already.
 
     Raises
     ------
@@ -139,26 +220,50 @@ def make_payment(
     account = known(ledger.accounts() if accounts is None else accounts, data.name)
     if account is not None:
         data = replace(data, name=account.dataset)
-    mechanism = mechanism_for(request)
-    privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person, request.selector)
-    cost = Cost.of(privacy, request.mechanism, None if account is None else account.neighbors, data.group)
-    content: dict[str, Any] = {
-        "dataset": [data.name, data.group, data.fingerprint],
-        "request": _stated(request),
-        "mechanism": None if mechanism is None else repr(mechanism),
-        "candidates": request.candidates.digest,
-        "score": score,
-    }
-    return Payment(ledger, data, cost, request_digest(content), again)
+    cost = Cost.of(privacy, mechanism, None if account is None else account.neighbors, data.group)
+    about = {"dataset": [data.name, data.group, data.fingerprint]}
+    return Payment(ledger, data, cost, request_digest({**content, **about}), again)
 
 
-def _stated(request: Request) -> dict[str, Any]:
-    """The choices of a request as plain values; as version 0.1 stated them where it knew all of them."""
-    stated = {field.name: _plain(getattr(request, field.name)) for field in fields(request)} | {"candidates": request.m}
-    return {name: value for name, value in stated.items() if name != "rise" or value is not None}
+def pay(
+    payment: Payment,
+    look: Callable[[], Seen],
+    mark: Callable[[Seen], bytes],
+    draw: Callable[[Seen], str],
+    *,
+    charge_first: bool = False,
+) -> str:
+    """The text of one release that is paid for: drawn now and kept, or, for the same request and data, the earlier one.
+
+    Arguments, warnings and errors are those of `Bill.settle`, for one part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(Path(folder.name) / "budget.db")
+    >>> privacy = PrivacyStatement("add_remove", 0.5, 1, 0.5, 1.0, None)
+    >>> payment = make_payment(privacy, "look by discrete-laplace", {"week": 3}, ledger, "patients")
+    >>> pay(payment, lambda: [4, 1], lambda counts: bytes(counts), lambda counts: "what is told of them")
+    'what is told of them'
+    >>> ledger.account("patients").entries[0].kind, ledger.account("patients").spent().epsilon
+    ('look', 0.5)
+    >>> folder.cleanup()
+    """
+
+    def drawn_of(seen: Seen, names: Iterable[None]) -> dict[None, str]:
+        return {name: draw(seen) for name in names}
+
+    bill = Bill.of({None: payment})
+    drawn, earlier = bill.settle(look, lambda seen: {None: mark(seen)}, drawn_of, str, charge_first=charge_first)
+    return earlier[None].text if earlier else drawn[None]
 
 
-def _plain(value: Any) -> Any:
-    if value == math.inf:
-        return "+inf"
-    return value if value is None or isinstance(value, int | float | str) else str(value)
+def _say_earlier(made: tuple[str, ...], parts: int) -> None:
+    dates = " and ".join(sorted(set(made)))
+    if len(made) == parts:
+        text = f"earlier release of {dates} returned; nothing was charged"
+    else:
+        text = f"earlier release of {dates} returned for {len(made)} of {parts} thresholds; the others were charged"
+    warnings.warn(EarlierReleaseWarning(text, made), stacklevel=outside())

@@ -1,0 +1,54 @@
+"""Whatever is released for a cost is paid for alike, and the ledger says what it was."""
+
+import pytest
+
+from confide.errors import BudgetError, EarlierReleaseWarning, InputError, OtherDataError
+from confide.ledger import Ledger, make_payment, pay
+from confide.mechanisms import PrivacyStatement
+
+PRIVACY = PrivacyStatement("add_remove", 0.5, 1, 0.5, 1.0, None)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "budget.db", limit=1.0)
+
+
+def released(ledger, counts, *, week=3, mechanism="look by discrete-laplace", charge_first=False, **options):
+    """A release about a week; `steps` says what happened, in its order."""
+    steps = []
+
+    def look():
+        steps.append(("looked", ledger.account("patients").spent().epsilon if ledger.accounts() else 0.0))
+        return counts
+
+    def draw(seen):
+        steps.append(("drawn", ledger.account("patients").spent().epsilon))
+        return f"week {week}: {len(steps)}"
+
+    payment = make_payment(PRIVACY, mechanism, {"week": week}, ledger, "patients", **options)
+    return pay(payment, look, bytes, draw, charge_first=charge_first), steps
+
+
+def test_a_release_of_any_kind_is_charged_before_it_is_drawn_and_answered_again_for_nothing(ledger):
+    text, steps = released(ledger, [4, 1])
+    assert (text, steps) == ("week 3: 2", [("looked", 0.0), ("drawn", 0.5)])
+    with pytest.warns(EarlierReleaseWarning, match="nothing was charged"):
+        assert released(ledger, [4, 1]) == ("week 3: 2", [("looked", 0.5)])
+    with pytest.raises(OtherDataError, match="nothing was charged"):
+        released(ledger, [4, 2])
+    assert ledger.account("patients").spent().epsilon == 0.5
+    assert released(ledger, [4, 1], week=4, charge_first=True)[1] == [("looked", 1.0), ("drawn", 1.0)]
+    with pytest.raises(BudgetError):
+        released(ledger, [4, 1], again=True)
+    with pytest.raises(InputError, match="must be given together"):
+        make_payment(PRIVACY, "look by discrete-laplace", {}, ledger, None)
+
+
+def test_the_ledger_says_of_which_kind_a_release_is(ledger):
+    ledger.set_limit("patients", None)
+    for week, mechanism in enumerate(("look by discrete-laplace", "evaluation by discrete-laplace", "slopes", "looks")):
+        released(ledger, [week], week=week, mechanism=mechanism)
+    kinds = ["look", "evaluation", "calibration", "calibration"]
+    assert [entry.kind for entry in ledger.account("patients").entries] == kinds
+    assert [entry["kind"] for entry in ledger.export()["datasets"][0]["entries"]] == kinds
