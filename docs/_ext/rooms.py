@@ -49,6 +49,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
         "planning": "what was asked, what it will cost",
         "mechanisms": "one private mechanism a file",
         "guarantee": "coverage statements, certificates",
+        "noisy_counts": "intervals from counts with noise",
         "selection": "one candidate, drawn privately",
     },
     "private records": {

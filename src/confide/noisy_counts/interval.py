@@ -1,0 +1,287 @@
+"""Intervals for a coverage p from noisy counts x = C + A of covered and y = M + B of missed records, exact.
+
+Fix a public weight w. T = (1-w) x - w y = C - w n + V with V = (1-w) A - w B: the law of V depends on neither n nor p,
+and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p with
+
+    sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,    R = {n >= 0: |x + y - n| <= r},  P(|A + B| > r) <= beta;
+
+the upper end is the same for missed records. A public n is the only element of R, and beta = 0. This is Theorem 1 of
+docs/theory-after-release.md, which says why n is no dearer when it is secret: T knows it only as n (p - w).
+"""
+
+import math
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.errors import InputError, InputTypeError
+from confide.noisy_counts.noise import NoiseTail, noise_tail
+from confide.noisy_counts.tails import ROUNDING, reaches
+from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, refuse_marked
+
+_FOR_SIZE = 0.02
+"""The part of the error that the secret n takes."""
+
+_HALVINGS = 30
+_MOST_NOISY = 4 * MOST_RECORDS
+_LEAST_ERROR, _MOST_NOISES = 1e-9, 10**4
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def coverage_interval(
+    covered: ArrayLike,
+    missed: ArrayLike,
+    epsilon: float,
+    *,
+    error: float = 0.05,
+    guess: Level = 0.9,
+    noises: int | tuple[int, int] = 1,
+    size: ArrayLike | None = None,
+) -> tuple[Floats, Floats]:
+    """Intervals for the coverage of each part from noisy counts of its covered and missed records.
+
+    Each contains its part's coverage with probability at least 1 - error, whatever the coverage and the number of
+    records, over the records and the noise together. The records of a part must be independent, covered with the same
+    probability, and none of those that the threshold was calibrated on.
+
+    Parameters
+    ----------
+    covered, missed
+        Noisy counts as they were drawn, integers of one shape; negative ones as they are.
+    epsilon
+        One over the scale of each noise.
+    error
+        Chance that an interval may miss; for k disjoint parts at once see `simultaneous`.
+    guess
+        A public guess of the coverage, such as the promised level; intervals hold whatever it is, and are shortest
+        where it is right. It must not be read off these records. Rounded to a fraction with a denominator of at most
+        100; not used with `size`.
+    noises
+        How many noises each count has, for counts that are sums of noisy cells; or the two numbers, of covered and of
+        missed.
+    size
+        The numbers of records, if they are public; None if they are secret.
+
+    Returns
+    -------
+    Lower and upper ends, float64 of the shape of the counts.
+
+    Raises
+    ------
+    InputTypeError, InputError
+        If counts or sizes are not integers within +-2**50, shapes differ, or another argument cannot be used.
+
+    Notes
+    -----
+    Time and memory are bounded whatever the counts: at most 2**20 values at once, tables of at most 2**20 values.
+
+    Examples
+    --------
+    >>> low, high = coverage_interval([905, 88], [95, 13], 1.0)
+    >>> low.round(3), high.round(3)
+    (array([0.885, 0.781]), array([0.922, 0.932]))
+    """
+    loss, chance = privacy_loss("epsilon", epsilon), _error(error)
+    x, y, n = _counts(covered, missed, size)
+    own, other = _noises(noises)
+    weight = exact_level("guess", guess) if n is None else Fraction(own, own + other)
+    return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (own, other))
+
+
+def one_count_interval(
+    covered: ArrayLike, size: ArrayLike, epsilon: float, *, error: float = 0.05, noises: int = 1
+) -> tuple[Floats, Floats]:
+    """Intervals for the coverage of each part from its noisy count of covered records and its public size.
+
+    As `coverage_interval`, where the missed records were not counted with a noise of their own: under "replace_one" one
+    noisy count per part is enough, at half the loss of two where a replaced record stays in its part.
+
+    Parameters
+    ----------
+    covered
+        Noisy counts as they were drawn, integers.
+    size
+        The public numbers of records, at least 0.
+    epsilon, error, noises
+        As in `coverage_interval`.
+
+    Returns
+    -------
+    Lower and upper ends, float64 of the shape of the counts.
+
+    Raises
+    ------
+    InputTypeError, InputError
+        As in `coverage_interval`.
+
+    Examples
+    --------
+    >>> low, high = one_count_interval(905, 1000, 1.0)
+    >>> float(low.round(4)), float(high.round(4))
+    (0.8847, 0.9228)
+    """
+    loss, chance, noises = privacy_loss("epsilon", epsilon), _error(error), _noises(noises)[0]
+    x, _, n = _counts(covered, np.zeros(np.shape(covered), dtype=np.int64), size)
+    assert n is not None
+    return _interval(x, n - x, n, loss, chance, Fraction(0), (noises, 0))
+
+
+def simultaneous(error: float, parts: int) -> float:
+    """The error of each of some disjoint parts, so that all intervals hold at once with probability 1 - error.
+
+    1 - (1 - error)^(1/parts): parts that share no record and no noise have independent intervals, given their sizes.
+    The number of parts must be public and fixed beforehand: all that were counted, not those that are shown.
+
+    Parameters
+    ----------
+    error
+        Chance that any of the intervals may miss.
+    parts
+        How many there are.
+
+    Raises
+    ------
+    InputTypeError, InputError
+        If error is not between 0 and 1, or parts no positive integer.
+
+    Examples
+    --------
+    >>> round(simultaneous(0.05, 10), 6)
+    0.005116
+    """
+    each = -math.expm1(math.log1p(-_error(error)) / positive_integer("parts", parts, most=10**7))
+    return each * (1 - 1e-15)
+
+
+def coverage_share(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None = None) -> Floats:
+    """An estimate of each part's coverage, for display: the share of covered among the noisy counts, clipped at 0.
+
+    It is what a reader gets from the two counts that are published, and needs neither the unknown size nor a guess, as
+    the p with P(T >= t) = 1/2 would. Only what is shown is clipped; intervals and sums use the counts as they are.
+
+    Parameters
+    ----------
+    covered, missed
+        Noisy counts of one shape.
+    size
+        The public numbers of records; the mean of covered/size and 1 - missed/size is clipped to [0, 1] then.
+
+    Returns
+    -------
+    float64 of the shape of the counts; nan where nothing is counted.
+
+    Examples
+    --------
+    >>> coverage_share([905, 12, -1], [95, -2, 0])
+    array([0.905, 1.   ,   nan])
+    >>> coverage_share([905], [95], [998])
+    array([0.90581162])
+    """
+    x, y, n = _counts(covered, missed, size)
+    top, whole = (x.clip(0), x.clip(0) + y.clip(0)) if n is None else ((x + n - y).clip(0, 2 * n), 2 * n)
+    share: Floats = np.divide(top, whole, out=np.full(x.shape, np.nan), where=whole > 0)
+    return share
+
+
+def _interval(
+    x: Ints, y: Ints, n: Ints | None, epsilon: float, error: float, weight: Fraction, noises: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    a, L = weight.numerator, weight.denominator
+    noise = noise_tail(epsilon, tuple((k, w) for k, w in zip(noises, (L - a, a), strict=True) if w) or ((1, 1),))
+    beta = error * _FOR_SIZE if n is None else 0.0
+    sizes, block = _sizes(x + y, n, epsilon, weight, noises, beta)
+    level, t = (error - beta) / 2, (L - a) * x - a * y
+    low = _lower(noise, a, L, t.ravel(), sizes, block, level)
+    high = 1 - _lower(noise, L - a, L, -t.ravel(), sizes, block, level)
+    return low.reshape(x.shape), np.minimum(np.nextafter(high, 2), 1).reshape(x.shape)
+
+
+def _sizes(
+    total: Ints, n: Ints | None, epsilon: float, weight: Fraction, noises: tuple[int, int], beta: float
+) -> tuple[Ints, int]:
+    """The first sizes of blocks that cover R, shape (parts, blocks), and how many sizes a block has.
+
+    A block lowers t by at most a hundredth of the standard deviation of T in the smallest part, if that is noticed.
+    """
+    if n is not None:
+        return n.reshape(-1, 1), 1
+    reach, w = noise_tail(epsilon, ((sum(noises), 1),)).beyond(beta - 2 * ROUNDING), float(weight)
+    smallest = max(0, int(total.min())) if total.size else 0
+    variance = smallest * w * (1 - w) + 2 * (noises[0] * (1 - w) ** 2 + noises[1] * w**2) / epsilon**2
+    block = min(2 * reach + 1, max(1, int(0.01 * math.sqrt(variance) / max(min(w, 1 - w), 1e-9))))
+    return total.reshape(-1, 1) + np.arange(-reach, reach + 1, block), block
+
+
+def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, level: float) -> Floats:
+    """The largest p found with P(L C - a n + V >= t) <= level for every n of the blocks, for each part.
+
+    With one n more, C is the same or one more. So the sizes m..m+h-1 of a block are bounded by m with t lowered by
+    (L-a) (h-1), and by m+h-1 with t lowered by a (h-1): the one that lowers less is taken.
+    """
+    from_below = 2 * a >= L
+    t = t - (L - a if from_below else a) * (block - 1)
+    sizes = np.maximum(first if from_below else first + block - 1, 0)
+    low, high, worst = np.zeros(len(t)), np.ones(len(t)), sizes[:, sizes.shape[1] // 2].copy()
+    left = np.arange(len(t))
+    while left.size:  # each round adds a size that decides, so there are at most as many rounds as blocks
+        bottom, top = np.zeros(len(left)), high[left]
+        for _ in range(_HALVINGS):
+            middle = (bottom + top) / 2
+            fits = reaches(noise, a, L, t[left], worst[left], middle) <= level
+            bottom, top = np.where(fits, middle, bottom), np.where(fits, top, middle)
+        low[left], high[left] = bottom, bottom
+        left = left[bottom > 0]
+        if not left.size:
+            break
+        width = sizes.shape[1]
+        found = reaches(noise, a, L, np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
+        found = found.reshape(-1, width)
+        bad = found.max(axis=1) > level
+        left = left[bad]
+        worst[left] = sizes[left, found[bad].argmax(axis=1)]
+    return low * (1 - 2.0**-50)  # n p is a rounded number
+
+
+def _error(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(f"error must be a number between 0 and 1; found {type(value).__name__}")
+    chance = float(value)
+    if not _LEAST_ERROR <= chance < 1:
+        raise InputError(f"error must lie between {_LEAST_ERROR:g} and 1; found {chance!r}")
+    return chance
+
+
+def _noises(value: Any) -> tuple[int, int]:
+    pair = value if isinstance(value, tuple | list) else (value, value)
+    if len(pair) != 2:
+        raise InputError(f"noises must be one number or two; found {len(pair)}")
+    own, other = (positive_integer("noises", one, most=_MOST_NOISES) for one in pair)
+    return own, other
+
+
+def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tuple[Ints, Ints, Ints | None]:
+    """Counts and sizes as int64 of one shape."""
+    x, y = _integers("covered", covered), _integers("missed", missed)
+    if x.shape != y.shape:
+        raise InputError(f"covered and missed must have one shape; found {x.shape} and {y.shape}")
+    if size is None:
+        return x, y, None
+    n = _integers("size", size)
+    refuse_marked(n.ravel() < 0, "size must be at least 0", "negative")
+    if n.ndim and n.shape != x.shape:
+        raise InputError(f"size must be one number or have the shape of the counts, {x.shape}; found {n.shape}")
+    return x, y, np.broadcast_to(n, x.shape)
+
+
+def _integers(name: str, values: ArrayLike) -> Ints:
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputTypeError(f"{name} must be integers; found {array.dtype}")
+    far = (array.ravel() > _MOST_NOISY) | (array.ravel() < -_MOST_NOISY)
+    refuse_marked(far, f"{name} must lie within +-2**50", "that do not")
+    return array.astype(np.int64)
