@@ -123,7 +123,7 @@ def one_count_interval(
     --------
     >>> low, high = one_count_interval(905, 1000, 1.0)
     >>> float(low.round(4)), float(high.round(4))
-    (0.8847, 0.9228)
+    (0.8849, 0.9226)
     """
     loss, chance, noises = privacy_loss("epsilon", epsilon), _error(error), _noises(noises)[0]
     x, _, n = _counts(covered, np.zeros(np.shape(covered), dtype=np.int64), size)
