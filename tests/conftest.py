@@ -27,22 +27,49 @@ COVERED = {
     "test_sets_in_a_file",
     "test_the_first_or_the_sampled_records_count",
 }
-"""Tests of many combinations: the everyday suite runs cases until each value was met once, the long one all of them."""
+"""Tests of many combinations: the everyday and the slow suite run cases until each value was met once, the long
+one all of them."""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the combinations of values that were all met before as long."""
-    met: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what the everyday suite leaves out: slow cases, and combinations of values that were all met before."""
     for item in items:
-        if isinstance(item, pytest.Function) and item.originalname in COVERED and hasattr(item, "callspec"):
-            if any(item.iter_markers("long")) or any(item.iter_markers("slow")):
-                continue
+        if any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group")):
+            item.add_marker(pytest.mark.slow)  # the cluster takes half a minute
+    cases = [item for item in items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
+    mark_slow_cases(cases, whole=not any("::" in argument for argument in config.args))
+    met: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    for item in sorted(cases, key=lambda item: has_mark(item, "slow")):
+        if item.originalname in COVERED and not has_mark(item, "long"):
             values = {(name, repr(value)) for name, value in item.callspec.params.items()}
             name = f"{item.path}::{item.originalname}"
             if values <= met[name]:
                 item.add_marker(pytest.mark.long)
             met[name] |= values
+
+
+def has_mark(item: pytest.Item, name: str) -> bool:
+    """Whether an item has a mark of this name."""
+    return item.get_closest_marker(name) is not None
+
+
+def mark_slow_cases(cases: list[pytest.Function], whole: bool) -> None:
+    """Of a test marked `everyday(ids)` all other cases are slow, of one marked `slow_cases(ids)` these.
+
+    An id that is none of the test's cases is refused.
+    """
+    missing: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for item in cases:
+        case = item.callspec.id
+        for mark in (*item.iter_markers("everyday"), *item.iter_markers("slow_cases")):
+            missing.setdefault((f"{item.path}::{item.originalname}", mark.args), set(mark.args)).discard(case)
+            if (case in mark.args) == (mark.name == "slow_cases"):
+                item.add_marker(pytest.mark.slow)
+    if whole and any(missing.values()):
+        raise pytest.UsageError(
+            f"no such cases: {[f'{name}[{one}]' for (name, _), ids in missing.items() for one in ids]}"
+        )
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,7 @@ def predict(records: Path, released: Path, out: Path) -> list[str]:
     return ["predict", str(records), "--calibration", str(released), "--probabilities", "p_*", "--out", str(out)]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path, released):
     peaks = []
     for blocks in (2, 30):
@@ -74,6 +75,7 @@ def many_records(tmp_path_factory) -> Path:
 PRECIOUS = 'prediction_set,set_size\n"[""a""]",1\n'
 
 
+@pytest.mark.everyday("15-143")
 @pytest.mark.xdist_group("interrupted")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_leaves_nothing(tmp_path, many_records, released, number, code):
@@ -101,6 +103,7 @@ def test_help_is_quick_to_start():
     assert ran.stdout.rstrip().endswith("[]")
 
 
+@pytest.mark.slow
 def test_progress_is_for_terminals_only(tmp_path, released):
     records = long_file(tmp_path / "records.parquet", 8)
     quiet = subprocess.run(

@@ -21,6 +21,7 @@ PAGES = (
 pytestmark = [
     needs_chromium,
     pytest.mark.skipif(not SITE.is_dir(), reason="needs the built site: make docs"),
+    pytest.mark.slow,
     pytest.mark.xdist_group("site"),
 ]
 

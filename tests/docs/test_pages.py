@@ -23,7 +23,7 @@ def runs() -> list[object]:
             mine = [block for block in running if block.needs == needs]
             for long in sorted({"long" in block.markers for block in mine}):
                 label = "+".join([name, *sorted(needs), *(["long"] if long else [])])
-                marks = [pytest.mark.long] if long else []
+                marks = [pytest.mark.long] if long else [pytest.mark.slow] if needs else []
                 # Other people's packages may be out of date in ways that are not ours to mend.
                 marks += [pytest.mark.filterwarnings("ignore::DeprecationWarning")] if needs else []
                 found.append(pytest.param(name, needs, long, id=label, marks=marks))

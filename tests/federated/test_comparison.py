@@ -61,6 +61,7 @@ def test_few_large_silos_reply_by_themselves():
     assert federated.plan(roster([1000] * 5), 0.1, 5.0, score="lac").method == "private-qq"
 
 
+@pytest.mark.everyday("options2-secure-sum-population", "options3-private-qq-delta")
 @pytest.mark.parametrize(
     ("options", "method", "refused"),
     [
@@ -80,6 +81,7 @@ def test_terms_that_a_method_cannot_keep_leave_the_other(options, method, refuse
     assert [one.method for one in found if one.recommended] == [method]
 
 
+@pytest.mark.slow
 def test_secret_sizes_are_served_by_private_replies_alone():
     silos = [SiloKeys.generate(f"s{i}").public() for i in range(4)]
     found = federated.compare(silos, 0.1, 2.0, n_min=50, n_typical=300, candidates=Candidates.unit(50))
@@ -114,6 +116,7 @@ def simulated(made, below, rounds=100):
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum", "dropouts"])
 def test_what_is_expected_is_what_is_drawn(method):
     """Within 6 standard errors of 100 rounds and .003 for the draws of the comparison itself."""
@@ -181,6 +184,7 @@ def test_the_command_compares_and_writes_nothing(folder, capsys):
     assert told.count("mean set size") >= 3
 
 
+@pytest.mark.slow
 def test_the_command_takes_what_is_recommended(folder, capsys):
     assert command(folder, "--score", "lac", "--out", folder / "plan.json") == 0
     assert "method: secure-sum" in capsys.readouterr().out
@@ -214,6 +218,7 @@ def rob_fcp(honest, liars, n, bins, alpha=0.1, beta=0.05):
     return 1 - alpha - 1 / (n + honest) - spread * (1 + 2 * tau / (1 - tau))
 
 
+@pytest.mark.slow
 def test_two_certificates_for_liars():
     """The table of docs/federated-liars.md, and what is promised instead for 20 silos of 200 of which 3 lie."""
     page = (Path(__file__).parents[2] / "docs" / "federated-liars.md").read_text(encoding="utf-8")

@@ -45,6 +45,7 @@ ALL_HONEST = [
 ]
 
 
+@pytest.mark.everyday("private-qq-0.3-4.0-sizes0", "fedcp2-qq-0.4-12.0-sizes2", "fedcp-qq-0.2-None-sizes3")
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes"), ALL_HONEST)
 def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, sizes):
     plan = make(method, alpha, epsilon, sizes)
@@ -77,6 +78,9 @@ LYING = [
 ]
 
 
+@pytest.mark.everyday(
+    "private-qq-0.4-4.0-sizes0-options0", "fedcp2-qq-0.5-12.0-sizes3-options3", "fedcp-qq-0.3-None-sizes4-options4"
+)
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes", "options"), LYING)
 def test_liars_at_their_worst_are_covered(method, alpha, epsilon, sizes, options):
     """Whoever lies, knowing all replies and trying every message, with every set of silos that may be absent."""
@@ -172,6 +176,7 @@ def test_private_qq_overcovers_less_than_the_published_method(population):
     assert 0.6 <= wanted < theirs
 
 
+@pytest.mark.slow
 def test_published_private_method_keeps_its_own_ranks():
     """All silos honest and there: (l + l_cor, k) as published; the certificate of our lemma confirms it."""
     for m, n, alpha, epsilon, bins in [(5, 200, 0.1, 5.0, 100), (4, 9, 0.4, 12.0, 4)]:
@@ -185,6 +190,7 @@ def test_published_private_method_keeps_its_own_ranks():
 # The baselines.
 
 
+@pytest.mark.slow
 def test_centralised_baseline_by_enumeration():
     """Every multiset of 8 pooled scores: the level is reached by all, exactly by the one without ties."""
     n, alpha = 7, Fraction(3, 10)
@@ -218,6 +224,7 @@ def test_average_has_no_guarantee_and_says_so():
 # The installed samplers, one exact binomial test per method.
 
 
+@pytest.mark.everyday("private-qq-0.4-4.0-options1", "fedcp-qq-0.3-None-options3")
 @pytest.mark.parametrize(
     ("method", "alpha", "epsilon", "options"),
     [

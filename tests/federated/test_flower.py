@@ -172,6 +172,7 @@ def test_a_release_is_signed_where_there_are_keys(four):
     assert "signed" in " ".join(checked.found)
 
 
+@pytest.mark.slow
 def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
     """One threshold for each group, by one message; a plan without groups asks for none."""
     secret = Federation(tmp_path, [np.random.default_rng(i).random(400) for i in range(3)], secret=True, budget=50.0)
@@ -288,6 +289,7 @@ def test_the_example_says_who_is_missing(example, capsys):
     assert "silent: 10, 11, 12, 13" in said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra 'ray': pip install 'confide[flower,ray]'")
 def test_the_example_is_simulated_by_one_command(tmp_path):
     """Flower's own simulation engine, from an empty folder to a calibration."""

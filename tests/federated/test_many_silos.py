@@ -46,6 +46,7 @@ def test_laws_together_are_the_laws_one_by_one(epsilon):
     np.testing.assert_array_equal(probabilities(laws, t, 3), np.sort(together, axis=0)[-3:])
 
 
+@pytest.mark.everyday("0.05")
 @pytest.mark.parametrize("delta", [None, 0.05])
 def test_one_sweep_says_what_is_certified_for_every_number_of_silos(delta):
     laws = replies(UNEQUAL[:120], 1.0, 0.93)
@@ -72,6 +73,7 @@ def test_what_the_sweep_leaves_in_doubt_is_computed_exactly(monkeypatch):
     ]
 
 
+@pytest.mark.everyday("equal")
 @pytest.mark.parametrize("sizes", [[100] * 1000, UNEQUAL], ids=["equal", "unequal"])
 def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     made = federated.plan(roster(sizes), 0.1, 1.0, method="private-qq", score="lac")
@@ -84,6 +86,7 @@ def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     assert order_statistic_coverage(laws, k - 1) < 0.9
 
 
+@pytest.mark.everyday("sizes2-1.0-0.924")
 @pytest.mark.parametrize(
     ("sizes", "epsilon", "most"),
     [([300, 500, 120, 80], 2.0, 0.916), ([120, 80, 150, 60, 100], 1.0, 0.952), (UNEQUAL[:24], 1.0, 0.924)],
@@ -96,6 +99,7 @@ def test_the_quick_search_finds_what_the_slow_one_found(sizes, epsilon, most):
     assert all(mechanism.replace_one <= epsilon for mechanism in found.mechanisms)
 
 
+@pytest.mark.slow
 def test_liars_and_absent_silos_are_planned_for_among_many():
     plain = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50)
     found = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50, honest=85, absent=10, most_k=85)

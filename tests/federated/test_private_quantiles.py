@@ -21,6 +21,7 @@ from tests.exact import histograms, law, mechanism_law, replaced, stepped, worst
 LEVEL = Fraction(9, 10)
 
 
+@pytest.mark.everyday("5.0-0.902-0.928")
 @pytest.mark.parametrize(
     ("epsilon", "ours", "published"), [(10.0, 0.902, 0.916), (5.0, 0.902, 0.928), (1.0, 0.9155, 0.999)]
 )
@@ -42,6 +43,7 @@ def fast_choices(mechanism, scores, edges, rng):
     return np.append(edges, np.inf)[np.argmax(u + noise, axis=1)]
 
 
+@pytest.mark.everyday("5.0-0.907")
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.925), (5.0, 0.907)])
 def test_mean_coverage_on_even_scores(epsilon, most):
     """What a plan expects, and what is drawn: the reply is a candidate above the score that the plan counts."""
@@ -67,6 +69,7 @@ WORLDS = {
 planned = lru_cache(best_private_qq)
 
 
+@pytest.mark.everyday("0-0-ties", "1-1-continuous")
 @pytest.mark.xdist_group("planned")
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize(("liars", "absent"), [(0, 0), (0, 2), (1, 0), (1, 1)])
@@ -142,6 +145,7 @@ def test_secret_sizes_are_bounded_at_every_size(rise):
         assert exact <= bound + 1e-12
 
 
+@pytest.mark.slow
 def test_secret_sizes_cover_whatever_the_sizes_are():
     found = best_private_qq([None] * 5, LEVEL, 2.0, 100, n_min=30, n_typical=200)
     assert found.coverage >= 0.9
@@ -177,6 +181,7 @@ def test_published_reply_law_bounds_every_data_set():
             assert chosen[below >= k].sum() >= promised - 1e-9
 
 
+@pytest.mark.slow
 def test_training_conditional_plans_keep_their_word():
     found = best_private_qq([200] * 5, LEVEL, 2.0, 50, delta=0.05)
     rng = np.random.default_rng(8)

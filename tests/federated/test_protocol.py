@@ -346,6 +346,7 @@ def test_result_that_claims_more_is_refused(five):
         federated.FederatedCalibration.from_json(text.replace("0.9", "0.8"))
 
 
+@pytest.mark.everyday("False-permute_and_flip", "False-exponential")
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 @pytest.mark.parametrize("secret", [False, True])
 def test_loss_of_every_message_by_enumeration(secret, selector):
@@ -468,6 +469,9 @@ def test_plans_state_how_candidates_rise():
             federated.FederatedPlan.from_fields({key: value for key, value in content.items() if key != name})
 
 
+@pytest.mark.everyday(
+    "200-options3-expected3", "200-options4-expected4", "200-options6-expected6", "200-options7-expected7"
+)
 @pytest.mark.parametrize(
     ("size", "options", "expected"),
     [

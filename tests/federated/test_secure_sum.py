@@ -37,6 +37,7 @@ def chi_square(draws, law):
     return stats.chi2.sf(statistic, good.sum() - 1)
 
 
+@pytest.mark.everyday("2.0-1", "2.0-4", "0.4-3")
 @pytest.mark.parametrize(("scale", "honest"), [(2.0, 1), (2.0, 4), (0.4, 3), (7.3, 5)])
 def test_honest_shares_add_up_to_discrete_laplace(scale, honest):
     total = sum(noise_share(4000, scale, honest) for _ in range(honest))
@@ -263,6 +264,7 @@ def test_training_conditional_failure_by_enumeration():
         assert 0.3 * bound < worst <= bound + 1e-9
 
 
+@pytest.mark.slow
 def test_installed_noise_covers_unlike_silos_and_not_too_much():
     """Silos that share no scores at all, shares and masks of the installed samplers; exact binomial tests."""
     rng = np.random.default_rng(3)

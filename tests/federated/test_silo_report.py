@@ -12,6 +12,7 @@ from tests.federated.test_secure_sum import chi_square
 SCORES = np.linspace(0, 1, 401)[:-1]
 
 
+@pytest.mark.everyday("False")
 @pytest.mark.parametrize("counted", [False, True])
 def test_the_noise_has_its_law(counted):
     """200 of 400 scores are at or below the threshold; what is reported beyond is discrete Laplace noise."""

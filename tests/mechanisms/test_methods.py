@@ -115,6 +115,7 @@ ATOMS = {
 }
 
 
+@pytest.mark.everyday("atoms-slopes", "atoms-pps", "uniform-none")
 @pytest.mark.parametrize("name", CLAIMING)
 @pytest.mark.parametrize("scores", ATOMS)
 def test_every_claim_holds(name, scores):

@@ -99,6 +99,7 @@ def test_truncation_bounds_are_used_when_the_grid_is_too_short():
         assert short.above(x) >= full.above(x) - 1e-12
 
 
+@pytest.mark.slow_cases("1.0")
 @pytest.mark.parametrize("scale", [0.5, 1.0])
 def test_privacy_by_enumeration(scale):
     """What is released loses no more than the noisy counts do, under each relation."""
@@ -137,6 +138,7 @@ def test_public_coverage_for_every_multiset(alpha, epsilon):
     assert smaller.certified(level, m, n, None) < level
 
 
+@pytest.mark.slow_cases("0.5-1.0-1")
 @pytest.mark.parametrize(("alpha", "epsilon", "n_min"), [("0.3", 2.0, 1), ("0.5", 1.0, 1), ("0.4", 3.0, 3)])
 def test_secret_coverage_for_every_multiset_and_every_n(alpha, epsilon, n_min):
     level, m = 1 - Fraction(alpha), 3
@@ -163,6 +165,7 @@ def test_rank_law_and_upper_bound():
     assert 0.9 < mechanism.coverage_at_most(1000, 100) < 0.96
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_efficiency_and_coverage_on_uniform_scores(neighbors):
     """n=1000, epsilon=1, 50 candidates: coverage at least .9 by an exact binomial test at 1e-6, and at most .95."""

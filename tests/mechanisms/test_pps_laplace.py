@@ -99,6 +99,7 @@ def test_claim_holds_and_is_computed_again():
     assert pps_laplace_for(100, TENTH, 1.0, 40) is None
 
 
+@pytest.mark.slow
 def test_coverage_on_uniform_scores():
     """Coverage is at least .9 by an exact binomial test at level 1e-6; the upper bound holds."""
     rng, candidates, hits, covered = np.random.default_rng(8), confide.Candidates.unit(40), 0, []
@@ -127,6 +128,7 @@ def test_number_of_bins_is_of_the_published_order():
         assert order / 10 <= optimal_bins(n, TENTH, epsilon) <= 2 * order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "epsilon"), [(1000, 1.0), *(pytest.param(5000, epsilon, marks=pytest.mark.long) for epsilon in (1.0, 10.0))]
 )

@@ -121,6 +121,7 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, ep
     assert beyond(round(0.75 * needed)) > 0.01
 
 
+@pytest.mark.slow_cases("0.1-0.1-{'score': 'aps'}")
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "options"),
     [
@@ -148,6 +149,7 @@ def test_records_needed_are_found_with_few_certificates(monkeypatch, alpha, epsi
     assert planned(400).records_needed == needed  # whatever number the plan is stated for
 
 
+@pytest.mark.everyday("replace_one")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_stated_chances_are_those_of_the_draw(neighbors):
     """By the exact law on 400 data sets of even scores: twice off at most, and never off by more than a thirtieth."""
@@ -206,6 +208,7 @@ def test_only_the_ratio_of_slopes_matters():
     assert len({guarantee(p).coverage for p in plans}) == 1
 
 
+@pytest.mark.everyday("replace_one")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_the_chosen_slopes_are_at_least_as_good_as_others(neighbors):
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors)
@@ -222,6 +225,7 @@ def test_shift_above_the_records_means_infinity():
 # --- what must grow with what
 
 
+@pytest.mark.everyday("0.05-add_remove", "0.05-replace_one", "None-replace_one")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("delta", [None, 0.05])
 def test_more_loss_costs_fewer_ranks(neighbors, delta):
@@ -235,6 +239,7 @@ def test_more_loss_costs_fewer_ranks(neighbors, delta):
     assert needed == sorted(needed, reverse=True)
 
 
+@pytest.mark.everyday("replace_one")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
     same = {"alpha": 0.1, "epsilon": 1.0, "n": 5000, "neighbors": neighbors, "candidates": 1000, "slopes": (1, 1)}

@@ -56,6 +56,7 @@ def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):
     assert chances[-1] < 0.02
 
 
+@pytest.mark.everyday("replace_one")
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_the_rise_is_capped_and_small_for_few_records(neighbors):
     """At most 20 however many records there are, growing with them, and about .3 alpha n epsilon for few."""

@@ -14,7 +14,7 @@ from confide.reports.grid import grid
 from tests.reports.browser import Opened, chromium, needs_chromium
 from tests.reports.pages import HOSTILE, calibration, write_all
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [needs_chromium, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 KINDS = ("report", "plan", "federated", "regression", "levels", "groups")
 LONG_WIDTHS = [
     pytest.param(kind, width, marks=pytest.mark.long)

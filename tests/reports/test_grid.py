@@ -17,6 +17,7 @@ from tests.exact_tests import LEVEL
 OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta": 0.1, "neighbors": "replace_one"}]
 
 
+@pytest.mark.everyday("options1", "options3")
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_grid_holds_the_numbers_of_plans(options, monkeypatch):
     few = {"LEVELS": (Fraction(1, 5),), "LOSS_REACH": (0.5, 2.5), "SIZE_REACH": (0.4, 2.0)}
@@ -104,6 +105,7 @@ def test_the_bound_holds_for_thresholds_that_were_drawn():
     assert np.median(thresholds) == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_page_of_plans_is_made_in_seconds_also_where_every_n_has_its_own_decision():
     """Counted, not timed: decisions at a loss below 1 are shared, and a ladder has two to nine steps."""
     made = grid(confide.plan(0.1, 1.0, 1000, neighbors="replace_one", candidates=50).request, 1000)

@@ -298,6 +298,7 @@ def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
     assert "None" not in words
 
 
+@pytest.mark.slow
 def test_many_levels_and_groups_are_drawn_in_part():
     scores, names = np.linspace(0, 1, 6000), [f"ward {i}" for i in range(60)]
     levels = confide.calibrate_levels(scores, [Fraction(k, 20) for k in range(1, 9)], epsilon=20.0, score="lac")

@@ -157,6 +157,7 @@ def test_loss_when_up_to_two_records_are_replaced(selector):
     assert worst <= 2.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_loss_of_a_person_whatever_the_table_says():
     """End to end: one person's records in every possible combination, capped by the engine, against their absence."""
     edges, most = Candidates.of([0.25, 0.5, 0.75]), 2

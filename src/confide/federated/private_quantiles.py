@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from operator import itemgetter
 from typing import TypeAlias
@@ -119,6 +120,24 @@ def best_private_qq(
     >>> found.coverage >= 0.9, found.expected < 0.95
     (True, True)
     """
+    return _best(tuple(sizes), level, epsilon, candidates, delta, honest, absent, most_k, n_min, n_typical, selector)
+
+
+@lru_cache(maxsize=256)
+def _best(
+    sizes: tuple[int | None, ...],
+    level: Fraction,
+    epsilon: float,
+    candidates: int,
+    delta: float | None,
+    honest: int | None,
+    absent: int,
+    most_k: int | None,
+    n_min: int,
+    n_typical: int,
+    selector: Selector,
+) -> MechanismChoice | None:
+    """The same, once for each request: comparisons, several levels and the plan that is made at last share most."""
     m = len(sizes) if honest is None else honest
     top = min(m, most_k or m)
     public = tuple(n for n in sizes if n is not None)

@@ -9,6 +9,7 @@ The certificate, and all that concerns absent and lying silos, is that of docs/f
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -134,6 +135,7 @@ def correction(epsilon: float, candidates: int, m: int, share: float) -> int:
     return math.ceil(2 / epsilon * math.log(candidates / -math.expm1(math.log1p(-share) / m)))
 
 
+@lru_cache(maxsize=256)
 def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
     """The published choice for m silos of n scores each; None if no gamma leaves the rank within n.
 
