@@ -34,6 +34,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
     },
     "where the records are": {
         "federated": "silos answer, a coordinator aggregates",
+        "watching": "whether coverage still holds, batch by batch",
         "tables": "files, databases, Spark, batches",
     },
     "in use": {

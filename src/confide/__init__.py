@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         tune_raps,
     )
     from confide.sets import PredictionIntervals, PredictionSets, predict_interval, predict_labels, predict_set
+    from confide.watching import Watch, WatchPower, watch, watch_power
 
     __version__: str
 
@@ -95,13 +96,14 @@ __all__ = [
     "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation",
     "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets", "PrivacyStatement",
     "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration", "ScoreHistogram", "SidesCalibration",
-    "SimilarNameWarning", "absolute_residual_score", "all_scores", "aps_score", "calibrate",
+    "SimilarNameWarning", "Watch", "WatchPower", "absolute_residual_score", "all_scores", "aps_score", "calibrate",
     "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses",
     "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score", "evaluate_intervals",
     "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage", "interval_score",
     "lac_score", "load_evaluation", "margin_score", "normalised_residual_score", "plan", "plot_coverage",
     "plot_intervals", "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score", "report",
-    "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
+    "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch",
+    "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -134,6 +136,7 @@ _ROOMS = {
         "tune_raps"
     ),
     "sets": "PredictionIntervals PredictionSets predict_interval predict_labels predict_set",
+    "watching": "Watch WatchPower watch watch_power",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

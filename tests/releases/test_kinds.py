@@ -48,7 +48,7 @@ def test_files_of_the_first_version(path):
     assert release.privacy.epsilon >= 0
 
 
-SINCE_0_2 = {"confide.federated.several", "confide.federated.own-share"}
+SINCE_0_2 = {"confide.federated.several", "confide.federated.own-share", "confide.watch"}
 """Kinds that version 0.1 could not write; `tests/federated` reads their files."""
 
 

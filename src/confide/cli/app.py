@@ -17,14 +17,15 @@ from confide.cli.predict import predict
 from confide.cli.report import report
 from confide.cli.show import show
 from confide.cli.verify import verify
+from confide.cli.watch import watch
 
 _EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
 app = typer.Typer(
     name="confide",
     help="Prediction sets with a coverage guarantee and a differential-privacy guarantee.\n\n"
-    "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, show, verify and "
-    "report look back.",
+    "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, watch, show, "
+    "verify and report look back.",
     epilog=_EXIT_CODES,
     cls=Group,
     suggest_commands=False,  # click suggests, too
@@ -51,7 +52,7 @@ def _confide(
     pass
 
 
-for command in (plan, calibrate, predict, evaluate, show, verify, report, audit, demo):
+for command in (plan, calibrate, predict, evaluate, watch, show, verify, report, audit, demo):
     app.command(cls=Command)(command)
 app.add_typer(ledger, name="ledger")
 app.add_typer(federated)

@@ -5,6 +5,7 @@ USAGE = 2
 REFUSED = 3
 EXISTS = 4
 CLAIM_FAILED = 5
+ALARM = 6
 INTERNAL = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -16,6 +17,7 @@ IN_WORDS = {
     REFUSED: "refused: an input, or a file that cannot be read or written",
     EXISTS: "the output exists already; --force replaces it if it is of the same kind",
     CLAIM_FAILED: "a claim that was audited or verified does not hold",
+    ALARM: "a watch raised its alarm: a finding, not an error; its state and output were written",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",
     PIPE_CLOSED: "the reader of the output went away",

@@ -25,10 +25,10 @@ def option(panel: str | None, metavar: str | None, text: str, *names: str, **mor
     return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **more)
 
 
-columns, grouping, promise, privacy, owners, making, accounting, output, content = (
+columns, grouping, promise, privacy, owners, making, course, accounting, output, content = (
     partial(option, panel)
     for panel in (
-        "Columns", "Groups", "Coverage promise", "Privacy", "People with several records", "Threshold",
+        "Columns", "Groups", "Coverage promise", "Privacy", "People with several records", "Threshold", "Watch",
         "Budget ledger", "Output", "Content",
     )
 )  # fmt: skip

@@ -189,6 +189,11 @@ class CoveredCounts:
         self.counts[:, 0] += len(above)
         self.counts[:, 1] += [int(above.sum()), int(below.sum())]
 
+    def covered_and_missed(self) -> NDArray[np.int64]:
+        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
+        counted = self.counts if self.names else np.array([[self.n, self.hits]])
+        return np.stack([counted[:, 1], counted[:, 0] - counted[:, 1]], axis=1)
+
     def result(self) -> Evaluation:
         """The evaluation of all records so far."""
         parts = {"classes" if self.by == "class" else "groups": self._parts()}

@@ -158,6 +158,17 @@ class SetCounts:
             members = tuple(self.names[k] for k in np.flatnonzero(mask[i]))
             self.examples.append(Example(members, self.names[y[i]], group))
 
+    def covered_and_missed(self) -> NDArray[np.int64]:
+        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
+        if self.groups:
+            counted = self.group_counts
+        elif self.classes is not None and isinstance(self.release, GroupCalibration):
+            place = [self.classes.index(key) for key in self.release.parts]
+            counted = self.class_counts[place]
+        else:
+            counted = self.class_counts.sum(axis=0, keepdims=True)
+        return np.stack([counted[:, 1], counted[:, 0] - counted[:, 1]], axis=1)
+
     def result(self) -> Evaluation:
         """The evaluation of all records so far."""
         rows = zip(self.groups.items(), self.group_counts.tolist(), strict=True)

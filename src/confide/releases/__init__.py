@@ -14,7 +14,7 @@ words.py             classes and other public words: attached, and matched with 
 Nothing here knows what people do with releases.
 """
 
-from confide.releases import calibration_json, several_json
+from confide.releases import calibration_json, kinds, several_json
 from confide.releases.about import ABOUT, check_about
 from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.kinds import register_kind
@@ -37,6 +37,6 @@ from confide.releases.words import (
 __all__ = [
     "ABOUT", "FALSE_NEGATIVES", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration", "Release",
     "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json", "candidates_of", "check_about",
-    "class_list", "classes_of", "critical_score", "everything", "load_release", "names_among", "names_for", "parts_of",
-    "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
+    "class_list", "classes_of", "critical_score", "everything", "kinds", "load_release", "names_among", "names_for",
+    "parts_of", "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ class Kind(StrEnum):
 
     RELEASE = "a release"
     EVALUATION = "an evaluation"
+    WATCH = "a watch"
     PAGE = "a page"
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
@@ -50,6 +51,7 @@ _DOCUMENTS = {
     "federated.several": Kind.RELEASE,
     "federated.own-share": Kind.RELEASE,
     "evaluation": Kind.EVALUATION,
+    "watch": Kind.WATCH,
     "audit": Kind.AUDIT,
     "ledger": Kind.EXPORT,
     "federated.plan": Kind.PLAN,

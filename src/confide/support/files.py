@@ -71,10 +71,17 @@ def refuse_existing(
         refuse_replacing(path, kind, what_is)
 
 
-def write_text(path: Path, text: str, *, overwrite: bool) -> None:
-    """Write a text file atomically; what it says decides what it may replace."""
+def write_text(path: Path, text: str, *, overwrite: bool, durable: bool = False) -> None:
+    """Write a text file atomically; what it says decides what it may replace.
+
+    Of a `durable` file either the old text or the new one is on disk whatever happens, and when this returns the new.
+    """
     with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD])) as part:
         part.write_text(text, encoding="utf-8")
+        if durable:
+            _sync(part)
+    if durable:
+        _sync(Path(path).parent)
 
 
 def read_text(path: Path) -> str:
@@ -96,6 +103,15 @@ def read_as(path: Path, reader: Callable[[str], Document]) -> Document:
         return reader(text)
     except FormatError as error:
         raise FormatError(f"file {str(path)!r} cannot be used: {error}") from None
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _exists(path: Path) -> OutputExistsError:

@@ -14,7 +14,7 @@ predictors.py      from columns to sets and intervals; targets.py and database_w
 spreadsheets.py    CSV cells that a spreadsheet would run
 figures.py         what is told of written predictions
 findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
-calibrate.py, predict.py, evaluate.py, pilot.py, counts.py, batches.py   the calls
+calibrate.py, predict.py, evaluate.py, looks.py, pilot.py, counts.py, batches.py   the calls
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
@@ -23,18 +23,19 @@ from confide.tables.counts import group_histograms, score_histogram
 from confide.tables.evaluate import evaluate_table
 from confide.tables.failures import EngineError
 from confide.tables.formats import file_format
+from confide.tables.looks import covered_counts, size_counts
 from confide.tables.open_table import files_of, open_table
 from confide.tables.people import People
 from confide.tables.pilot import read_pilot
 from confide.tables.predict import predict_table
-from confide.tables.progress import Progress
+from confide.tables.progress import Progress, silent
 from confide.tables.targets import is_folder, refuse_existing_folder, refuse_existing_predictions
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
 __all__ = [
     "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
     "calibrate_table", "class_histograms", "class_keys",
-    "count_batches", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
+    "count_batches", "covered_counts", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
     "merge_counts", "open_table", "predict_table", "read_pilot", "refuse_existing_folder",
-    "refuse_existing_predictions", "score_batches", "score_histogram",
+    "refuse_existing_predictions", "score_batches", "score_histogram", "silent", "size_counts",
 ]  # fmt: skip

@@ -64,6 +64,30 @@ def evaluate_table(
     >>> round(found.coverage.value, 2)
     0.67
     """
+    return tally_table(
+        source,
+        what,
+        release,
+        by=by,
+        examples=examples,
+        skip_incomplete=skip_incomplete,
+        may_be_empty=False,
+        progress=progress,
+    ).result()
+
+
+def tally_table(
+    source: Any,
+    what: What,
+    release: Release,
+    *,
+    by: str | None = None,
+    examples: int = 0,
+    skip_incomplete: bool = False,
+    may_be_empty: bool = True,
+    progress: Progress = silent,
+) -> SetTally | IntervalTally | ScoreTally:
+    """What `evaluate_table` counts, of a table that `may_be_empty`: what is released of it with noise must not tell."""
     with opened(source) as table:
         reading, tally, add = _tally(table, what, release, examples)
         groups = None if by is None else _group_column(table, by, release, what)
@@ -91,9 +115,9 @@ def evaluate_table(
                     add(*counted, keys)
         wanted = [*reading.requirements, *([] if groups is None else [groups.requirement])]
         findings.refuse(wanted, table.rows, skips=not skip_incomplete)
-        if not start:
+        if not (start or may_be_empty):
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-        return tally.result()
+        return tally
 
 
 def _tally(

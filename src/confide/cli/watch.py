@@ -1,0 +1,228 @@
+"""`confide watch`: whether a release still covers what it promised, batch by batch, privately."""
+
+import math
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from confide.cli import options as o
+from confide.cli.budget import LedgerOptions
+from confide.cli.columns import Columns
+from confide.cli.exit_codes import ALARM, DONE
+from confide.cli.output import check_output, emit, say, warn
+from confide.cli.parameters import command
+from confide.errors import CoverageWarning, EarlierReleaseWarning, SimilarNameWarning
+from confide.mechanisms import NEIGHBORS
+from confide.noisy_counts import coverage_interval
+from confide.releases import load_release, remarks
+from confide.support import Kind, refuse_input, write_text
+from confide.watching import Watch, level_of, opened, records_for, watch_power
+from confide.watching import watch as take_look
+
+
+@command
+def watch(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `confide calibrate` wrote.")],
+    source: o.Source,
+    *,
+    state: Annotated[
+        Path,
+        o.course("FILE", "Where the noisy counts of all looks are kept, which are public; made at the first look."),
+    ],
+    look: Annotated[
+        str | None, o.course("NAME", "What this batch is called, as 2026-03-02; every batch has a new name.")
+    ] = None,
+    epsilon: Annotated[float | None, o.privacy("NUMBER", "Privacy loss of one look, for whoever is in it.")] = None,
+    batch: Annotated[int | None, o.course("N", "First look: the planned number of records of a look.", min=1)] = None,
+    tolerance: Annotated[
+        float | None, o.course("SHARE", "First look: how far below the promise coverage may lie (default: 0.02).")
+    ] = None,
+    looks: Annotated[
+        int | None, o.course("N", "First look: how many are planned; more may follow (default: 52).", min=1)
+    ] = None,
+    error: Annotated[
+        str | None, o.course("SHARE", "First look: chance of a false alarm, ever (default: 0.05).")
+    ] = None,
+    unlabelled: Annotated[
+        bool,
+        o.course(
+            None,
+            "Watch the sizes of sets instead, which need no truth; the first batch is the reference.",
+            "--unlabelled",
+        ),
+    ] = False,
+    n_typical: Annotated[
+        int | None, o.course("N", "Public guess of the number of calibration records, to judge the tolerance.", min=1)
+    ] = None,
+    alpha: Annotated[str | None, o.columns("LEVEL", "Of several levels the one that is watched.")] = None,
+    by: o.ByColumn = None,
+    columns: Columns,
+    neighbors: Annotated[
+        str | None,
+        o.privacy("RELATION", "First look: add_remove (default) or replace_one.", click_type=click.Choice(NEIGHBORS)),
+    ] = None,
+    records_per_person: Annotated[
+        int | None, o.privacy("K", "First look: the most records of one person in a look (public).", min=1)
+    ] = None,
+    budget: LedgerOptions,
+    out: Annotated[Path | None, o.output("FILE", "Also write an HTML page with the course of all looks.")] = None,
+    force: o.Force = False,
+    as_json: o.AsJson = False,
+) -> int:
+    r"""Watch coverage batch by batch, privately; exit code 6 is an alarm.
+
+    TABLE is a new batch of records with known truth, of a day or a week. Two
+    noisy counts of it are kept, and with those of all looks before it is said
+    whether coverage is still at least what RELEASE promised, minus a
+    tolerance. A false alarm has probability --error at most, ever, however
+    often one looks. Whoever is in one batch loses epsilon once, in k batches
+    k times.
+
+    Example:
+
+      confide watch cal.json monday.parquet --state watch.json \
+        --look 2026-03-02 --epsilon 1 --batch 500 \
+        --probabilities 'p_*' --label label
+    """
+    name = _look_name(look, budget)
+    whole = load_release(release)
+    one = level_of(whole, alpha)
+    what = columns.to_predict(one, release) if unlabelled else columns.to_evaluate(one, release)
+    o.Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not unlabelled)
+    check_output(out, Kind.PAGE, *source.files, release, state, force=force)
+    refuse_input(state, [*source.files, release])
+    asked: dict[str, Any] = {
+        "epsilon": epsilon, "batch": batch, "tolerance": tolerance, "looks": looks, "error": error,
+        "unlabelled": unlabelled or None, "neighbors": neighbors, "records_per_person": records_per_person,
+    }  # fmt: skip
+    before = opened(state, one, what, **asked)  # public choices are refused before anything is opened
+    notes = list(remarks(one))
+    if not before.looks:
+        notes += before.settings.remarks(one, n_typical)
+        if not as_json:
+            _say_start(before)
+    for note in notes:
+        warn(note)
+    account = budget.account(source.file)
+    with warnings.catch_warnings(record=True) as caught:
+        for kind in (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning):
+            warnings.simplefilter("always", kind)
+        with source.open("looking", what, columns.ways) as (table, read, progress):
+            after = take_look(
+                table,
+                read,
+                one,
+                state=state,
+                look=name,
+                by=by,
+                skip_incomplete=source.skip_incomplete,
+                progress=progress,
+                **asked,
+                **account,
+            )
+    earlier = [one.message for one in caught if isinstance(one.message, EarlierReleaseWarning)]
+    others = [str(one.message) for one in caught if isinstance(one.message, SimilarNameWarning)]
+    for other in others:
+        warn(other)
+    if out is not None:
+        from confide.reports import report
+
+        write_text(out, report(after).html, overwrite=force)
+    if as_json:
+        emit({**_document(after, name), "earlier": bool(earlier), "warnings": [*notes, *others]})
+    else:
+        for message in earlier:
+            say(str(message))
+        _say_look(after, name, budget)
+        if out is not None:
+            say(f"saved: {out}")
+    return DONE if after.alarm is None else ALARM
+
+
+def _look_name(look: str | None, budget: LedgerOptions) -> str:
+    """The name of the look; without one the cell of the group that it is paid for as."""
+    if look is not None:
+        return look
+    if budget.group is None or "=" not in budget.group:
+        raise click.UsageError("--look is missing: what this batch is called, as 2026-03-02")
+    return budget.group.partition("=")[2]
+
+
+def _say_start(before: Watch) -> None:
+    """What is promised before the first look, and how soon a drop is seen."""
+    made = before.settings
+    say(f"a new watch; everything here is fixed from now on\n{before}")
+    if before.of_sizes:
+        return
+    level = min(made.promised.values())
+    size = max(1, made.batch // len(made.promised))
+    if made.tolerance + 0.03 < level:
+        power = watch_power(
+            level, made.noise_epsilon, size, tolerance=made.tolerance, drop=made.tolerance + 0.03, looks=made.looks,
+            error=made.error,
+        )  # fmt: skip
+        say(power.seen + ("" if len(made.promised) == 1 else " of a part, if it were watched alone"))
+    if made.tolerance:
+        least = records_for(made.tolerance, level)
+        say(f"the tolerance suits a release from {least:,} records or more: of fewer, luck alone can raise the alarm")
+
+
+def _say_look(after: Watch, name: str, budget: LedgerOptions) -> None:
+    made = after.settings
+    point = next(one for one in after.points if one.look.name == name)
+    counts = point.look.counts
+    if after.of_sizes:
+        told = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, made.bin_names, strict=True))
+        say(f"look {name!r}, with noise: {told}")
+    else:
+        covered, missed = sum(counts[::2]), sum(counts[1::2])
+        low, high = coverage_interval(
+            [covered], [missed], made.noise_epsilon, guess=max(made.least), noises=len(made.promised)
+        )
+        say(
+            f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed; its coverage {low[0]:.3f} to "
+            f"{high[0]:.3f} (95 % interval, for this look alone)"
+        )
+    say(after.standing)
+    if budget.ledger is not None and budget.group is None:
+        say(
+            "this look adds up with all others in the ledger; where nobody is in two looks, --group look=NAME counts "
+            "them side by side"
+        )
+
+
+def _document(after: Watch, name: str) -> dict[str, Any]:
+    made, last, alarm = after.settings, after.points[-1], after.alarm
+    taken = next(one for one in after.looks if one.name == name)
+    return {
+        "look": taken.name,
+        "made": taken.made,
+        "counts": list(taken.counts),
+        "watched": "set sizes" if after.of_sizes else "coverage",
+        "alarm": alarm is not None,
+        "alarm_since": None if alarm is None else alarm.look.name,
+        "parts_below": after.named_by(last),
+        "evidence": _evidence(last.log_evidence),
+        "evidence_of_parts": {part or "all": _evidence(log) for part, log in last.parts.items()},
+        "alarm_at": after.alarm_at,
+        "coverage": None if last.low is None else {"low": last.low, "high": last.high},
+        "looks": len(after.looks),
+        "settings": {
+            "epsilon": made.epsilon,
+            "neighbors": made.neighbors,
+            "records_per_person": made.records_per_person,
+            "batch": made.batch,
+            "planned_looks": made.looks,
+            "tolerance": made.tolerance,
+            "error": made.error,
+            "least_coverage": {part or "all": least for part, least in zip(made.promised, made.least, strict=True)},
+            "bins": list(made.bins),
+        },
+    }
+
+
+def _evidence(log: float) -> float:
+    return math.exp(min(log, 700))

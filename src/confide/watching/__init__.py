@@ -1,0 +1,24 @@
+"""A release and batches of new records come in; noisy counts of each batch, and whether coverage still holds, leave.
+
+course.py     `Watch`: settings and looks, and what follows from them
+settings.py   what is fixed before the first look; what is worth a word of it
+e_process.py  bets on noisy counts whose stakes cannot grow while coverage is kept
+sequence.py   what all looks say about coverage, at any time
+drift.py      what is tested: parts of the records, or the sizes of sets against a reference
+power.py      how soon a drop is seen, from public numbers
+state.py      a watch as JSON; lock.py: one process at a time
+looking.py    `watch`: one look at a table, paid for and kept
+
+Only what a look has drawn is private by noise and may leave; the counts before it never do.
+"""
+
+from confide.watching import state
+from confide.watching.course import Look, Point, Watch
+from confide.watching.looking import level_of, opened, watch
+from confide.watching.power import WatchPower, records_enough, watch_power
+from confide.watching.settings import ERROR, LOOKS, TOLERANCE, Settings, promised_of, records_for, size_bins
+
+__all__ = [
+    "ERROR", "LOOKS", "TOLERANCE", "Look", "Point", "Settings", "Watch", "WatchPower", "level_of", "opened",
+    "promised_of", "records_enough", "records_for", "size_bins", "state", "watch", "watch_power",
+]  # fmt: skip

@@ -1,0 +1,278 @@
+"""One look at a batch: read the state, count, charge, draw, keep, write the state; one process at a time.
+
+A process that dies before the state is written has added nothing to it: without a ledger nothing of the batch was
+shown, and it is looked at again; with one the charge stands, and where the ledger has kept the noisy counts, the same
+look at the same batch finds them there, is not charged again, and goes into the state.
+"""
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
+from confide.mechanisms import Neighbors
+from confide.releases import LevelCalibration, Release, classes_of
+from confide.support import Fields, Level, canonical, exact_level, outside, parse_object, write_text
+from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
+from confide.watching.course import Watch
+from confide.watching.lock import locked
+from confide.watching.settings import Settings, check_look_name, size_bins
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger, Payment
+
+MECHANISM = "look by discrete-laplace"
+LOOK_KIND = "confide.look"
+
+
+def watch(
+    source: Any,
+    what: What,
+    release: Release,
+    *,
+    state: str | Path,
+    look: str,
+    alpha: Level | None = None,
+    epsilon: float | None = None,
+    batch: int | None = None,
+    tolerance: float | None = None,
+    looks: int | None = None,
+    error: Level | None = None,
+    unlabelled: bool | None = None,
+    neighbors: Neighbors | None = None,
+    records_per_person: int | None = None,
+    by: str | None = None,
+    skip_incomplete: bool = False,
+    ledger: "Ledger | None" = None,
+    dataset: "str | Dataset | None" = None,
+    again: bool = False,
+    progress: Progress = silent,
+) -> Watch:
+    """Look at one batch of new records, privately, and say whether the release still covers what it promised.
+
+    Parameters
+    ----------
+    source, what, by, skip_incomplete, progress
+        The batch, as in `evaluate_table`; with `unlabelled` as in `predict_table`. It may be empty.
+    release
+        What is watched. Of several levels one is chosen by `alpha`.
+    state
+        The file that keeps the noisy counts of all looks, which are public; made at the first look. It is bound to the
+        release and to everything that is chosen at the first look.
+    look
+        The name of the batch, new to the state.
+    epsilon, batch, tolerance, looks, error, neighbors, records_per_person
+        As in `Watch.start`; chosen at the first look, where epsilon and batch are needed, and known later.
+    unlabelled
+        Watch the sizes of sets, which need no truth, against those of the first batch. They say nothing about coverage.
+    ledger, dataset, again
+        As in `calibrate`: each look is charged before it is drawn. A batch of people who are in no other look may be
+        a cell of a public partition, `Dataset("patients", ("look", "2026-03-02"))`: then all looks cost one epsilon.
+        The same look at the same batch is answered as before, and free.
+
+    Returns
+    -------
+    Watch
+        With this look; `alarm` says whether there is one.
+
+    Raises
+    ------
+    InputError
+        If the state is of another release or other choices, or the look was taken already; nothing was charged then.
+    BudgetError, OtherDataError, FormatError
+        If the ledger does not allow it, knows this look from other records, or the state was altered.
+
+    Warns
+    -----
+    CoverageWarning
+        Before the first look, if looks are too small for their noise, or the tolerance for the calibration records.
+    EarlierReleaseWarning
+        If the ledger has answered this look at this batch before.
+
+    Examples
+    --------
+    >>> import confide, pyarrow, tempfile
+    >>> from confide.tables import Scored
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> batch = pyarrow.table({"s": np.linspace(0, 1, 300)})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     state = Path(folder) / "watch.json"
+    ...     first = watch(batch, Scored("s"), released, state=state, look="Monday", epsilon=1.0, batch=300)
+    ...     second = watch(batch, Scored("s"), released, state=state, look="Tuesday")
+    >>> [one.name for one in second.looks], second.alarm
+    (['Monday', 'Tuesday'], None)
+    """
+    check_look_name(look)
+    one, path = level_of(release, alpha), Path(state)
+    asked = {
+        "epsilon": epsilon, "batch": batch, "tolerance": tolerance, "looks": looks, "error": error,
+        "unlabelled": unlabelled, "neighbors": neighbors, "records_per_person": records_per_person,
+    }  # fmt: skip
+    with locked(path):
+        before = opened(path, one, what, **asked)
+        if not before.looks:
+            for remark in before.settings.remarks(one):
+                warnings.warn(CoverageWarning(remark), stacklevel=outside())
+
+        def count() -> NDArray[np.int64]:
+            ways: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
+            if before.of_sizes:
+                return size_counts(source, what, one, before.settings.bins, **ways)
+            return covered_counts(source, what, one, **ways).ravel()
+
+        payment = _payment(before.settings, look, ledger, dataset, again=again)
+        if any(known.name == look for known in before.looks):
+            return _as_before(before, look, payment, count)
+        after = _looked(before, look, payment, count)
+        write_text(path, after.to_json(), overwrite=True, durable=True)
+        return after
+
+
+def level_of(release: Release, alpha: Level | None) -> Release:
+    """The release, or that of one of its levels."""
+    if isinstance(release, LevelCalibration):
+        if alpha is None:
+            raise InputError("alpha must say which level is watched: the release has several")
+        return release[alpha]
+    if alpha is not None:
+        raise InputError("alpha must be left out: the release has one level")
+    return release
+
+
+def opened(state: Path, release: Release, what: What | None = None, **asked: Any) -> Watch:
+    """The watch that a state file holds, or a new one, after its choices were compared with those that are asked for.
+
+    Raises
+    ------
+    InputError
+        If the file is of another release or other choices, or a new watch lacks epsilon or batch.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    if state.exists():
+        found = Watch.load(state)
+        _compare(found, release, given, state)
+        return found
+    missing = [name for name in ("epsilon", "batch") if name not in given]
+    if missing:
+        raise InputError(
+            f"{' and '.join(missing)} must be given at the first look of a watch: state {str(state)!r} does not exist"
+        )
+    bins = _bins(release, what) if given.pop("unlabelled", False) else ()
+    if bins and "tolerance" in given:
+        raise InputError("tolerance must be left out with unlabelled: sizes are compared with those of the first batch")
+    return Watch.start(release, bins=bins, **given)
+
+
+def _bins(release: Release, what: What | None) -> tuple[int, ...]:
+    classes = classes_of(release)
+    known: Any = what.classes if isinstance(what, Classified) and what.classes is not None else classes
+    if not isinstance(what, Classified | None):
+        raise InputError("unlabelled must be left out: only sets of classes have sizes")
+    if known is None:
+        raise InputError("classes must be given with unlabelled: the release does not say how many there are")
+    return size_bins(known if isinstance(known, int) else len(known))
+
+
+def _compare(found: Watch, release: Release, given: Mapping[str, Any], state: Path) -> None:
+    """Refuse a state of something else."""
+    made = found.settings
+    if made.release != release.checksum:
+        raise InputError(
+            f"state {str(state)!r} is of another release; watch each with a state of its own, and begin anew after a "
+            "release was renewed"
+        )
+    kept: dict[str, Any] = {
+        "epsilon": made.epsilon,
+        "batch": made.batch,
+        "tolerance": made.tolerance,
+        "looks": made.looks,
+        "error": made.error,
+        "unlabelled": found.of_sizes,
+        "neighbors": made.neighbors,
+        "records_per_person": made.records_per_person,
+    }
+    for name, value in given.items():
+        wanted = float(exact_level(name, value)) if name == "error" else value
+        if wanted != kept[name]:
+            raise InputError(
+                f"{name} must be left out or be {kept[name]}, as at the first look: what is chosen after looking voids "
+                f"the bound on false alarms; found {value}"
+            )
+
+
+def _payment(
+    made: Settings, look: str, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
+) -> "Payment | None":
+    if ledger is None and dataset is None:
+        if again:
+            raise InputError("again must be left out without a ledger: nothing is remembered, and every look is new")
+        return None
+    from confide.ledger import make_payment
+
+    asked = {
+        "look": look,
+        "release": made.release,
+        "noise": made.noise_epsilon,
+        "neighbors": made.neighbors,
+        "records_per_person": made.records_per_person,
+        "parts": [canonical(name) for name in made.promised],
+        "bins": list(made.bins),
+    }
+    return make_payment(made.privacy, MECHANISM, asked, ledger, dataset, again=again)
+
+
+def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
+    """The watch with this look: drawn, or found in the ledger."""
+    if payment is None:
+        return before.look(look, count())
+    from confide.ledger import pay
+
+    def draw(counts: NDArray[np.int64]) -> str:
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        document = {"kind": LOOK_KIND, "schema": 1, "look": look, "release": before.settings.release, "made": made}
+        return json.dumps({**document, "counts": list(before.draw(counts))})
+
+    counts, made = _kept(pay(payment, count, _mark, draw), look)
+    return before.with_look(look, counts, made)
+
+
+def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
+    """The watch as it is, if the ledger says that this look at this batch is the one it has."""
+    if payment is None or payment.again:
+        raise before.taken(look)
+    from confide.ledger import Bill
+
+    bill = Bill.of({None: payment})
+    if None not in bill.kept:
+        raise before.taken(look)
+    entry = bill.recall({None: _mark(count())})[None]
+    counts, _ = _kept(entry.text, look)
+    if counts != next(one.counts for one in before.looks if one.name == look):
+        raise before.taken(look)
+    text = f"look {look!r} at this very batch was taken on {entry.made}, and is counted once; nothing was charged"
+    warnings.warn(EarlierReleaseWarning(text, (entry.made,)), stacklevel=outside())
+    return before
+
+
+def _mark(counts: NDArray[np.int64]) -> bytes:
+    """Bytes that are the same for the same counts."""
+    return np.ascontiguousarray(counts, dtype="<i8").tobytes()
+
+
+def _kept(text: str, look: str) -> tuple[tuple[int, ...], str]:
+    """Noisy counts, and when they were drawn, from what a ledger keeps of a look."""
+    try:
+        fields = Fields("look", parse_object(text))
+    except ValueError:
+        raise FormatError("the ledger's look is not valid JSON") from None
+    kind, name, made = (fields.take(key, str) for key in ("kind", "look", "made"))
+    counts: Sequence[Any] = fields.take("counts", list)
+    if kind != LOOK_KIND or name != look or not all(type(one) is int for one in counts):
+        raise FormatError("the ledger's answer is not that of this look")
+    return tuple(counts), made

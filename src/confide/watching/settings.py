@@ -1,0 +1,219 @@
+"""What is fixed before the first look of a watch: public choices, and what follows from them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, sqrt
+from types import MappingProxyType
+
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of
+from confide.support import (
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    exact_level,
+    float_below,
+    one_of,
+    positive_integer,
+    privacy_loss,
+)
+from confide.watching.power import records_enough, too_small
+
+TOLERANCE, LOOKS, ERROR = 0.02, 52, 0.05
+MOST_LOOKS, MOST_PARTS = 10_000, 10_000
+LEAST_BINS, MOST_BINS = 2, 50
+MOST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a watch is about. Nothing here depends on the records that are looked at.
+
+    Parameters
+    ----------
+    release
+        SHA-256 of the release's JSON.
+    epsilon
+        Privacy loss of a look, per person in it.
+    batch
+        The planned number of records of a look: the bets suit it, and no promise depends on it.
+    promised
+        What is watched, and its promised coverage: `{"": .9}`, or one entry for each group or class. Empty for a watch
+        of set sizes.
+    tolerance
+        How far coverage may lie below what is promised.
+    bins
+        For a watch of set sizes: the smallest size of each bin, increasing from 0. Empty for one of coverage.
+    looks
+        How many are planned; more may follow.
+    error
+        The chance of a false alarm, ever.
+    neighbors
+        The relation that epsilon is stated for.
+    records_per_person
+        The most records of one person in one look.
+    """
+
+    release: str
+    epsilon: float
+    batch: int
+    promised: Mapping[str, float] = field(default_factory=dict, hash=False)
+    tolerance: float = TOLERANCE
+    bins: tuple[int, ...] = ()
+    looks: int = LOOKS
+    error: float = ERROR
+    neighbors: Neighbors = "add_remove"
+    records_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        if not (len(self.release) == 64 and set(self.release) <= set("0123456789abcdef")):
+            raise InputError("release must be named by the SHA-256 of its JSON, 64 hexadecimal digits")
+        privacy_loss("epsilon", self.epsilon)
+        positive_integer("batch", self.batch, most=MOST_RECORDS)
+        positive_integer("looks", self.looks, most=MOST_LOOKS)
+        positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
+        one_of("neighbors", self.neighbors, NEIGHBORS)
+        exact_level("error", self.error)
+        if not 0 <= self.tolerance < 1:
+            raise InputError(f"tolerance must lie in [0, 1); found {self.tolerance!r}")
+        if bool(self.promised) == bool(self.bins) or len(self.promised) > MOST_PARTS:
+            raise InputError(f"a watch is of coverage, of at most {MOST_PARTS} groups, or else of set sizes")
+        if self.bins and (
+            self.bins[0] != 0
+            or not LEAST_BINS <= len(self.bins) <= MOST_BINS
+            or any(a >= b for a, b in zip(self.bins, self.bins[1:], strict=False))
+        ):
+            raise InputError(f"bins must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0")
+        object.__setattr__(self, "promised", MappingProxyType(dict(self.promised)))
+        low = [name for name, level in self.promised.items() if not self.tolerance < level < 1]
+        if low:
+            raise InputError(
+                f"tolerance must be smaller than the promised coverage, which must lie below 1; found {len(low)} of "
+                f"{len(self.promised)} for which it is not: there is nothing that could be missed"
+            )
+
+    @property
+    def least(self) -> tuple[float, ...]:
+        """The coverage that each part is tested for."""
+        return tuple(level - self.tolerance for level in self.promised.values())
+
+    @property
+    def noise_epsilon(self) -> float:
+        """The noise of every count has the scale 1/noise_epsilon.
+
+        A record is in one count; one that is replaced may leave one and enter another.
+        """
+        return float_below(Fraction(self.epsilon) / (self.records_per_person * self._counts_changed))
+
+    @property
+    def _counts_changed(self) -> int:
+        return 1 if self.neighbors == "add_remove" else 2
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What one look costs everybody who is in it."""
+        one, changed = self.epsilon / self.records_per_person, self._counts_changed
+        return PrivacyStatement(
+            self.neighbors, self.epsilon, self.records_per_person, one / changed, 2 * one / changed, None
+        )
+
+    @property
+    def bin_names(self) -> list[str]:
+        """The sizes of each bin: `0`, `5-9`, and `20+` for the last."""
+        ends = zip(self.bins, self.bins[1:], strict=False)
+        return [*(str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in ends), f"{self.bins[-1]}+"]
+
+    @property
+    def cells(self) -> int:
+        """How many noisy counts a look has."""
+        return len(self.bins) or 2 * len(self.promised)
+
+    def remarks(self, release: Release, n_typical: int | None = None) -> tuple[str, ...]:
+        """What is worth a word before anything is spent: small looks, and a tolerance that luck alone exceeds.
+
+        `n_typical` is a public guess of the number of calibration records, where that is secret.
+        """
+        strict = _too_strict(release, self.tolerance, n_typical) if self.promised else ()
+        return (*self._too_small(), *strict)
+
+    def _too_small(self) -> tuple[str, ...]:
+        size = self.batch // max(len(self.promised), 1)
+        middle = min(self.promised.values(), default=0.5)
+        enough = records_enough(middle, self.noise_epsilon)
+        if size >= enough:
+            return ()
+        each = "" if len(self.promised) < 2 else f", and so many are in a group, of {self.batch:,} evenly divided"
+        return (too_small(size, enough) + each,)
+
+
+def check_look_name(name: object) -> str:
+    """The name of a look: public, and not reused."""
+    if not isinstance(name, str):
+        raise InputTypeError(f"look must be a name; found {type(name).__name__}")
+    if not (0 < len(name) <= MOST_NAME and name.isprintable() and name.strip() == name):
+        raise InputError(f"look must be a name of 1 to {MOST_NAME} printable characters without spaces at its ends")
+    return name
+
+
+def promised_of(release: Release) -> dict[str, float]:
+    """What is watched of a release, with its promised coverage: all records together, or every group or class.
+
+    Raises
+    ------
+    InputError
+        If the release has no coverage, or several.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> promised_of(confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0))
+    {'': 0.9}
+    """
+    match release:
+        case Calibration():
+            return {"": release.coverage}
+        case GroupCalibration():
+            return {str(name): part.coverage for name, part in release.parts.items()}
+        case SidesCalibration():
+            return {"": max(0.0, 1 - sum(1 - part.coverage for part in (release.low, release.high)))}
+        case RiskCalibration():
+            raise InputError("the release must promise coverage to be watched; this one bounds a loss")
+    raise InputError("the release must have one level to be watched; choose one of its levels with alpha")
+
+
+def size_bins(classes: int) -> tuple[int, ...]:
+    """The smallest size of each bin of set sizes, for so many classes: 0, 1, 2, 3, 4, then ever wider ones.
+
+    Examples
+    --------
+    >>> size_bins(3), size_bins(100)
+    ((0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 10, 20, 50, 100))
+    """
+    wide = [step * 10**power for power in range(6) for step in (5, 10, 20)]
+    return tuple(size for size in sorted({0, 1, 2, 3, 4, *wide}) if size <= classes)
+
+
+def _too_strict(release: Release, tolerance: float, n_typical: int | None) -> tuple[str, ...]:
+    """Coverage of a correct release varies with its calibration records, more than the tolerance perhaps."""
+    known = ((part, part.n or n_typical) for part in parts_of(release).values() if part.guarantee.kind == "marginal")
+    spread = [(2 * sqrt(part.coverage * (1 - part.coverage) / n), n) for part, n in known if n]
+    if not spread or max(spread)[0] <= tolerance:
+        return ()
+    needed, n = max(spread)
+    return (
+        f"tolerance {tolerance:g} may raise an alarm over a correct release: the coverage of one from {n:,} records "
+        f"varies by chance, and lies up to {needed:.3f} below its promise, which is an average; give a tolerance of "
+        f"{ceil(1000 * needed) / 1000:g}, or calibrate with delta, which promises the coverage of the very release",
+    )
+
+
+def records_for(tolerance: float, level: float) -> int:
+    """Calibration records from which on a tolerance is twice the spread of a correct release's coverage.
+
+    Examples
+    --------
+    >>> records_for(0.02, 0.9)
+    900
+    """
+    return ceil(4 * level * (1 - level) / tolerance**2 * (1 - 1e-9))

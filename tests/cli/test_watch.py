@@ -1,0 +1,108 @@
+"""`confide watch`: batch by batch from files, with an exit code for schedulers, one JSON document, and a page."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.exit_codes import ALARM, DONE, REFUSED, USAGE
+from confide.ledger import Ledger
+from confide.watching import Watch
+from tests.calibrations import calibration_at
+from tests.files import class_table, write
+
+COLUMNS = ("--score-column", "s")
+FIRST = ("--epsilon", 1, "--batch", 500)
+
+
+@pytest.fixture
+def look(confide_run, folder):
+    calibration_at(float(confide.Candidates.unit(10).values[4]), score=None).save("cal.json")
+
+    def run(name, covered, missed, *options, columns=COLUMNS):
+        path = write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [covered, missed])})
+        return confide_run("watch", "cal.json", path, "--state", "watch.json", "--look", name, *columns, *options)
+
+    return run
+
+
+def test_a_course_from_the_first_look_to_an_alarm(look, folder):
+    first = look("Monday", 460, 40, *FIRST)
+    assert first.code == DONE
+    assert "everything here is fixed from now on" in first.out
+    assert "is seen with probability 0.9 within" in first.out
+    assert "from 900 records or more" in first.out
+    assert "no alarm" in first.out
+    for day in range(8):
+        ran = look(f"day {day}", 400, 100, "--json")
+    assert ran.code == ALARM
+    assert ran.json["alarm"] is True
+    assert ran.json["alarm_since"].startswith("day")
+    assert ran.json["evidence"] > ran.json["alarm_at"] == 20
+    assert ran.json["looks"] == 9
+    assert ran.json["settings"]["least_coverage"] == {"all": pytest.approx(0.88)}
+    assert ran.json["counts"] == list(Watch.load("watch.json").looks[-1].counts)
+    assert ran.err == ""
+    good = look("good", 500, 0)
+    assert good.code == ALARM
+    assert f"ALARM since look {ran.json['alarm_since']!r}" in good.out
+
+
+def test_small_looks_are_pointed_out_on_stderr(look):
+    ran = look("Monday", 10, 0, "--epsilon", 0.1, "--batch", 100)
+    assert ran.code == DONE
+    assert ran.err.count("warning:") == 1
+    assert "hold small batches back" in ran.err
+    assert look("Tuesday", 10, 0).err == ""
+
+
+def test_refusals_are_one_line_and_change_nothing(look, folder):
+    assert look("Monday", 460, 40).error.startswith("--epsilon and --batch must be given")
+    assert look("Monday", 460, 40, *FIRST).code == DONE
+    before = (folder / "watch.json").read_text()
+    again = look("Monday", 460, 40)
+    assert again.code == REFUSED
+    assert "was taken already" in again.error
+    other = look("Tuesday", 460, 40, "--tolerance", 0.1)
+    assert other.code == REFUSED
+    assert other.error.startswith("--tolerance must be left out or be 0.02")
+    assert (folder / "watch.json").read_text() == before
+
+
+def test_looks_are_named_by_their_group_and_paid_for_side_by_side(confide_run, folder):
+    calibration_at(float(confide.Candidates.unit(10).values[4]), score=None).save("cal.json")
+    paid = ("--ledger", "budget.db", "--dataset", "patients")
+    for day, covered in (("a", 460), ("b", 455)):
+        path = write(folder / "batch.parquet", {"s": np.repeat([0.1, 0.9], [covered, 40])})
+        words = ("watch", "cal.json", path, "--state", "watch.json", *COLUMNS, *FIRST, *paid, "--group", f"look={day}")
+        assert confide_run(*words).code == DONE
+    assert "nothing was charged" in confide_run(*words).out
+    assert Ledger("budget.db").account("patients").spent().epsilon == 1
+    assert [one.name for one in Watch.load("watch.json").looks] == ["a", "b"]
+    assert confide_run("watch", "cal.json", path, "--state", "watch.json", *COLUMNS).code == USAGE
+    alone = confide_run("watch", "cal.json", path, "--state", "w2.json", *COLUMNS, *FIRST, *paid, "--look", "c")
+    assert "--group look=NAME counts them side by side" in alone.out
+
+
+def test_sizes_need_no_truth(confide_run, folder):
+    confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
+    path = write(folder / "batch.parquet", class_table(600, lists=False).select(["p_cat", "p_dog", "p_emu"]))
+    words = ("watch", "cal.json", path, "--state", "sizes.json", "--probabilities", "p_*", "--unlabelled")
+    first = confide_run(*words, *FIRST, "--look", "1")
+    assert first.code == DONE
+    assert "the first look is the reference; sizes say nothing about coverage" in first.out
+    second = confide_run(*words, "--look", "2", "--json")
+    assert second.json["watched"] == "set sizes"
+    assert second.json["coverage"] is None
+    assert len(second.json["counts"]) == 4
+
+
+def test_groups_are_watched_each(confide_run, folder):
+    rng = np.random.default_rng(0)
+    wards = rng.choice(["north", "south"], 3000)
+    confide.calibrate_groups(rng.random(3000), wards, ["north", "south"], 0.1, 1.0).save("cal.json")
+    path = write(folder / "batch.csv", {"s": np.repeat([0.1, 2.0], 400), "ward": ["north"] * 400 + ["south"] * 400})
+    words = ("watch", "cal.json", path, "--state", "watch.json", *COLUMNS, *FIRST, "--look", "1", "--json")
+    assert confide_run(*words).code == USAGE
+    ran = confide_run(*words, "--by", "ward")
+    assert ran.code == ALARM
+    assert ran.json["parts_below"] == ["south"]

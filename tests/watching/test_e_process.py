@@ -1,0 +1,188 @@
+"""E-values of noisy counts: their means by exact sums over the law, false alarms by simulation, power as published."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from confide.noisy_counts import draw_counts
+from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.power import looks_to_alarm, records_enough, watch_power
+from confide.watching.sequence import confidence_sequence
+from tests.exact_tests import LEVEL
+
+
+def noise(epsilon, reach):
+    """Values and probabilities of discrete Laplace noise, from its definition."""
+    z = np.arange(-reach, reach + 1)
+    return z, math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(z))
+
+
+def mean_of_noise(rate, epsilon, slack):
+    """E exp(rate noise), summed term by term until less than 1e-12 is left."""
+    z, law = noise(epsilon, math.ceil(40 / slack))
+    return float(np.sum(law * np.exp(rate * z)))
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("least", [0.5, 0.88, 0.97])
+def test_the_mean_is_one_at_the_least_coverage_and_no_more_above_it_for_every_size(least, epsilon):
+    """Every bet, every n up to 30: summed over covered records and noise. The batch size is not what was planned."""
+    bet = bets([least], 100, epsilon)
+    for s, u, price in zip(bet.covered[0], bet.missed[0], bet.price[0], strict=True):
+        assert 0 < s < epsilon
+        assert 0 < u < epsilon
+        own = mean_of_noise(-s, epsilon, epsilon - s) * mean_of_noise(u, epsilon, epsilon - u) * math.exp(-price)
+        for n in range(31):
+            c = np.arange(n + 1)
+            growth = np.exp(-s * c + u * (n - c))
+            assert own * binom.pmf(c, n, least) @ growth == pytest.approx(1, abs=1e-9)
+            for better in (least + 0.01, (1 + least) / 2, 1.0):
+                assert own * binom.pmf(c, n, better) @ growth <= 1 + 1e-9
+
+
+def outcomes(n, p, epsilon, reach=14):
+    """All pairs of noisy counts of one batch, and their probabilities."""
+    c = np.arange(n + 1)
+    z, law = noise(epsilon, reach)
+    x, y = np.broadcast_arrays(c[:, None, None] + z[:, None], n - c[:, None, None] + z)
+    chances = binom.pmf(c, n, p)[:, None, None] * law[:, None] * law
+    return x.ravel(), y.ravel(), chances.ravel()
+
+
+@pytest.mark.parametrize("p", [0.8, 0.9, 1.0])
+def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_looking(p):
+    """Three looks enumerated; how many records the next batch has depends on what was seen before."""
+    epsilon, least, looks = 2.0, 0.8, 3
+    bet = bets([least], 3, epsilon, drops=(0.1, 0.3))
+
+    def after(log_stakes, x, y, look):
+        log_e = y[:, None] * bet.missed - x[:, None] * bet.covered - bet.price
+        return advance(log_stakes, log_e, stake(look, looks))
+
+    first = outcomes(2, p, epsilon)
+    one = after(np.full((1, 2), -np.inf), *first[:2], 1)
+    before = np.exp(log_evidence(one, cash(1, looks)))
+    assert first[2] @ before <= 1 + 1e-9
+    for place in range(0, len(before), 97):
+        size = int(first[0][place]) % 4
+        x, y, chances = outcomes(size, p, epsilon)
+        two = after(one[place], x, y, 2)
+        value = np.exp(log_evidence(two, cash(2, looks)))
+        mean = chances @ value
+        assert mean <= before[place] * (1 + 1e-9)
+        if p == least:
+            assert mean == pytest.approx(before[place], rel=1e-6)
+        last = outcomes(3 - size, p, epsilon)
+        three = np.exp(log_evidence(after(two[len(x) // 2], *last[:2], 3), cash(3, looks)))
+        assert last[2] @ three <= value[len(x) // 2] * (1 + 1e-9)
+
+
+def test_stakes_and_cash_are_one_at_every_look():
+    for looks in (1, 52, 1000):
+        entered = 0.0
+        for look in range(1, 400):
+            entered += stake(look, looks)
+            assert entered + cash(look, looks) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("noises", [(1, 1), (3, 2)])
+def test_several_noises_are_paid_for(noises):
+    bet = bets([0.7], 50, 1.0, drops=(0.1,), noises=noises)
+    s, u = bet.covered[0, 0], bet.missed[0, 0]
+    own = mean_of_noise(-s, 1.0, 1 - s) ** noises[0] * mean_of_noise(u, 1.0, 1 - u) ** noises[1]
+    assert math.exp(bet.price[0, 0]) == pytest.approx(own, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "least", "batch"), [(1e-6, 0.88, 10), (1e-3, 0.5, 1), (50.0, 0.999, 10**7)])
+def test_extreme_choices_have_finite_bets(epsilon, least, batch):
+    bet = bets([least, 0.01], batch, epsilon)
+    assert all(np.isfinite(part).all() for part in (bet.covered, bet.missed, bet.price))
+    assert (bet.covered < epsilon).all()
+    assert (bet.missed < epsilon).all()
+    assert np.isfinite(log_e_values(bet, [-(10**6), 10**8], [10**6, -(10**8)])).all()
+
+
+def alarmed(p, epsilon, n, paths, looks, draw, least=0.88, error=0.05):
+    """How many of the paths ever alarm, with noise from `draw`."""
+    rng, bet = np.random.default_rng(11), bets([least], n, epsilon)
+    log_stakes, done = np.full((paths, 6), -np.inf), np.zeros(paths, bool)
+    for look in range(1, looks + 1):
+        c = rng.binomial(n, p, paths)
+        x, y = draw(c), draw(n - c)
+        log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(look, 52))
+        done |= log_evidence(log_stakes, cash(look, 52)) >= math.log(1 / error)
+    return int(done.sum())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 50), (0.3, 500), (1.0, 100)])
+def test_false_alarms_within_104_looks_are_as_rare_as_promised(epsilon, n):
+    """Twice the planned looks, at the worst coverage that may not alarm; with noise as it is really drawn."""
+    paths = 2000
+    found = alarmed(0.88, epsilon, n, paths, 104, lambda counts: draw_counts(counts, epsilon))
+    assert binomtest(found, paths, 0.05, alternative="greater").pvalue > LEVEL
+
+
+def test_a_release_that_covers_raises_no_alarm_and_a_drop_does():
+    rng = np.random.default_rng(5)
+
+    def draw(counts):
+        z = rng.geometric(1 - math.exp(-1), (2, len(counts)))
+        return counts + z[0] - z[1]
+
+    assert binomtest(alarmed(0.9, 1.0, 100, 400, 52, draw), 400, 0.05, alternative="greater").pvalue > LEVEL
+    assert alarmed(0.80, 1.0, 100, 100, 52, draw) == 100  # each misses with a chance below 1e-9
+
+
+ONE_START = {"stake": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0.0}
+"""All stakes enter at the first look."""
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "records"), [(100, 1.0, 2300), (500, 0.3, 3000), (1000, 0.1, 6000), (200, 0.3, 3600)]
+)
+def test_power_with_one_start_is_what_was_published(n, epsilon, records):
+    """Records after a drop from .9 to .85 until the alarm with probability .9; to one batch and a tenth."""
+    found = looks_to_alarm(0.88, n, epsilon, 0.9, 0.85, **ONE_START)
+    assert abs(found * n - records) <= max(n, 0.1 * records)
+
+
+def test_fresh_stakes_find_a_late_drop_sooner():
+    late = {"before": 20, "looks": 52}
+    with_stakes = looks_to_alarm(0.88, 100, 1.0, 0.9, 0.85, **late)
+    without = looks_to_alarm(0.88, 100, 1.0, 0.9, 0.85, **late, **ONE_START)
+    assert with_stakes * 100 <= 3600
+    assert without * 100 >= 5000
+
+
+def test_power_says_when_looks_are_too_small():
+    found = watch_power(0.9, 0.1, 50)
+    assert found.small
+    assert "hold small batches back" in str(found)
+    assert found.enough == records_enough(0.88, 0.1) > 1800
+    assert watch_power(0.9, 0.01, 10).at_once is None
+    with pytest.raises(ValueError, match="drop must lie between"):
+        watch_power(0.9, 1.0, 100, drop=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [0.6, 0.9, 0.98])
+def test_the_confidence_sequence_holds_at_all_looks_at_once(p):
+    rng, missed_ever, paths = np.random.default_rng(2), 0, 200
+    for _ in range(paths):
+        c = rng.binomial(200, p, 60)
+        x, y = draw_counts(c, 1.0), draw_counts(200 - c, 1.0)
+        course = confidence_sequence(x.tolist(), y.tolist(), 200, 1.0)
+        missed_ever += any(not low <= p <= high for low, high in course)
+    assert binomtest(missed_ever, paths, 0.05, alternative="greater").pvalue > LEVEL
+
+
+def test_the_confidence_sequence_narrows_and_notices_change():
+    still = confidence_sequence([90] * 60, [10] * 60, 100, 1.0)
+    widths = [high - low for low, high in still]
+    assert sorted(widths, reverse=True) == widths
+    assert widths[-1] < 0.06
+    low, high = confidence_sequence([95] * 30 + [70] * 30, [5] * 30 + [30] * 30, 100, 1.0)[-1]
+    assert high < low  # some records were covered less than others

@@ -1,0 +1,326 @@
+"""One look at a table: counted once, charged before it is drawn, kept whole; by several processes, and killed ones."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.errors import BudgetError, CoverageWarning, EarlierReleaseWarning, FormatError, InputError, OtherDataError
+from confide.ledger import Dataset, Ledger
+from confide.tables import Classified, Regressed, Scored, covered_counts, evaluate_table, size_counts
+from confide.watching import Watch, watch
+from tests.calibrations import calibration_at
+from tests.files import NAMES, class_table, write
+
+RELEASE = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
+WHAT = Scored("s")
+START = {"epsilon": 1.0, "batch": 500}
+
+
+def batch(covered=460, missed=40):
+    return pa.table({"s": np.repeat([0.1, 0.9], [covered, missed])})
+
+
+@pytest.fixture
+def state(tmp_path):
+    return tmp_path / "watch.json"
+
+
+def taken(state, name="Monday", source=None, **options):
+    return watch(batch() if source is None else source, WHAT, RELEASE, state=state, look=name, **options)
+
+
+def test_looks_are_kept_and_go_on(state):
+    first = taken(state, **START)
+    second = taken(state, "Tuesday")
+    assert second.looks[0] == first.looks[0]
+    assert Watch.load(state) == second
+    covered, missed = second.looks[1].counts
+    assert abs(covered - 460) + abs(missed - 40) < 60  # noise of scale 1 is farther with a chance below 1e-25
+
+
+def test_a_batch_counts_once(state):
+    before = taken(state, **START)
+    with pytest.raises(InputError, match="was taken already"):
+        taken(state)
+    assert Watch.load(state) == before
+
+
+def test_an_empty_batch_is_a_look_like_any_other(state):
+    """Whether there are records at all is as secret as their number."""
+    assert abs(sum(taken(state, source=batch(0, 0), **START).looks[0].counts)) < 60
+    p = class_table(5).slice(0, 0)
+    released = calibration_at(0.5)
+    assert size_counts(p, Classified("p_*"), released, [0, 1, 2, 3]).tolist() == [0] * 4
+    assert covered_counts(p, Classified("p_*", "name"), released).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"epsilon": 2.0},
+        {"batch": 100},
+        {"tolerance": 0.05},
+        {"looks": 12},
+        {"error": 0.1},
+        {"neighbors": "replace_one"},
+        {"records_per_person": 2},
+        {"unlabelled": True},
+    ],
+)
+def test_other_choices_after_the_first_look_are_refused(state, other):
+    before = taken(state, **START)
+    with pytest.raises(InputError, match=f"{next(iter(other))} must be left out or be"):
+        taken(state, "Tuesday", **other)
+    assert taken(state, "Tuesday", **START, tolerance=0.02, error="1/20").looks[0] == before.looks[0]
+
+
+def test_another_release_is_refused(state):
+    taken(state, **START)
+    with pytest.raises(InputError, match="is of another release"):
+        watch(batch(), WHAT, calibration_at(0.6, score=None), state=state, look="Tuesday")
+
+
+def test_a_new_watch_needs_its_choices(state):
+    with pytest.raises(InputError, match="epsilon and batch must be given"):
+        taken(state)
+    assert not state.exists()
+
+
+def test_a_damaged_state_is_refused_and_left(state):
+    taken(state, **START)
+    text = state.read_text().replace('"Monday"', '"Sunday"')
+    state.write_text(text)
+    with pytest.raises(FormatError, match="checksum"):
+        taken(state, "Tuesday")
+    assert state.read_text() == text
+
+
+def test_what_is_worth_a_word_is_said_before_the_first_look(state):
+    with pytest.warns(CoverageWarning, match="hold small batches back"):
+        taken(state, epsilon=0.1, batch=100)
+    taken(state, "Tuesday")  # and not again: warnings are errors here
+
+
+def test_looks_are_charged_and_answered_once(state, tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", limit=2.5)
+    paid = {"ledger": ledger, "dataset": "patients"}
+    first = taken(state, **START, **paid)
+    with pytest.warns(EarlierReleaseWarning, match="counted once; nothing was charged"):
+        assert taken(state, **paid) == first
+    with pytest.raises(OtherDataError):
+        taken(state, source=batch(450, 50), **paid)
+    with pytest.raises(InputError, match="was taken already"):
+        taken(state, **paid, again=True)
+    with pytest.raises(InputError, match="was taken already"):
+        taken(state, ledger=Ledger(tmp_path / "other.db"), dataset="patients")
+    taken(state, "Tuesday", **paid)
+    before = state.read_text()
+    with pytest.raises(BudgetError):
+        taken(state, "Wednesday", **paid)
+    assert state.read_text() == before
+    entries = ledger.account("patients").entries
+    assert [(one.kind, one.cost.epsilon) for one in entries] == [("look", 1.0)] * 2
+    kept = json.loads(entries[0].text)
+    assert kept["counts"] == list(first.looks[0].counts)
+
+
+def test_a_look_that_a_ledger_kept_goes_into_a_state_without_a_new_charge(state, tmp_path):
+    """As after a crash between the ledger and the state."""
+    ledger = Ledger(tmp_path / "budget.db")
+    paid = {"ledger": ledger, "dataset": "patients"}
+    first = taken(state, **START, **paid)
+    state.unlink()
+    with pytest.warns(EarlierReleaseWarning):
+        assert taken(state, **START, **paid) == first
+    assert ledger.account("patients").spent().epsilon == 1.0
+
+
+def test_disjoint_looks_cost_once(state, tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", limit=1.0)
+    for day in ("Monday", "Tuesday", "Wednesday"):
+        taken(state, day, **START, ledger=ledger, dataset=Dataset("patients", ("look", day)))
+    assert ledger.account("patients").spent().epsilon == 1.0
+    assert len(Watch.load(state).looks) == 3
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_counts_are_those_of_evaluate(tmp_path, suffix):
+    path = write(tmp_path / f"records.{suffix}", class_table(500, lists=False))
+    what, released = Classified("p_*", "name"), calibration_at(0.7)
+    found = evaluate_table(path, what, released)
+    (counts,) = covered_counts(path, what, released).tolist()
+    assert counts == [round(found.coverage.value * 500), 500 - round(found.coverage.value * 500)]
+    sizes = size_counts(path, Classified("p_*"), released, [0, 1, 2, 3]).tolist()
+    assert {str(size): n for size, n in enumerate(sizes) if n} == {part.name: part.n for part in found.sizes}
+    assert sum(size_counts(path, Classified("p_*"), released, [0, 2]).tolist()) == 500
+
+
+def test_counts_of_parts_follow_the_order_of_the_release(tmp_path):
+    rng = np.random.default_rng(1)
+    ward, s = rng.choice(["b", "a"], 400), rng.random(400)
+    parts = {"b": calibration_at(0.3, score=None), "a": calibration_at(0.6, score=None)}
+    released = confide.GroupCalibration("group", "add_remove", parts)
+    counts = covered_counts(pa.table({"s": s, "ward": ward}), Scored("s"), released, by="ward")
+    for row, name in zip(counts.tolist(), released.parts, strict=True):
+        covered = int((s[ward == name] <= released[name].threshold).sum())
+        assert row == [covered, int((ward == name).sum()) - covered]
+    table = class_table(400, lists=False)
+    own = {name: calibration_at(0.5 + 0.1 * place) for place, name in enumerate(NAMES[::-1])}
+    classes = confide.GroupCalibration("class", "add_remove", own)
+    counts = covered_counts(table, Classified("p_*", "name"), classes)
+    found = {part.name: part for part in evaluate_table(table, Classified("p_*", "name"), classes).classes}
+    assert counts.tolist() == [[found[n].covered, found[n].n - found[n].covered] for n in map(str, classes.parts)]
+
+
+def test_intervals_of_two_sides_are_watched(state):
+    rng = np.random.default_rng(2)
+    y = rng.normal(size=3000)
+    released = confide.calibrate_sides(np.tile([-1.0, 1.0], (3000, 1)), y, 0.1, 1.0)
+    table = pa.table({"low": np.full(300, -1.0), "high": np.full(300, 1.0), "y": rng.normal(size=300)})
+    what = Regressed(("low", "high"), "y", "cqr_sides")
+    found = watch(table, what, released, state=state, look="Monday", epsilon=50.0, batch=300)
+    covered = round(evaluate_table(table, what, released).coverage.value * 300)
+    assert found.looks[0].counts == (covered, 300 - covered)
+
+
+def test_one_level_of_several_is_watched(state):
+    released = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0)
+    with pytest.raises(InputError, match="alpha must say"):
+        watch(batch(), WHAT, released, state=state, look="Monday", **START)
+    found = watch(batch(), WHAT, released, state=state, look="Monday", alpha=0.2, **START)
+    assert found.settings.promised == {"": pytest.approx(released[0.2].coverage)}
+
+
+def test_unlabelled_needs_sets_and_no_truth(state):
+    table = class_table(800, lists=False).select(["p_cat", "p_dog", "p_emu"])
+    what = Classified("p_*", None, NAMES)
+    found = watch(table, what, calibration_at(0.7), state=state, look="Monday", unlabelled=True, **START)
+    assert found.settings.bins == (0, 1, 2, 3)
+    assert abs(sum(found.looks[0].counts) - 800) < 150
+    with pytest.raises(InputError, match="only sets of classes have sizes"):
+        watch(table, Regressed("p_cat"), RELEASE, state=state.with_name("b"), look="a", unlabelled=True, **START)
+    with pytest.raises(InputError, match="classes must be given"):
+        watch(
+            table,
+            Classified("p_*"),
+            calibration_at(0.7),
+            state=state.with_name("b"),
+            look="a",
+            unlabelled=True,
+            **START,
+        )
+    with pytest.raises(InputError, match="tolerance must be left out"):
+        watch(table, what, calibration_at(0.7), state=state.with_name("b"), look="a", unlabelled=True, tolerance=0.1,
+              **START)  # fmt: skip
+
+
+DRIVER = """
+import functools, importlib, json, os, signal, sys
+import numpy as np, pyarrow as pa
+import confide
+from confide.ledger import Ledger
+from confide.tables import Scored
+import confide.ledger.book, confide.watching.looking, confide.watching.course
+from confide.watching import watch
+from pathlib import Path
+
+RELEASE = confide.Calibration.from_json(sys.argv[2])
+TABLE = pa.table({"s": np.repeat([0.1, 0.9], [460, 40])})
+
+def look(folder, name):
+    ledger = Ledger(folder + "/budget.db")
+    watch(TABLE, Scored("s"), RELEASE, state=Path(folder) / "watch.json", look=name, epsilon=1.0, batch=500,
+          ledger=ledger, dataset="patients")
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def arm(path, when):
+    owner_path, name = path.rsplit(".", 1)
+    try:
+        owner = importlib.import_module(owner_path)
+    except ModuleNotFoundError:
+        module, cls = owner_path.rsplit(".", 1)
+        owner = getattr(importlib.import_module(module), cls)
+    original = getattr(owner, name)
+    @functools.wraps(original)
+    def armed(*arguments, **options):
+        if when == "before":
+            die()
+        result = original(*arguments, **options)
+        die()
+    setattr(owner, name, armed)
+
+for folder, steps in json.loads(sys.argv[1]).items():
+    look(folder, "before") if steps else None
+    children = []
+    for name, step in (steps or [["a", None], ["b", None], ["c", None], ["d", None]]):
+        child = os.fork()
+        if child == 0:
+            if step:
+                arm(*step)
+            look(folder, name)
+            os._exit(0)
+        children.append(child)
+    statuses = [os.waitpid(child, 0)[1] for child in children]
+    found = [os.WTERMSIG(status) if os.WIFSIGNALED(status) else -os.WEXITSTATUS(status) for status in statuses]
+    Path(folder, "status").write_text(json.dumps(found))
+"""
+
+STEPS = {
+    "before the count": ("confide.watching.looking.covered_counts", "before"),
+    "before the charge": ("confide.ledger.book.Ledger.charge_all", "before"),
+    "charged, not drawn": ("confide.watching.course.draw_counts", "before"),
+    "drawn, not kept": ("confide.ledger.book.Ledger.attach_all", "before"),
+    "kept, state not written": ("confide.watching.looking.write_text", "before"),
+    "state written": ("confide.watching.looking.write_text", "after"),
+}
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    folders = {step: tmp_path_factory.mktemp("killed") for step in [*STEPS, "together"]}
+    plan = {str(folders[step]): [["Monday", where]] for step, where in STEPS.items()} | {str(folders["together"]): []}
+    done = subprocess.run([sys.executable, "-c", DRIVER, json.dumps(plan), RELEASE.to_json()], timeout=300, check=False)
+    assert done.returncode == 0
+    return folders
+
+
+@pytest.mark.xdist_group("killed looks")
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_look_is_neither_lost_nor_counted_twice(killed, step):
+    """Whatever the step, the state is whole, and asking again adds the batch once; it is drawn at most once."""
+    folder = killed[step]
+    assert json.loads((folder / "status").read_text()) == [signal.SIGKILL], "the process did not die at this step"
+    state, ledger = folder / "watch.json", Ledger(folder / "budget.db")
+    names = [look.name for look in Watch.load(state).looks]
+    assert names == (["before", "Monday"] if step == "state written" else ["before"])
+    entries = ledger.account("patients").entries
+    charged = step not in ("before the count", "before the charge")
+    kept = step in ("kept, state not written", "state written")
+    assert len(entries) == 1 + charged
+    assert [entry.release is not None for entry in entries] == [True, kept][: len(entries)]
+    paid = {"ledger": ledger, "dataset": "patients"}
+    if kept:
+        with pytest.warns(EarlierReleaseWarning):
+            found = taken(state, **paid)
+        assert list(found.looks[1].counts) == json.loads(entries[1].text)["counts"]
+        assert len(ledger.account("patients").entries) == 2
+    else:  # nothing was told of the batch: it is drawn now, and the charge of the dead process stands
+        found = taken(state, **paid)
+    assert [look.name for look in found.looks] == ["before", "Monday"]
+    assert not list(folder.glob("*.part"))
+
+
+@pytest.mark.xdist_group("killed looks")
+def test_processes_do_not_lose_each_others_looks(killed):
+    """Four processes look at once: each of their looks is in the state."""
+    folder = killed["together"]
+    assert json.loads((folder / "status").read_text()) == [0] * 4
+    assert sorted(look.name for look in Watch.load(folder / "watch.json").looks) == ["a", "b", "c", "d"]
