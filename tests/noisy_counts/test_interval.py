@@ -1,14 +1,291 @@
 """Intervals from noisy counts: they hold exactly, by enumeration and by simulation with noise as it is drawn."""
 
+import math
+from fractions import Fraction
+from itertools import pairwise
+
 import numpy as np
+import pytest
+from scipy.special import betaincinv
+from scipy.stats import binom
 
-from confide.noisy_counts import coverage_interval
+from confide.errors import InputError, InputTypeError
+from confide.noisy_counts import coverage_interval, coverage_share, draw_counts, one_count_interval, simultaneous
+from confide.noisy_counts.noise import noise_tail
+from confide.noisy_counts.tails import ROUNDING, reaches
+from tests.noisy_counts.exact_misses import misses, tail
+
+LEVEL = 1e-6 / 2
+"""Of each of at most two tests in one: such a test fails a correct library once in a million times."""
+
+SHARES = [Fraction(1, 2), Fraction(4, 5), Fraction(9, 10), Fraction(19, 20), Fraction(99, 100)]
+RATIOS = {0.5: Fraction(math.exp(-0.5)), 1.0: Fraction(math.exp(-1)), 3.0: Fraction(math.exp(-3))}
 
 
-def test_ends_agree_with_the_exact_tails_of_one_known_case():
-    """Without noise to speak of and with a public size, the interval is that of Clopper and Pearson."""
-    from scipy.stats import binomtest
+def clopper_pearson(c, n, error=0.05):
+    low, high = (
+        betaincinv(np.maximum(c, 1), n - c + 1, error / 2),
+        betaincinv(c + 1, np.maximum(n - c, 1), 1 - error / 2),
+    )
+    return np.where(c == 0, 0, low), np.where(c == n, 1, high)
 
-    low, high = coverage_interval([0, 45, 50], [50, 5, 0], 60.0, size=50)
-    for k, found in zip((0, 45, 50), zip(low, high, strict=True), strict=True):
-        np.testing.assert_allclose(found, binomtest(k, 50).proportion_ci(), atol=1e-8)
+
+def test_without_noise_to_speak_of_it_is_clopper_and_pearsons():
+    c = np.array([0, 1, 45, 50])
+    found = coverage_interval(c, 50 - c, 60.0, size=50)
+    np.testing.assert_allclose(found, clopper_pearson(c, 50), atol=1e-8)
+    np.testing.assert_allclose(one_count_interval(c, 50, 60.0), clopper_pearson(c, 50), atol=1e-8)
+
+
+def test_misses_enumerated_for_a_secret_size():
+    """Twenty records at epsilon 1: the largest chance of a miss over these p is known from an independent program."""
+    found = misses(lambda x, y: coverage_interval(x, y, 1.0), 20, SHARES, RATIOS[1.0])
+    assert max(found) == pytest.approx(0.04198, abs=1e-5)
+    assert found.index(max(found)) == 3
+    assert all(miss <= 0.05 for miss in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", list(RATIOS))
+@pytest.mark.parametrize("n", [0, 5, 20, 60])
+def test_misses_enumerated_over_a_grid(n, epsilon):
+    found = misses(lambda x, y: coverage_interval(x, y, epsilon), n, SHARES, RATIOS[epsilon])
+    assert max(found) <= (0.04199 if n else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "guess", "noises", "error"),
+    [
+        (10, 1.0, Fraction(1, 2), (1, 1), 0.05),
+        pytest.param(10, 1.0, Fraction(19, 20), (1, 1), 0.2, marks=pytest.mark.slow),
+        (12, 3.0, Fraction(1, 5), (2, 1), 0.1),
+        pytest.param(8, 1.0, Fraction(9, 10), (1, 3), 0.05, marks=pytest.mark.slow),
+    ],
+)
+def test_misses_enumerated_for_other_guesses_errors_and_noises(n, epsilon, guess, noises, error):
+    def interval(x, y):
+        return coverage_interval(x, y, epsilon, error=error, guess=guess, noises=noises)
+
+    assert max(misses(interval, n, SHARES, RATIOS[epsilon], noises)) <= error
+
+
+@pytest.mark.parametrize(("epsilon", "error"), [(1.0, 0.05), (0.5, 0.2), (3.0, 0.05)])
+def test_misses_enumerated_for_a_public_size(epsilon, error):
+    """Two counts, and one count alone."""
+    n = 20
+    both = misses(lambda x, y: coverage_interval(x, y, epsilon, error=error, size=n), n, SHARES, RATIOS[epsilon])
+    one = misses(lambda x, y: one_count_interval(x, n, epsilon, error=error), n, SHARES, RATIOS[epsilon])
+    assert max(both) <= error
+    assert max(one) <= error
+
+
+@pytest.mark.parametrize("case", [(18, 3, 3.0, 1), (-2, 4, 1.0, 1), (14, 6, 3.0, (2, 1))])
+def test_ends_are_those_of_the_definition(case):
+    """At the lower end every size in reach has a tail of at most the level; just above, one has more."""
+    x, y, epsilon, noises = case
+    k = noises if isinstance(noises, tuple) else (1, 1)
+    low, high = coverage_interval(x, y, epsilon, noises=noises, error=0.05)
+    ratio, w, level = RATIOS[epsilon], Fraction(9, 10), (0.05 - 0.001) / 2
+    reach = noise_reach(ratio, sum(k), 0.001)
+    sizes = [n for n in range(x + y - reach, x + y + reach + 1) if n >= 0]
+
+    def worst(p, weight, first, second, order):
+        t = (1 - weight) * first - weight * second
+        return max(tail(weight, n, Fraction(p), ratio, t, order) for n in sizes)
+
+    for end, arguments in ((float(low), (w, x, y, k)), (1 - float(high), (1 - w, y, x, k[::-1]))):
+        if end > 0:
+            assert worst(end, *arguments) <= level
+        assert worst(min(end + 1e-5, 1), *arguments) > level
+
+
+def noise_reach(ratio, noises, beta):
+    from tests.noisy_counts.exact_misses import noise
+
+    law = noise(ratio, noises, 60)
+    return next(r for r in range(60) if 1 - law[60 - r : 60 + r + 1].sum() <= beta)
+
+
+def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
+    """Against scipy's binomial law, below and above the size from which values are taken together."""
+    for n, p, epsilon in (
+        (400, 0.9, 1.0),
+        (60_000, 0.5, 0.5),
+        (400_000, 0.9, 1.0),
+        (10**7, 0.5, 0.05),
+        (10**7, 0.97, 2.0),
+    ):
+        noise, sd = noise_tail(epsilon, ((1, 1), (1, 9))), math.sqrt(n * p * (1 - p))
+        c = np.arange(max(0, int(n * p - 9 * sd) - 40), min(n, int(n * p + 9 * sd) + 40) + 1)
+        block = int(sd / 128) if sd > 128 else 0
+        t = np.rint([(10 * p - 9) * n + 10 * far * sd for far in (-1.5, 0.3, 2.1, 4.0)]).astype(np.int64)
+
+        def exact(t, n=n, p=p, c=c, noise=noise):
+            return np.array([binom.pmf(c, n, p) @ noise.at_least(one + 9 * n - 10 * c) for one in t])
+
+        found = reaches(noise, 9, 10, t, np.full(4, n), np.full(4, p))
+        assert np.all(found >= exact(t) * (1 - 1e-9))
+        assert np.all(
+            found <= exact(t - 20 * block) * (1 + 1e-7) + block * 3 / sd * exact(t - 20 * block) + 2 * ROUNDING
+        )
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "epsilon", "draws"), [(30, 0.9, 1.0, 1000), (100, 0.8, 0.3, 300), (1000, 0.95, 2.0, 500)]
+)
+def test_misses_simulated_with_noise_as_it_is_drawn(n, p, epsilon, draws):
+    simulated(n, p, epsilon, draws)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 5.0])
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.97])
+@pytest.mark.parametrize("n", [0, 10, 200, 3000])
+def test_misses_simulated_over_a_grid(n, p, epsilon):
+    simulated(n, p, epsilon, 1000)
+
+
+def simulated(n, p, epsilon, draws):
+    """More misses than intervals of error 0.05 may have, but for a chance of 1e-6."""
+    c = np.random.default_rng().binomial(n, p, draws)
+    low, high = coverage_interval(draw_counts(c, epsilon), draw_counts(n - c, epsilon), epsilon)
+    missed = int(np.count_nonzero((low > p) | (high < p)))
+    assert binom.sf(missed - 1, draws, 0.05) > LEVEL, missed
+    low, high = one_count_interval(draw_counts(c, epsilon), n, epsilon)
+    missed = int(np.count_nonzero((low > p) | (high < p)))
+    assert binom.sf(missed - 1, draws, 0.05) > LEVEL, missed
+
+
+def test_all_parts_at_once_are_missed_as_seldom_as_stated():
+    """Ten disjoint parts of 100 records, 150 times, and their total, read off ten cells."""
+    rng, repeats, share, error = np.random.default_rng(), 150, 0.9, simultaneous(0.05, 10)
+    c = rng.binomial(100, share, (repeats, 10))
+    x, y = (draw_counts(one.ravel(), 1.0).reshape(one.shape) for one in (c, 100 - c))
+    low, high = coverage_interval(x, y, 1.0, error=error)
+    missed = int(((low > share) | (high < share)).any(axis=1).sum())
+    assert binom.sf(missed - 1, repeats, 0.05) > LEVEL
+    low, high = coverage_interval(x.sum(axis=1), y.sum(axis=1), 1.0, noises=10)
+    missed = int(((low > share) | (high < share)).sum())
+    assert binom.sf(missed - 1, repeats, 0.05) > LEVEL
+
+
+def test_widths_beside_clopper_and_pearson():
+    """At most what is stated in docs/theory-after-release.md, to two decimals; numbers of one seed, so no chance."""
+    rng, draws = np.random.default_rng(1), 120
+
+    def ratio(n, epsilon, error=0.05, noises=1):
+        c = rng.binomial(n, 0.9, draws)
+        a, b, d, e = rng.geometric(1 - np.exp(-epsilon), (4, noises, draws)).sum(axis=1)
+        ends, plain = (
+            coverage_interval(c + a - b, n - c + d - e, epsilon, error=error, noises=noises),
+            clopper_pearson(c, n, error),
+        )
+        return (ends[1] - ends[0]).mean() / (plain[1] - plain[0]).mean()
+
+    assert ratio(1000, 1.0) < 1.005
+    assert ratio(100, 1.0, simultaneous(0.05, 10)) < 1.115
+    assert ratio(1000, 1.0, noises=10) < 1.08
+
+
+def test_ends_rise_with_the_covered_and_fall_with_the_missed():
+    x, y = (one.ravel() for one in np.meshgrid(np.arange(-4, 60, 4), np.arange(-4, 40, 4), indexing="ij"))
+    for ends in (
+        coverage_interval(x, y, 0.5),
+        coverage_interval(x, y, 0.5, guess="0.3", noises=(1, 2)),
+        coverage_interval(x, y, 0.5, size=50),
+    ):
+        for end in ends:
+            table = end.reshape(16, 11)
+            assert np.all(np.diff(table, axis=0) >= -1e-8)
+            assert np.all(np.diff(table, axis=1) <= 1e-8)
+
+
+def test_a_smaller_error_or_more_noise_never_shortens():
+    ends = [coverage_interval([180, 60], [20, 3], 1.0, error=e) for e in (0.2, 0.05, 1e-3, 1e-9)]
+    ends += [coverage_interval([180, 60], [20, 3], e, error=1e-9) for e in (0.5, 0.1, 1e-3)]
+    for (low, high), (lower, higher) in pairwise(ends):
+        assert np.all(lower <= low)
+        assert np.all(higher >= high)
+
+
+def test_parts_do_not_depend_on_their_company():
+    """Nothing but the size of blocks is common to the parts, and that is far below the widths."""
+    x, y = np.array([900, 4, 0, -3, 10**6]), np.array([100, 2, 0, 1, 10**5])
+    low, high = coverage_interval(x, y, 1.0)
+    for i in range(5):
+        alone = coverage_interval(x[i], y[i], 1.0)
+        assert np.abs(alone - np.array([low[i], high[i]])).max() <= 0.01 * (high[i] - low[i])
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 50.0, 1e6])
+def test_whatever_the_counts_the_interval_is_one(epsilon):
+    """Negative, empty and huge counts, in bounded time, tiny and large losses."""
+    x = np.array([0, -(10**6), 5, 2**49, -(2**49), 0, 10**7, 3])
+    y = np.array([0, -(10**6), -5, 2**40, 2**49, 2**50, 10**6, 0])
+    ends = [coverage_interval(x, y, epsilon), one_count_interval(x, 10**6, epsilon)]
+    ends.append(
+        coverage_interval(x, y, epsilon, size=np.array([0, 1, 2, 2**50, 0, 10**6, 11 * 10**6, 3]), noises=(3, 1))
+    )
+    for low, high in ends:
+        assert np.all((low >= 0) & (low <= high) & (high <= 1))
+    assert ends[0][0][0] == 0
+    assert ends[0][1][0] == 1
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3)])
+def test_shapes(shape):
+    x = np.full(shape, 90)
+    for low, high in (
+        coverage_interval(x, x, 1.0),
+        coverage_interval(x, x, 1.0, size=180),
+        one_count_interval(x, 100, 1.0),
+    ):
+        assert low.shape == high.shape == shape
+        assert low.dtype == high.dtype == np.float64
+    assert coverage_share(x, x).shape == shape
+
+
+def test_estimates_are_shares_of_what_is_shown():
+    np.testing.assert_array_equal(coverage_share([9, -1, 3, 0], [1, 4, -2, 0]), [0.9, 0, 1, np.nan])
+    np.testing.assert_array_equal(coverage_share([9, -1, 30, 0], [1, 14, -2, 0], 10), [0.9, 0, 1, 0.5])
+    assert np.isnan(coverage_share(0, 0, 0))
+
+
+def test_the_error_of_each_of_many_parts():
+    for parts in (1, 2, 10, 10**6):
+        each = Fraction(simultaneous(0.05, parts))
+        assert (1 - float(each)) ** parts >= 0.95 - 1e-9
+        assert each == pytest.approx(0.05 / parts, rel=0.03)
+    assert (1 - Fraction(simultaneous(0.05, 3))) ** 3 >= 1 - Fraction(0.05)
+
+
+def test_bad_input_is_refused_by_name():
+    good = {"covered": [1], "missed": [2], "epsilon": 1.0}
+    for change, kind, words in (
+        ({"covered": [1.5]}, InputTypeError, "covered must be integers; found float64"),
+        ({"missed": [True]}, InputTypeError, "missed must be integers; found bool"),
+        ({"missed": ["a"]}, InputTypeError, "missed must be integers"),
+        ({"covered": [2**50 + 1]}, InputError, "covered must lie within"),
+        ({"missed": [1, 2]}, InputError, r"one shape; found \(1,\) and \(2,\)"),
+        ({"epsilon": 0.0}, InputError, "epsilon"),
+        ({"epsilon": 1e7}, InputError, "epsilon"),
+        ({"error": 0}, InputError, "error must lie between"),
+        ({"error": float("nan")}, InputError, "error must lie between"),
+        ({"error": 1}, InputError, "error must lie between"),
+        ({"error": "small"}, InputTypeError, "error must be a number"),
+        ({"guess": 1.5}, InputError, "guess"),
+        ({"noises": 0}, InputError, "noises"),
+        ({"noises": (1, 2, 3)}, InputError, "noises must be one number or two; found 3"),
+        ({"noises": (1, 10**5)}, InputError, "noises"),
+        ({"noises": 1.5}, InputTypeError, "noises"),
+        ({"size": -1}, InputError, "size must be at least 0"),
+        ({"size": [1, 2]}, InputError, "size must be one number or have the shape"),
+        ({"size": 2.5}, InputTypeError, "size must be integers"),
+    ):
+        with pytest.raises(kind, match=words):
+            coverage_interval(**{**good, **change})
+    with pytest.raises(InputTypeError, match="size must be integers"):
+        one_count_interval([1], None, 1.0)
+    for parts in (0, 2.5):
+        with pytest.raises((InputError, InputTypeError), match="parts"):
+            simultaneous(0.05, parts)

@@ -125,9 +125,9 @@ def one_count_interval(
     >>> float(low.round(4)), float(high.round(4))
     (0.8849, 0.9226)
     """
-    loss, chance, noises = privacy_loss("epsilon", epsilon), _error(error), _noises(noises)[0]
-    x, _, n = _counts(covered, np.zeros(np.shape(covered), dtype=np.int64), size)
-    assert n is not None
+    loss, chance = privacy_loss("epsilon", epsilon), _error(error)
+    noises = positive_integer("noises", noises, most=_MOST_NOISES)
+    x, n = _integers("covered", covered), _public_sizes(size, np.shape(covered))
     return _interval(x, n - x, n, loss, chance, Fraction(0), (noises, 0))
 
 
@@ -197,8 +197,9 @@ def _interval(
     sizes, block = _sizes(x + y, n, epsilon, weight, noises, beta)
     level, t = (error - beta) / 2, (L - a) * x - a * y
     low = _lower(noise, a, L, t.ravel(), sizes, block, level)
-    high = 1 - _lower(noise, L - a, L, -t.ravel(), sizes, block, level)
-    return low.reshape(x.shape), np.minimum(np.nextafter(high, 2), 1).reshape(x.shape)
+    high = np.minimum(np.nextafter(1 - _lower(noise, L - a, L, -t.ravel(), sizes, block, level), 2), 1)
+    empty = sizes[:, -1] + block <= 1  # no n in R but 0
+    return np.where(empty, 0.0, low).reshape(x.shape), np.where(empty, 1.0, high).reshape(x.shape)
 
 
 def _sizes(
@@ -269,13 +270,15 @@ def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tu
     x, y = _integers("covered", covered), _integers("missed", missed)
     if x.shape != y.shape:
         raise InputError(f"covered and missed must have one shape; found {x.shape} and {y.shape}")
-    if size is None:
-        return x, y, None
+    return x, y, None if size is None else _public_sizes(size, x.shape)
+
+
+def _public_sizes(size: ArrayLike, shape: tuple[int, ...]) -> Ints:
     n = _integers("size", size)
     refuse_marked(n.ravel() < 0, "size must be at least 0", "negative")
-    if n.ndim and n.shape != x.shape:
-        raise InputError(f"size must be one number or have the shape of the counts, {x.shape}; found {n.shape}")
-    return x, y, np.broadcast_to(n, x.shape)
+    if n.ndim and n.shape != shape:
+        raise InputError(f"size must be one number or have the shape of the counts, {shape}; found {n.shape}")
+    return np.broadcast_to(n, shape)
 
 
 def _integers(name: str, values: ArrayLike) -> Ints:
