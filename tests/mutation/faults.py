@@ -21,6 +21,7 @@ TWO_SIDED = "tests/guarantee/test_two_sided.py"
 CERTIFICATE = "tests/guarantee/test_certificate.py"
 RISING, RIVALS = "tests/guarantee/test_rising_weights.py", "tests/guarantee/test_rivals.py"
 BOOK, SAME = "tests/ledger/test_book.py", "tests/ledger/test_same_data.py"
+NOISE, NOISY = "tests/noisy_counts/test_noise.py", "tests/noisy_counts/test_interval.py"
 FEDERATED = "tests/federated/test_coverage.py"
 SLOPES = "mechanisms/slopes.py"
 
@@ -174,6 +175,25 @@ FAULTS = (
           "return np.asarray(_laplace(scale)(np.array(counts, dtype=np.int64)), dtype=np.int64)",
           "return np.asarray(counts + _laplace(scale)(np.zeros(1, dtype=np.int64))[0], dtype=np.int64)",
           "tests/mechanisms/test_noisy_histogram.py::test_installed_noise_matches_its_law"),
+    Fault("counts with half the noise", "noisy_counts/drawing.py", "scale_for(1, loss)", "scale_for(1, 2 * loss)",
+          f"{NOISE}::test_draws_have_the_law[0.7]"),
+    Fault("a tail one value too far", "noisy_counts/noise.py", "np.clip(steps + self.zero, 0,",
+          "np.clip(steps + self.zero + 1, 0,", f"{NOISE}::test_tails_of_weighted_sums_are_summed"),
+    Fault("coarse noise not moved up", "noisy_counts/noise.py", "* step if step > 1 else 0", "* 0",
+          f"{NOISE}::test_tails_in_steps_are_bounds_from_above_and_close"),
+    Fault("a secret number taken for its noisy one", "noisy_counts/interval.py",
+          "np.arange(-reach, reach + 1, block), block", "np.arange(1), block",
+          f"{NOISY}::test_ends_are_those_of_the_definition[case0]"),
+    Fault("each end given the whole error", "noisy_counts/interval.py", "level, t = (error - beta) / 2,",
+          "level, t = error - beta,", f"{NOISY}::test_misses_enumerated_for_a_secret_size"),
+    Fault("every part given the whole error", "noisy_counts/interval.py",
+          'positive_integer("parts", parts, most=10**7)', "1", f"{NOISY}::test_the_error_of_each_of_many_parts"),
+    Fault("blocks of a binomial counted at their lower end", "noisy_counts/tails.py",
+          "    return c, step * _largest(", "    return c - step, step * _largest(",
+          f"{NOISY}::test_windows_and_blocks_bound_the_tail_from_above_and_closely"),
+    Fault("a silo's interval without its noise", "federated/silo_report.py",
+          "one_count_interval(noisy, n, epsilon, error=error)", "one_count_interval(noisy, n, 1e6, error=error)",
+          "tests/federated/test_silo_report.py::test_the_interval_is_exact_and_hardly_wider_than_without_noise"),
     Fault("selectors exchanged", "selection/selector.py", 'if selector == "permute_and_flip" else dp.zero',
           'if selector != "permute_and_flip" else dp.zero', f"{SELECTOR}::test_installed_sampler_matches_exact_law"),
     Fault("permute-and-flip given the zCDP bound", SLOPES, 'return self.selector == "exponential"', "return True",
@@ -561,7 +581,7 @@ FAULTS = (
           "cost, name, at_most=budget, again=again)", "cost, name, again=again)",
           f"{SILO}::test_a_silos_own_report_from_its_table_to_the_page[private-qq]"),
     Fault("a silo's covered records without noise", "federated/silo_report.py",
-          "return str(covered + int(noise_share(1, scale_for(1, loss), 1)[0]))", "return str(covered)",
+          "return str(int(draw_counts([covered], loss)[0]))", "return str(covered)",
           "tests/federated/test_silo_report.py::test_the_noise_has_its_law"),
     Fault("repeated fields of a record accepted", "support/strict_json.py",
           "if len(content) != len(pairs):", "if False:",

@@ -14,7 +14,7 @@ from confide.support import Level, exact_level, html_table, positive_integer
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Share of records covered, and its Clopper-Pearson interval.
+    """Share of records covered, and its exact interval: of Clopper and Pearson, or of a count with noise.
 
     Examples
     --------

@@ -14,14 +14,12 @@ system's secure source. No floating-point number takes part after `scale`.
 
 import math
 import secrets
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.selection import with_contrib
+from confide.selection import noisy_counts
 from confide.support import positive_integer, positive_number
 
 
@@ -57,7 +55,7 @@ def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64
     result = np.zeros(size, dtype=np.int64)
     missing = list(range(size))
     while missing:
-        proposals = _discrete_laplace(scale)(np.zeros(len(missing), dtype=np.int64))
+        proposals = noisy_counts(np.zeros(len(missing), dtype=np.int64), scale).tolist()
         rejected = []
         for position, x in zip(missing, proposals, strict=True):
             k = x if x >= 0 else -x - 1
@@ -67,14 +65,6 @@ def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64
                 rejected.append(position)
         missing = rejected
     return result
-
-
-@lru_cache(maxsize=16)
-def _discrete_laplace(scale: float) -> Any:
-    import opendp.prelude as dp
-
-    domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return with_contrib(lambda: dp.m.make_laplace(domain, metric, scale=scale))
 
 
 def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:

@@ -19,13 +19,12 @@ from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
 from confide.evaluation import CoverageEstimate
 from confide.federated.envelope import fields_of, read_document, write_document
-from confide.federated.noise_shares import noise_law, noise_share
 from confide.federated.refusals import Refusal
 from confide.federated.silo_ledger import SiloLedger
 from confide.ledger import Cost, Ledger
 from confide.mechanisms import practically_none
+from confide.noisy_counts import draw_counts, one_count_interval
 from confide.releases import Calibration
-from confide.selection import scale_for
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, read_as, write_text
 
 KIND = "confide.federated.silo-report"
@@ -105,10 +104,9 @@ def coverage_in_silo(
 ) -> SiloReport:
     """How well a released threshold covers in this silo, privately.
 
-    The count of covered records gets discrete Laplace noise of scale 1/epsilon. The interval is that of Clopper and
-    Pearson at the ends of the noise's range; half of the error is given to the noise and half to sampling. Use records
-    that did not take part in the calibration if the interval is to hold exactly; on the calibration records it is
-    slightly optimistic.
+    The count of covered records gets discrete Laplace noise of scale 1/epsilon. The interval is exact for a binomial
+    count with this noise (`confide.noisy_counts.one_count_interval`), if the records are independent of the threshold;
+    on records that took part in the calibration it is slightly optimistic.
 
     Parameters
     ----------
@@ -150,7 +148,7 @@ def coverage_in_silo(
     n, covered = _counted(scores, threshold)
 
     def count() -> str:
-        return str(covered + int(noise_share(1, scale_for(1, loss), 1)[0]))
+        return str(int(draw_counts([covered], loss)[0]))
 
     if ledger is None:
         noisy = int(count())
@@ -164,7 +162,7 @@ def coverage_in_silo(
         seen = f"{covered} of {n}".encode()
         cost = Cost(loss, "replace_one", "coverage report")
         noisy = int(ledger.release(cost, request, seen, count, budget, again=again))
-    return SiloReport(name, _interval(noisy, n, scale_for(1, loss), error), loss)
+    return SiloReport(name, _estimate(noisy, n, loss, error), loss)
 
 
 def _counted(scores: ArrayLike | ScoreHistogram, threshold: float) -> tuple[int, int]:
@@ -179,16 +177,9 @@ def _counted(scores: ArrayLike | ScoreHistogram, threshold: float) -> tuple[int,
     return scores.total, int(scores.counts[scores.candidates.values <= threshold].sum())
 
 
-def _interval(noisy: int, n: int, scale: float, error: float) -> CoverageEstimate:
-    from scipy.special import betaincinv
-
-    law = noise_law(scale, 1.0)
-    inside = np.cumsum(law[len(law) // 2 :] * 2) - law[len(law) // 2]
-    reach = int(np.searchsorted(inside, 1 - error / 2))
-    least, most = min(max(noisy - reach, 0), n), min(max(noisy + reach, 0), n)
-    low = 0.0 if least == 0 else float(betaincinv(least, n - least + 1, error / 4))
-    high = 1.0 if most == n else float(betaincinv(most + 1, n - most, 1 - error / 4))
-    return CoverageEstimate(min(max(noisy / n, 0.0), 1.0), low, high, 1 - error, n)
+def _estimate(noisy: int, n: int, epsilon: float, error: float) -> CoverageEstimate:
+    low, high = one_count_interval(noisy, n, epsilon, error=error)
+    return CoverageEstimate(min(max(noisy / n, 0.0), 1.0), float(low), float(high), 1 - error, n)
 
 
 def own_calibration(
