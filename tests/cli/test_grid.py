@@ -46,6 +46,7 @@ DATA = pa.table(
         **{f"t_{name}": TRUE[:, k].astype(np.int64) for k, name in enumerate(NAMES)},
         **{f"l_{k}": LOSSES[:, k] for k in range(4)},
         "person": np.arange(N) // 3,
+        "w": np.arange(N) % 4 / 2,
     }
 )
 SURE = ("--alpha", "0.2", "--epsilon", "1000")
@@ -63,6 +64,8 @@ KINDS = {
     "sides": ((*SIDES, "--target", "t"), (*SURE, "--score", "cqr_sides"), SIDES, ()),
     "groups": (CLASSES, (*SURE, "--by", "ward", "--groups", "north,south"), MODEL, ("--by", "ward")),
     "classes": (CLASSES, (*SURE, "--by-class"), MODEL, ()),
+    "class weights": (CLASSES, (*SURE, "--class-weights", "ant=0.5,bee=1,cat=2"), MODEL, ()),
+    "weights": (CLASSES, (*SURE, "--weight-column", "w", "--weight-bound", "1.5"), MODEL, ()),
     "levels": (CLASSES, ("--alpha", "0.3,0.2", "--epsilon", "1000"), MODEL, ()),
     "labels": (("--probabilities", "p_*", "--truth", "t_*"), SURE, MODEL, ()),
     "losses": (
@@ -182,7 +185,7 @@ def expected(released, name):
     if name in ("residuals", "quantiles", "sides"):
         f = F if name == "residuals" else np.column_stack([F - 1, F + 1])
         return confide.evaluate_intervals(released, f, F + T, groups=WARD)
-    if name in ("lac", "aps", "groups", "classes", "levels"):
+    if name in ("lac", "aps", "groups", "classes", "levels", "class weights", "weights"):
         return confide.evaluate_sets(released, P, np.array(NAMES)[Y], NAMES, groups=WARD)
     return None
 

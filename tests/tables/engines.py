@@ -160,7 +160,7 @@ class DuckDBInSQL(DuckDB):
                 if not job.reading.in_sql:
                     return None
                 with mock.patch("confide.tables.group_by.bin_index", by_comparisons):
-                    return grouped_counts(self.expression, job.reading, job.group, job.edges, progress)
+                    return grouped_counts(self.expression, job.reading, job.group, job.edges, progress, job.weight)
 
             def batches(self, columns: Any, rows: int) -> Any:
                 with open_table(self.expression) as table:

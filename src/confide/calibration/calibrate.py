@@ -7,12 +7,14 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
+from confide.calibration.shifted import population_of, weighted_counts
 from confide.calibration.suited import suited_candidates
-from confide.calibration.threshold import price_threshold, seen_by
+from confide.calibration.threshold import Seen, price_threshold, seen_by
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
 from confide.mechanisms import MechanismName, Neighbors
+from confide.planning import ClassShift
 from confide.releases import Calibration
 from confide.scores import named_by, score_kind
 from confide.selection import Selector
@@ -46,6 +48,10 @@ def calibrate(
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
     again: bool = False,
+    class_weights: "Mapping[Any, Any] | ClassShift | None" = None,
+    labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    weight_bound: float | None = None,
 ) -> Calibration:
     """Release a threshold with a coverage guarantee and a differential-privacy guarantee.
 
@@ -91,6 +97,14 @@ def calibrate(
     again
         These are the same people with new records or a new model: draw anew, and charge it, although the ledger has
         answered an identical request.
+    class_weights, labels
+        A promise for a population with other class shares, and nothing else changed: for each class its new share
+        divided by its share where these records come from, up to a common factor, or a `confide.ClassShift` of both;
+        and the class of each record, shape (n,). Both shares are **public**, from a code book or a register: shares
+        that are counted among these very records break the privacy promise, and wrong ones the coverage promise.
+    weights, weight_bound
+        The same for any public density ratio: the weight of each record, shape (n,), from 0 to the public bound, a
+        function of its covariates that is known without these records, and never of its score.
 
     Returns
     -------
@@ -121,14 +135,22 @@ def calibrate(
     1-differential privacy for adding or removing one record
     """
     score, classes = named_by(scores, score, classes)
-    options = {name: value for name, value in locals().items() if name not in ("scores", "candidates", "unit")}
+    options = {name: value for name, value in locals().items() if name not in _NO_CHOICES}
+    options["population"] = population = population_of(class_weights, labels, weights, weight_bound)
     array = as_vector("scores", scores, empty=True)
     chosen = suited_candidates(candidates, unit=unit, n=len(array), **options)
     priced = price_threshold(**options, n=len(array), candidates=chosen)
-    released: Calibration = PricedRelease.single(priced).release(
-        lambda: {None: seen_by(mechanism, array, chosen, score)}
-    )
+
+    def seen() -> Seen:
+        if population is None:
+            return seen_by(mechanism, array, chosen, score)
+        return weighted_counts(array, chosen, score, population, labels, weights)
+
+    released: Calibration = PricedRelease.single(priced).release(lambda: {None: seen()})
     return released
+
+
+_NO_CHOICES = ("scores", "candidates", "unit", "class_weights", "labels", "weights", "weight_bound")
 
 
 def calibrate_histogram(
@@ -146,8 +168,8 @@ def calibrate_histogram(
     histogram
         The counts, and the candidates that they are over.
     alpha, epsilon, score, **options
-        As in `calibrate`. With `mechanism="none"` the threshold is the first candidate that reaches the rank, for the
-        scores are not here.
+        As in `calibrate`, and `population`, where the counts are sums of its whole weights. With `mechanism="none"` the
+        threshold is the first candidate that reaches the rank, for the scores are not here.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from confide.arrays import as_positions, as_vector
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, typical_of_groups
+from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import price_threshold
 from confide.candidates import Candidates, Spread
@@ -124,6 +125,7 @@ def price_groups(
     1.0
     """
     one_of("by", by, ("group", "class"))
+    refuse_weights(options, "with groups or classes of their own, which keep their promise under every shift of shares")
     options["classes"] = options.get("classes") if by == "group" else None  # else they are the names
     if options.get("mechanism") == "none":
         raise InputError("mechanism must be a private one: sizes of groups, which 'none' reveals, stay secret")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from confide.arrays import as_vector
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import different_levels, divide_budget, exact_shares, part_of_failure
+from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_for_levels
 from confide.calibration.threshold import price_threshold, seen_by
 from confide.candidates import Candidates, Spread
@@ -97,6 +98,7 @@ def price_levels(
     >>> list(price_levels([0.2, 0.1], 1.0, None, candidates, "lac").release(lambda: counts).parts)
     [Fraction(1, 5), Fraction(1, 10)]
     """
+    refuse_weights(options, "with several levels")
     parts = {
         level: (None, price_threshold(level, n=n, candidates=candidates, score=score, **own))
         for level, own in _level_terms(alphas, epsilon, **options).items()

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, part_of_failure
+from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import price_threshold, seen_by
 from confide.candidates import Candidates, Spread
@@ -101,6 +102,7 @@ def price_sides(
     >>> price_sides(0.2, 8.0, None, candidates).release(lambda: counts).alpha
     Fraction(1, 5)
     """
+    refuse_weights(options, "with two sides")
     parts = {
         name: (name, price_threshold(**own, n=n, candidates=candidates, score=name))
         for name, own in _side_terms(alpha, epsilon, **options).items()

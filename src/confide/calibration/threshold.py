@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -131,6 +131,8 @@ def _stated(
     """A threshold with everything that is said about it, all from public numbers."""
     secret_from = request.n_min if request.n is None else None
     guarantee = certify(mechanism, request.alpha, m, request.n, secret_from, request.delta)
+    if request.population is not None:
+        guarantee = replace(guarantee, population=str(request.population))
     return Calibration(
         threshold=threshold,
         alpha=request.alpha,
@@ -141,6 +143,7 @@ def _stated(
         recipe=recipe,
         score=score,
         versions=library_versions(),
+        population=request.population,
     )
 
 
@@ -157,7 +160,12 @@ def _asked(request: Request, mechanism: Mechanism | None, score: str | None) -> 
 def _choices(request: Request) -> dict[str, Any]:
     """The choices of a request as plain values; as version 0.1 stated them where it knew all of them."""
     stated = {field.name: _plain(getattr(request, field.name)) for field in fields(request)} | {"candidates": request.m}
-    return {name: value for name, value in stated.items() if name != "rise" or value is not None}
+    if request.population is not None:
+        stated["population"] = request.population.fields()
+    return {name: value for name, value in stated.items() if name not in _LATER or value is not None}
+
+
+_LATER = ("rise", "population")
 
 
 def _plain(value: Any) -> Any:

@@ -14,9 +14,10 @@ from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.output import emit, say, say_left_out, warn
 from confide.cli.parameters import command
+from confide.cli.shift import ShiftOptions
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
-from confide.planning import Plan, make_plan
+from confide.planning import Plan, make_plan, shifted_population
 from confide.releases import Calibration, candidates_of, remarks
 from confide.support import Kind, new_file
 from confide.tables import calibrate_table
@@ -48,6 +49,7 @@ def calibrate(
     unit: o.Unit = None,
     people: o.PeopleOptions,
     groups: o.GroupOptions,
+    shifted: ShiftOptions,
     budget: LedgerOptions,
     about: About = None,
     output: o.Output,
@@ -76,7 +78,10 @@ def calibrate(
         raise InputError("--records-per-person must be left out with --max-records-per-person")
     divided = groups.arguments(label=columns.label, with_ledger=budget.ledger is not None)
     _check_number(n, privacy.neighbors, divided=bool(divided))
+    shift = shifted.arguments(divided)
     settings: dict[str, Any] = {**vars(privacy), "mechanism": mechanism}
+    if shift:
+        settings["population"] = shifted_population(shift["class_weights"], shift["weight_bound"])
     if bounded is not None:
         settings["records_per_person"] = bounded.most
     score = None if what is None else what.kind
@@ -110,7 +115,8 @@ def calibrate(
                 about=words,
                 progress=progress,
                 **divided,
-                **settings,
+                **{name: value for name, value in settings.items() if name != "population"},
+                **shift,
                 **account,
             )
             left_out = source.left_out(opened) if privacy.neighbors == "replace_one" else {}  # else it is secret

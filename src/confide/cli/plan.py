@@ -11,6 +11,7 @@ from confide.cli.candidates import parse_candidates
 from confide.cli.columns import Columns
 from confide.cli.output import check_output, emit, say, say_left_out
 from confide.cli.parameters import command
+from confide.cli.shift import ClassShiftOptions, WeightBound
 from confide.planning import Plan
 from confide.planning import plan as make_plan
 from confide.support import Kind
@@ -29,6 +30,8 @@ def plan(
         ),
     ] = 1000,
     privacy: o.PrivacyOptions,
+    shifted: ClassShiftOptions,
+    weight_bound: WeightBound = None,
     candidates: Annotated[
         str | None,
         o.privacy(
@@ -73,6 +76,7 @@ def plan(
         raise click.UsageError(f"--pilot needs {columns.ways}")
     score = columns.score or ("lac" if what is None else what.kind.name)
     options = {"score": score, "candidates": chosen, "unit": unit, **vars(privacy)}
+    options |= {"class_weights": shifted.shift, "weight_bound": weight_bound}
     made = make_plan(level, n=n, **options)  # public choices are refused before anything is opened
     left_out: dict[str, int] = {}
     if pilot is not None and what is not None:

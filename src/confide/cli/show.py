@@ -96,7 +96,8 @@ def _mechanism(released: Calibration) -> str:
     if not isinstance(mechanism, Slopes):
         stated = mechanism_fields(mechanism)
         return ", ".join([stated.pop("name"), *(f"{key} {value}" for key, value in stated.items())])
-    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n+1) + "
+    n = "n" if mechanism.weight is None else "weight/largest"
+    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} ({n}+1) + "
     return (
         f"slopes {mechanism.slope_left:.4g} below and {mechanism.slope_right:.4g} above rank "
         f"{grows}{float(mechanism.offset):g}, drawn by {mechanism.selector.replace('_', '-')}"

@@ -6,6 +6,6 @@ cells.py        cells of equal width, so that no score has to be searched for
 """
 
 from confide.counting.bin_counter import BinCounter
-from confide.counting.histogram import ScoreHistogram
+from confide.counting.histogram import ScoreHistogram, weight_per_bin
 
-__all__ = ["BinCounter", "ScoreHistogram"]
+__all__ = ["BinCounter", "ScoreHistogram", "weight_per_bin"]

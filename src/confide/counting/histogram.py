@@ -79,6 +79,17 @@ class ScoreHistogram:
         return cls(candidates, _count(array, candidates.edges, score_kind(score)))
 
     @classmethod
+    def from_weights(cls, scores: NDArray[Any], weights: NDArray[np.int64], candidates: Candidates) -> "ScoreHistogram":
+        """The sum of whole weights per bin instead of a count, of scores that can be counted; both of shape (n,).
+
+        Examples
+        --------
+        >>> ScoreHistogram.from_weights(np.array([0.1, 0.6]), np.array([2, 5]), Candidates.of([0.5])).counts
+        array([2, 5])
+        """
+        return cls(candidates, weight_per_bin(scores, weights, candidates.edges))
+
+    @classmethod
     def empty(cls, candidates: Candidates) -> "ScoreHistogram":
         """No scores yet: the neutral element of addition."""
         return cls(candidates, np.zeros(candidates.size, dtype=np.int64))
@@ -117,6 +128,22 @@ class ScoreHistogram:
 
     def __repr__(self) -> str:
         return f"ScoreHistogram({self.candidates!r}, counts are private)"
+
+
+def weight_per_bin(scores: NDArray[Any], weights: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The sum of whole weights per bin, exactly; int64, shape (m,).
+
+    Examples
+    --------
+    >>> weight_per_bin(np.array([0.1, 0.5, 0.6]), np.array([2, 3, 4]), np.array([0.5]))
+    array([5, 4])
+    """
+    found = np.zeros(len(edges) + 1, dtype=np.int64)
+    for start in range(0, len(scores), _BLOCKS):  # a block's sum is exact in float64
+        block = slice(start, start + _BLOCKS)
+        bins = np.searchsorted(edges, np.asarray(scores[block], dtype=np.float64), side="left")
+        found += np.bincount(bins, weights=weights[block], minlength=len(found)).astype(np.int64)
+    return found
 
 
 def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:

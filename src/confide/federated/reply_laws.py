@@ -77,6 +77,7 @@ def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeRep
     """
     if n_min == 0:
         law = mechanism.rank_law(0, candidates)
+        assert law is not None  # records of silos weigh alike
         return AnySizeReply(tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1).steps))
     rate = float(mechanism.rate)
     gaps = np.geomspace(0.02, 1.0, _LEVELS)[::-1] * min(0.25, rate)

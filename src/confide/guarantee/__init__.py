@@ -8,6 +8,7 @@ secret_n.py     the same where n is secret
 adversary.py    the worst case of the two-sided certificate, bounded
 left_side.py    its candidates left of the target, which can go wrong
 right_side.py   its candidates right of the target, which compete with them
+weighted.py     the sharp certificate where records weigh differently: a known shift
 marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum of a noise walk, for noisy histograms
@@ -50,6 +51,7 @@ from confide.guarantee.two_sided import (
     two_sided_loss,
     two_sided_shift,
 )
+from confide.guarantee.weighted import weighted_head_start, weighted_loss, weighted_shortfall
 
 __all__ = [
     "CERTIFICATES", "GUARANTEE_KINDS", "NEVER_SMALL", "AboutSilos", "Guarantee", "GuaranteeKind", "RankLaw",
@@ -58,5 +60,5 @@ __all__ = [
     "public_coverage", "public_shift", "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss",
     "silos_text", "tail", "tangent_rate", "total_above", "two_sided_coverage", "two_sided_head_start",
     "two_sided_holds", "two_sided_loss", "two_sided_offset", "two_sided_secret", "two_sided_shift",
-    "two_sided_shortfall", "walk_maximum",
+    "two_sided_shortfall", "walk_maximum", "weighted_head_start", "weighted_loss", "weighted_shortfall",
 ]  # fmt: skip

@@ -68,6 +68,9 @@ class Guarantee:
     silos
         Of a federation: `"alike"` if new records and those of all silos must be of one population; `"by size"` and
         `"by size + 1"` if a new record is that of a silo drawn by its size. Else None. It follows from the plan.
+    population
+        In words, which new records it is for, where these come from a population that is a known shift away; else None.
+        It follows from the weights.
 
     Examples
     --------
@@ -84,10 +87,11 @@ class Guarantee:
     n_min: int | None
     certificate: Certificate | None = None
     silos: AboutSilos | None = None
+    population: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """All that is stated, as JSON values; what is said of silos follows from a plan, which is stated itself."""
-        stated = {name: value for name, value in asdict(self).items() if name != "silos"}
+        """All that is stated, as JSON values; what follows from a plan, or from weights, is stated there."""
+        stated = {name: value for name, value in asdict(self).items() if name not in ("silos", "population")}
         return {name: value for name, value in stated.items() if name != "certificate" or value is not None}
 
     def __str__(self) -> str:
@@ -100,6 +104,7 @@ class Guarantee:
         else:
             scope = f"for every number of records from {self.n_min} on"
         scope += f", {silos_text(self.silos)}" if self.silos else ""
+        scope += f", {self.population}" if self.population else ""
         value = f"coverage at least {coverage_text(self.coverage)}"
         if self.kind == "marginal":
             return f"{value} on average over calibration data and new records, {scope}"

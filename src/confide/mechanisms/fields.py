@@ -14,10 +14,21 @@ from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
 from confide.selection import SELECTORS
-from confide.support import MOST_CANDIDATES, MOST_RECORDS, Fields, one_of, positive_integer, positive_number
+from confide.support import (
+    MOST_CANDIDATES,
+    MOST_RECORDS,
+    MOST_WEIGHT,
+    Fields,
+    one_of,
+    positive_integer,
+    positive_number,
+)
 
 _SINCE_02 = frozenset({"fade", "flat", "rise"})
 """What version 0.1 did not write: all of it, or none if all is 0."""
+
+_WHERE_THERE = frozenset({"weight"})
+"""What is written only where there is one."""
 
 _STATEMENTS: dict[MechanismName, type[Any]] = {
     made.name: made
@@ -36,6 +47,7 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
     rises = any(values.get(name) for name in _SINCE_02)
     stated = {name: value for name, value in values.items() if rises or name not in _SINCE_02}
+    stated = {name: value for name, value in stated.items() if value is not None or name not in _WHERE_THERE}
     return {"name": mechanism.name, **{k: str(v) if isinstance(v, Fraction) else v for k, v in stated.items()}}
 
 
@@ -43,7 +55,8 @@ def read_mechanism(content: Fields) -> Mechanism:
     """The mechanism that `mechanism_fields` wrote."""
     made = _STATEMENTS[one_of("mechanism.name", content.take("name", str), MECHANISMS)]
     rises = any(name in content for name in _SINCE_02)
-    stated = [field.name for field in fields(made) if rises or field.name not in _SINCE_02]
+    known = [field.name for field in fields(made) if rises or field.name not in _SINCE_02]
+    stated = [name for name in known if name in content or name not in _WHERE_THERE]
     statement: Mechanism = made(**{name: _READERS[name](content) for name in stated})
     return statement
 
@@ -79,6 +92,7 @@ _READERS: dict[str, Callable[[Fields], Any]] = {
         ".flat is out of range",
     ),
     "rise": _within(lambda c: c.take("rise", int), lambda rise: 0 <= rise < 2**62, ".rise is out of range"),
+    "weight": lambda content: positive_integer("mechanism.weight", content.take("weight", int), most=MOST_WEIGHT),
     "level": _within(lambda c: c.fraction("level"), lambda level: 0 < level <= 1, " has a level outside (0, 1]"),
     "gamma": _within(
         lambda c: positive_number("mechanism.gamma", c.take("gamma", float)),

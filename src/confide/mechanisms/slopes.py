@@ -11,6 +11,10 @@ secret it may get a head start, which carries the promise when n is small and fa
 Everything is an integer: ranks are multiplied by the common denominator `unit` of rate and offset, and one selector
 with one float scale follows. The privacy map is therefore exact. Integers of any size are computed with, and utilities
 that the sampler's 64 bits cannot hold are saturated, so that no number of records is refused.
+
+Where records weigh differently, counts are sums of whole weights, n is the weight W of all records divided by the
+largest that one may have, and all ranks are in units of that largest weight. A record of weight w is w records of
+weight one, so the loss of one record is at most that of `weight` steps (docs/theory-after-release.md, Theorem 3).
 """
 
 import math
@@ -33,6 +37,7 @@ from confide.guarantee import (
     rivals_right,
     two_sided_holds,
     two_sided_shortfall,
+    weighted_shortfall,
 )
 from confide.mechanisms.interface import Mechanism
 from confide.selection import Selector, scale_for, select
@@ -64,10 +69,14 @@ class Slopes(Mechanism):
     selector
         `"permute_and_flip"` or `"exponential"`.
     head_start, fade
-        Utility added to +inf is max(0, head_start - fade n): non-negative integers, in units of left/unit.
+        Utility added to +inf is max(0, head_start - fade n): non-negative integers, in units of left/unit. With weights
+        it fades with every step of the total weight.
     flat, rise
         Heights: candidate j of m is rise (j - flat)_+ / (m - flat) ahead, rounded down to an integer, in units of
         left/unit; so the first `flat` are equally high, and the last one is `rise` ahead of them.
+    weight
+        The largest weight of a record, where records weigh differently: counts are then sums of integer weights from 0
+        to `weight`, and ranks are counted in steps of 1/(unit weight). None if every record counts for one.
 
     Examples
     --------
@@ -90,6 +99,7 @@ class Slopes(Mechanism):
     fade: int = 0
     flat: Fraction = Fraction(0)
     rise: int = 0
+    weight: int | None = None
 
     @property
     def unit(self) -> int:
@@ -97,23 +107,28 @@ class Slopes(Mechanism):
         return math.lcm(self.rate.denominator, self.offset.denominator)
 
     @property
+    def heaviest(self) -> int:
+        """The largest weight of a record; 1 where all count alike."""
+        return self.weight or 1
+
+    @property
     def slope_left(self) -> float:
         """Log-odds lost per rank short of the target."""
-        return self.unit * self.left / self.scale
+        return self.unit * self.heaviest * self.left / self.scale
 
     @property
     def slope_right(self) -> float:
         """Log-odds lost per rank beyond the target."""
-        return self.unit * self.right / self.scale
+        return self.unit * self.heaviest * self.right / self.scale
 
     @property
     def head_start_ranks(self) -> float:
         """The head start of +inf without records, in ranks of the left slope."""
-        return self.head_start / (self.unit * self.left)
+        return self.head_start / (self.unit * self.heaviest * self.left)
 
     @property
     def fade_ranks(self) -> float:
-        """What every record takes from the head start, in ranks of the left slope."""
+        """What every record of the largest weight takes from the head start, in ranks of the left slope."""
         return self.fade / (self.unit * self.left)
 
     @property
@@ -123,14 +138,19 @@ class Slopes(Mechanism):
 
     @property
     def replace_one(self) -> float:
-        """Privacy loss when one record is replaced: slope_left + slope_right (Theorem 1a)."""
+        """Privacy loss when one record is replaced: slope_left + slope_right (Theorem 1a).
+
+        With weights the new record may weigh more or less: one is removed, another added.
+        """
+        if self.weight is not None:
+            return float_above(2 * Fraction(self.add_remove))
         return float_above(replace_one_range(self.left, self.right, self.unit) / Fraction(self.scale))
 
     @property
     def add_remove(self) -> float:
         """Privacy loss when one record is added or removed, n staying secret (Theorem 1b)."""
         distance = add_remove_range(self.left, self.right, self.rate, self.unit, self.fade if self.head_start else 0)
-        return float_above(distance / Fraction(self.scale))
+        return float_above(self.heaviest * distance / Fraction(self.scale))
 
     @property
     def bounded_range(self) -> bool:
@@ -139,11 +159,14 @@ class Slopes(Mechanism):
 
     @property
     def records_needed(self) -> int | None:
-        """The smallest number of records with a target rank among them; None for a public number of records."""
+        """The smallest number of records with a target rank among them; None for a public number of records.
+
+        With weights, of records of the largest weight.
+        """
         return max(1, math.ceil((self.rate + self.offset) / (1 - self.rate))) if self.rate > 0 else None
 
-    def target(self, n: int) -> Fraction:
-        """The target rank for n records."""
+    def target(self, n: int | Fraction) -> Fraction:
+        """The target rank for n records; with weights, for records that weigh n times the largest weight."""
         return self.rate * (n + 1) + self.offset
 
     def heights(self, m: int) -> NDArray[np.int64]:
@@ -155,13 +178,13 @@ class Slopes(Mechanism):
         return whole * taken + part * taken // steps
 
     def ahead(self, n: int) -> int:
-        """The head start of +inf with n records, in units of left/unit."""
+        """The head start of +inf with n records, or with this total weight, in units of left/unit."""
         return max(0, self.head_start - self.fade * n)
 
     def log_weights(self, m: int, n: int) -> NDArray[np.float64]:
-        """Heights and the head start with n records in log-odds, shape (m,)."""
+        """Heights and the head start with n records in log-odds, shape (m,); with weights, n of the largest weight."""
         heights = self.heights(m) / self.scale
-        heights[-1] += self.ahead(n) / self.scale
+        heights[-1] += self.ahead(n * self.heaviest) / self.scale
         return heights
 
     def rivals(self, m: int) -> float:
@@ -181,7 +204,7 @@ class Slopes(Mechanism):
         interval around 0 that is as long as the range distance, and saturating moves every difference towards 0.
         """
         n, unit = int(counts.sum()), self.unit
-        target = int(self.target(n) * unit)
+        target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
         ahead = self.ahead(n)
         fits = max(self.left, self.right) * (unit * n + abs(target)) + ahead + self.rise <= _INT64_ROOM
         whole = counts.astype(np.int64 if fits else object)
@@ -204,6 +227,10 @@ class Slopes(Mechanism):
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """Guaranteed marginal coverage by the sharp certificate (Theorem 3)."""
         slopes, rivals = (self.slope_left, self.slope_right), self.rivals(m)
+        if self.weight is not None:
+            terms = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
+            serves = n is None and weighted_shortfall(*terms, self.slope_left, rivals, self.selector) <= 0
+            return self.rate if serves else Fraction(0)
         if n is not None:
             return public_coverage(n, self.target(n), *slopes, rivals, self.selector)
         assert n_min is not None
@@ -212,7 +239,9 @@ class Slopes(Mechanism):
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
-        """Whether the two-sided certificate guarantees this marginal coverage (Theorem 6)."""
+        """Whether the two-sided certificate guarantees this marginal coverage (Theorem 6); it knows no weights."""
+        if self.weight is not None:
+            return False
         terms, step = (self.slope_left, self.slope_right, self.rivals(m), self.selector), self.step(m)
         if n is not None:
             return two_sided_holds(n, self.target(n), level, *terms, step=step)
@@ -223,8 +252,10 @@ class Slopes(Mechanism):
 
         return self.rate >= level and two_sided_shortfall(self.rate, self.offset, ahead, n_min, *terms, step=step) <= 0
 
-    def rank_law(self, n: int, m: int) -> RankLaw:
-        """The law of the random rank for n records (Theorem 2)."""
+    def rank_law(self, n: int, m: int) -> RankLaw | None:
+        """The law of the random rank for n records (Theorem 2); none where records weigh differently."""
+        if self.weight is not None:
+            return None
         return rank_law(float(self.target(n)), self.slope_left, self.rivals(m), self.selector)
 
     def overshoot(self, n: int, m: int) -> float:
@@ -233,7 +264,12 @@ class Slopes(Mechanism):
         return mean_overshoot(self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any())
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem 5)."""
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem 5).
+
+        1, which says nothing, where records weigh differently.
+        """
+        if self.weight is not None:
+            return 1.0
         return min(1.0, (float(self.target(n)) + self.overshoot(n, m) + 1) / (n + 1))
 
 
@@ -246,7 +282,14 @@ def _rivals(mechanism: Slopes, m: int) -> float:
 
 
 def slopes_for(
-    rate: Fraction, offset: Fraction, left: int, right: int, neighbors: str, epsilon: float, selector: Selector
+    rate: Fraction,
+    offset: Fraction,
+    left: int,
+    right: int,
+    neighbors: str,
+    epsilon: float,
+    selector: Selector,
+    weight: int | None = None,
 ) -> Slopes:
     """The mechanism with the smallest noise whose loss under `neighbors` is at most epsilon per record.
 
@@ -260,10 +303,10 @@ def slopes_for(
         distance = replace_one_range(left, right, unit)
     else:
         distance = add_remove_range(left, right, rate, unit)
-    scale = scale_for(distance, epsilon)
+    scale = scale_for((weight or 1) * distance, epsilon)
     if scale > _LARGEST_SCALE:
         raise InputError("the utilities exceed 64 bits; use an alpha of fewer digits, or a larger epsilon")
-    return Slopes(rate, offset, left, right, scale, selector)
+    return Slopes(rate, offset, left, right, scale, selector, weight=weight)
 
 
 def replace_one_range(left: int, right: int, unit: int) -> int:

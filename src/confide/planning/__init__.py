@@ -5,6 +5,7 @@ choice.py          one decision: how many candidates, how the loss is divided, h
 reference_laws.py  the public laws of scores that the decision is judged by, and its prices
 rise.py            heights that rise as slowly as they can
 mechanism.py       the mechanism for a request: the smallest target rank that is certified; mechanisms of others
+population.py      the population that a promise is for, where it is a known shift away
 typical.py         what a mechanism answers on typical scores
 pilot.py           what a plan is worth in sets, on a public sample
 needed.py          how many records it takes
@@ -15,13 +16,14 @@ from confide.planning.choice import PARTS, SIZES, answer_law
 from confide.planning.mechanism import mechanism_for
 from confide.planning.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.planning.plan import Plan, make_plan, plan
+from confide.planning.population import ClassShift, Population, RecordWeights, read_population, shifted_population
 from confide.planning.reference_laws import law_of
 from confide.planning.request import OPTIONS, Request, check_request
 from confide.planning.rise import flat_for
 from confide.planning.typical import typical_answer, typical_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "SIZES", "OnPilot", "Pilot", "Plan", "Request", "answer_law", "answered_on_pilot",
-    "check_request", "flat_for", "law_of", "make_plan", "mechanism_for", "plan", "share_of_pilot", "typical_answer",
-    "typical_law",
+    "OPTIONS", "PARTS", "SIZES", "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Request",
+    "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of", "make_plan", "mechanism_for", "plan",
+    "read_population", "share_of_pilot", "shifted_population", "typical_answer", "typical_law",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates, Spread, SpreadKind
-from confide.guarantee import sharp_loss, tail
+from confide.guarantee import sharp_loss, tail, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.planning.reference_laws import PRICE_OF_ALL, ReferenceLaws, law_of, reference_laws
 from confide.planning.rise import flat_for, rivals_for
@@ -64,7 +64,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a decision depends on besides the candidates: n is the public number of records, or a guess of it."""
+    """What a decision depends on besides the candidates: n is the public number of records, or a guess of it.
+
+    Where records weigh differently (`weighted`), it is a number of records of the largest weight.
+    """
 
     n: int
     level: Fraction
@@ -72,6 +75,7 @@ class Circumstances:
     neighbors: Neighbors
     delta: float | None
     selector: Selector
+    weighted: bool = False
 
     def scaled(self) -> "Circumstances":
         """The same decision at a loss of at least 1 and a round n: it depends on n epsilon only, and smoothly."""
@@ -233,6 +237,8 @@ def _laws(of: Candidates | Spread, size: int, alpha: float) -> ReferenceLaws:
 def _target(n: float, terms: Circumstances, slopes: tuple[float, float], rivals: float) -> float:
     """The target rank for n records, closely: exactly what the certificate asks for is computed when all is decided."""
     level, slope = float(terms.level), slopes[0]
+    if terms.weighted:
+        return level * (n + 1) + weighted_loss(0.0, slope, rivals, terms.selector)
     if terms.delta is None:
         return level * (n + 1) - 1 + _lost(slopes, rivals, terms.selector)
     from scipy.special import ndtri

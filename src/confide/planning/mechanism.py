@@ -18,6 +18,8 @@ from confide.guarantee import (
     tangent_rate,
     two_sided_secret,
     two_sided_shift,
+    weighted_head_start,
+    weighted_loss,
 )
 from confide.mechanisms import (
     UNIT,
@@ -83,12 +85,16 @@ def slopes_for_request(request: Request) -> Slopes | None:
     left, right = request.slopes or (choice.left, PARTS - choice.left)
 
     def build(rate: Fraction, offset: Fraction) -> Slopes:
-        plain = slopes_for(rate, offset, left, right, request.neighbors, request.per_record, request.selector)
+        plain = slopes_for(
+            rate, offset, left, right, request.neighbors, request.per_record, request.selector, request.weight
+        )
         flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
     if request.n is not None:
         return _settled(_public_line(request, build), request, build)
+    if request.population is not None:
+        return _weighted(request, build)
     plain = _settled(_private_line(request, build), request, build)
     if plain is None or request.delta is not None:
         return plain
@@ -182,6 +188,23 @@ def _two_sided(request: Request, build: _Build, most: Fraction) -> Slopes | None
         if certify(made, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
             return made
     return None
+
+
+def _weighted(request: Request, build: _Build) -> Slopes:
+    """The least offset that is certified where records weigh differently, and the head start of +inf with it."""
+    level, unit, m, selector = request.level, _unit(request), request.m, request.selector
+    trial = build(level, Fraction(1, unit))
+    offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m), selector), unit)
+    while True:
+        plain = build(level, offset)
+        fading = replace(plain, fade=fade_for(plain))
+        ahead = weighted_head_start(
+            level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m), selector
+        ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
+        made = replace(fading, head_start=math.ceil(ahead))
+        if certify(made, request.alpha, m, None, request.n_min, None).coverage >= float(level):
+            return made
+        offset += Fraction(1, unit)  # how heights are rounded, and with it G, depends a little on the offset
 
 
 def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:

@@ -4,6 +4,7 @@ A plan fixes the whole mechanism: slopes, target rank, noise scale. It depends o
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -19,6 +20,7 @@ from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
 from confide.planning.needed import closely_needed, least, likely_enough
 from confide.planning.pilot import OnPilot, Pilot, chance_text, on_pilot
+from confide.planning.population import ClassShift, shifted_population
 from confide.planning.reference_laws import law_of
 from confide.planning.request import Request, check_request
 from confide.planning.typical import typical_answer, typical_law
@@ -61,7 +63,8 @@ class Plan:
     def guarantee(self) -> Guarantee:
         """What the calibration will promise."""
         r = self.request
-        return certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+        made = certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+        return made if r.population is None else replace(made, population=str(r.population))
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -70,14 +73,19 @@ class Plan:
         return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector)
 
     @property
+    def counted(self) -> int:
+        """The number of records that ranks are of: n, or with weights as many of the largest one as n weigh, about."""
+        return self.n if self.request.population is None else max(1, round(self.request.heaviest_among(self.n)))
+
+    @property
     def target_rank(self) -> float:
-        """The rank that the mechanism aims at with n records; above n it stands for +inf."""
-        return float(self.mechanism.target(self.n)) if self.mechanism else math.inf
+        """The rank that the mechanism aims at with n records; above `counted` it stands for +inf."""
+        return float(self.mechanism.target(self.counted)) if self.mechanism else math.inf
 
     @property
     def nonprivate_rank(self) -> int:
-        """ceil((n+1)(1-alpha)), the rank of split conformal prediction without privacy."""
-        return math.ceil(self.request.level * (self.n + 1))
+        """ceil((n+1)(1-alpha)), the rank of split conformal prediction without privacy; n is `counted`."""
+        return math.ceil(self.request.level * (self.counted + 1))
 
     @property
     def typical_scores(self) -> str:
@@ -97,7 +105,7 @@ class Plan:
     @property
     def expected_excess(self) -> float:
         """Expected ranks above (n+1)(1-alpha) on typical scores: what privacy costs, in records."""
-        return (self.expected_coverage - float(self.request.level)) * (self.n + 1)
+        return (self.expected_coverage - float(self.request.level)) * (self.counted + 1)
 
     @property
     def chance_of_all(self) -> float:
@@ -121,14 +129,14 @@ class Plan:
         """
         if self.mechanism is None:
             return math.inf
-        shift = self.target_rank - float(self.request.level * (self.n + 1))
+        shift = self.target_rank - float(self.request.level * (self.counted + 1))
         rivals, rise = self.mechanism.rivals(self.request.m), self.mechanism.total_rise
         return desert_crossed(rise, rivals, shift, self.mechanism.slope_right, share=0.5)
 
     @property
     def coverage_at_most(self) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5)."""
-        return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.n, self.request.m)
+        return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.counted, self.request.m)
 
     @property
     def on_pilot(self) -> OnPilot | None:
@@ -159,7 +167,7 @@ class Plan:
         return many
 
     def __str__(self) -> str:
-        r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.n
+        r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.counted
         with_n = [
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
@@ -169,6 +177,8 @@ class Plan:
              f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
         ]  # fmt: skip
+        if r.population is not None:
+            with_n[-1] = ("their weight", f"that of about {self.counted} of the largest weight, which ranks are of")
         if self.mechanism is not None:
             near = f"within {self.desert:.0f} ranks after the one without privacy"
             with_n.append(("gaps jumped", f"half of the candidates without scores, if that begins {near}"))
@@ -193,12 +203,12 @@ class Plan:
     def _answer(self) -> NDArray[np.float64]:
         """The law of the answer on typical scores; shape (m,)."""
         assert self.mechanism is not None
-        return typical_answer(self.mechanism, self.request.candidates, self.n)
+        return typical_answer(self.mechanism, self.request.candidates, self.counted)
 
     def _rank(self) -> str:
         if math.isinf(self.target_rank):
             return "none serves: the answer is +inf, without touching the data"
-        beyond = ", above the number of records: +inf is the likely answer" if self.target_rank > self.n else ""
+        beyond = ", above the number of records: +inf is the likely answer" if self.target_rank > self.counted else ""
         return f"{self.target_rank:.2f}{beyond}"
 
     def _repr_html_(self) -> str:
@@ -229,6 +239,8 @@ def plan(
     rise: float | None = None,
     shift: float | None = None,
     pilot: Any = None,
+    class_weights: "Mapping[Any, Any] | ClassShift | None" = None,
+    weight_bound: float | None = None,
 ) -> Plan:
     """Say what a private calibration will promise and cost, before any data is touched.
 
@@ -275,6 +287,8 @@ def plan(
     pilot
         A PUBLIC sample, to say what thresholds, sets and intervals are worth: scores of shape (N,), or a `Pilot` with
         the scores of all classes besides. Never private records: the plan tells what it saw.
+    class_weights, weight_bound
+        As in `calibrate`: the promise is for a population that is a known shift away.
 
     Raises
     ------
@@ -287,13 +301,17 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (903.5, 901)
     """
-    asked = {name: value for name, value in locals().items() if name not in ("score", "candidates", "unit", "pilot")}
+    asked = {name: value for name, value in locals().items() if name not in _NOT_ASKED}
+    asked["population"] = shifted_population(class_weights, weight_bound)
     if unit is not None and isinstance(candidates, int | Candidates):
         raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
     if candidates is None or isinstance(candidates, Spread):
         candidates = score_kind(score).spread(unit, candidates)
     made = make_plan(check_request(**asked, candidates=candidates), n)
     return made if pilot is None else replace(made, pilot=Pilot.of(pilot, score))
+
+
+_NOT_ASKED = ("score", "candidates", "unit", "pilot", "class_weights", "weight_bound")
 
 
 def make_plan(request: Request, n: int) -> Plan:

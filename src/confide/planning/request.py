@@ -9,6 +9,7 @@ from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, MechanismName, Neighbors
 from confide.planning.choice import PARTS, Choice, Circumstances, choose
+from confide.planning.population import ClassShift, Population, RecordWeights
 from confide.selection import SELECTORS, Selector, range_of_zcdp
 from confide.support import (
     LEAST_LOSS,
@@ -32,7 +33,8 @@ class Request:
     """What was asked for: everything public that a plan depends on.
 
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
-    otherwise. Without privacy (`mechanism="none"`) epsilon is infinite.
+    otherwise. Without privacy (`mechanism="none"`) epsilon is infinite. `population` is the one that the promise is
+    for, where it is a known shift away.
     """
 
     alpha: Fraction
@@ -49,6 +51,7 @@ class Request:
     rise: float | None = None
     shift: Fraction | None = None
     mechanism: MechanismName = "slopes"
+    population: Population | None = None
 
     @property
     def level(self) -> Fraction:
@@ -72,8 +75,23 @@ class Request:
     @property
     def circumstances(self) -> Circumstances:
         """What candidates, slopes and rise are decided by; a secret n is guessed."""
-        n = max(self.n_min, self.n_typical) if self.n is None else self.n
-        return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector)
+        n = self.n_known if self.n is None else self.n
+        weighted = self.population is not None
+        return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted)
+
+    @property
+    def n_known(self) -> int:
+        """The public guess of a secret number of records; with weights, of records of the largest weight."""
+        return max(1, round(self.heaviest_among(max(self.n_min, self.n_typical))))
+
+    def heaviest_among(self, n: int) -> float:
+        """How many records of the largest weight weigh as much as n typical records; n where all count alike."""
+        return n if self.population is None else n * self.population.typical_share
+
+    @property
+    def weight(self) -> int | None:
+        """The largest integer weight of a record; None where all count alike."""
+        return None if self.population is None else self.population.heaviest
 
     def suited(self, spread: Spread) -> "Request":
         """The same request over as many candidates of a spread as suit it; a published method takes 1000."""
@@ -106,6 +124,7 @@ def check_request(
     rise: float | None = None,
     shift: float | None = None,
     mechanism: str = "slopes",
+    population: Population | None = None,
 ) -> Request:
     """Check every argument of `plan` and `calibrate` and fill in the defaults.
 
@@ -115,6 +134,8 @@ def check_request(
     if method != "slopes":
         options = {"delta": delta, "selector": selector, "slopes": slopes, "rise": rise, "shift": shift}
         _check_other(method, neighbors, rho=rho, **options)
+    if population is not None:
+        _check_shifted(population, method, neighbors, n_min=n_min != 1, delta=delta, shift=shift)
     if method == "none":
         if epsilon is not None:
             raise InputError("epsilon must be left out with mechanism='none', which is not private")
@@ -162,6 +183,7 @@ def check_request(
         rise=rise,
         shift=None if shift is None else Fraction(shift).limit_denominator(16),
         mechanism=method,
+        population=population,
     )
     return request if spread is None else request.suited(spread)
 
@@ -191,6 +213,29 @@ def _choice(
 
 OPTIONS = frozenset(check_request.__kwdefaults__ or ())
 """The arguments of `calibrate` that are public choices."""
+
+
+def _check_shifted(population: Population, method: MechanismName, neighbors: Neighbors, **given: object) -> None:
+    """Refuse what has no statement about a shifted population."""
+    if not isinstance(population, ClassShift | RecordWeights):
+        raise InputTypeError(f"population must be a ClassShift or RecordWeights; found {type(population).__name__}")
+    if method != "slopes":
+        raise InputError(f"mechanism must be 'slopes' with weights: {method!r} counts all records alike")
+    if neighbors != "add_remove":
+        raise InputError(
+            "neighbors must be 'add_remove' with weights: a replaced record changes the total weight, which stays "
+            "secret; the release states the loss of replacing one besides, twice that of adding one"
+        )
+    for name, why in _NOT_SHIFTED.items():
+        if given[name] not in (None, False):
+            raise InputError(f"{name} must be left out with weights: {why}")
+
+
+_NOT_SHIFTED = {
+    "n_min": "they may make any number of records count for nothing, and the promise holds for every number",
+    "delta": "the promise about a shifted population is one on average",
+    "shift": "of a target that was not computed, nothing is promised about a shifted population",
+}
 
 
 def _check_other(method: MechanismName, neighbors: Neighbors, **options: object) -> None:

@@ -15,6 +15,7 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, PrivacyStatement
+from confide.planning import Population
 from confide.releases.about import check_about
 from confide.releases.release import Release
 from confide.scores import score_kind
@@ -47,6 +48,8 @@ class Calibration(Release):
         Versions of the libraries that made the release.
     classes
         The class names that it is for, or their number; None for regression, and where nobody said.
+    population
+        Where the promise is for a population that is a known shift away: the public weights that say which; else None.
     about
         Public words: `model`, `version` of the model, `data`, `purpose`, `responsible`, `date`; those that were given.
 
@@ -72,6 +75,7 @@ class Calibration(Release):
     versions: Mapping[str, str] = field(hash=False)
     classes: Classes | None = field(default=None, kw_only=True)
     about: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
+    population: Population | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -143,6 +147,10 @@ class Calibration(Release):
         if self.mechanism is None:
             return lambda level: 0.0
         law = self.mechanism.rank_law(records, self.candidates)
+        if law is None and self.population is not None:
+            raise InputError(
+                "a release for another population has no training-conditional statement; its promise is one on average"
+            )
         if law is None:
             raise InputError(f"mechanism {self.mechanism.name!r} has no training-conditional statement; use 'slopes'")
         return lambda level: law_failure(law, records, level)

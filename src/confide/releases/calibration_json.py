@@ -17,6 +17,7 @@ from confide.mechanisms import (
     privacy_statement,
     read_mechanism,
 )
+from confide.planning import read_population
 from confide.releases.calibration import Calibration
 from confide.releases.kinds import Kind, register
 from confide.releases.words import read_words, write_words
@@ -48,6 +49,7 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
         "mechanism": None if c.mechanism is None else mechanism_fields(c.mechanism),
         "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
         "versions": dict(c.versions),
+        **({} if c.population is None else {"population": c.population.fields()}),
         **write_words(c.classes, c.about),
     }
 
@@ -69,6 +71,9 @@ def _check_claims(c: Calibration) -> None:
             raise FormatError("the calibration has a finite threshold but no mechanism; do not use it")
     elif isinstance(c.mechanism, Slopes):
         _check_target(c, c.mechanism)
+    weight = c.mechanism.weight if isinstance(c.mechanism, Slopes) else None
+    if weight != (None if c.population is None else c.population.heaviest):
+        raise FormatError("the calibration's mechanism has other weights than its population; do not use it")
     selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
     privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector)
     private = c.mechanism is not None and c.mechanism.name != "none"
@@ -80,7 +85,8 @@ def _check_claims(c: Calibration) -> None:
     guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
     # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
     near = -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9
-    if not near or replace(guarantee, coverage=c.guarantee.coverage) != c.guarantee:
+    said = replace(c.guarantee, population=None)
+    if not near or replace(guarantee, coverage=c.guarantee.coverage) != said:
         raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
     _check_scores_recipe(c)
 
@@ -116,16 +122,19 @@ def _read(fields: Fields) -> Calibration:
     size = positive_integer("candidates.size", candidates.take("size", int), most=most)
     candidates.finish()
     mechanism = fields.optional_group("mechanism")
+    population = read_population(fields.group("population")) if "population" in fields else None
+    guarantee = _guarantee(fields.group("guarantee"))
     calibration = Calibration(
         threshold=_threshold(fields.take("threshold", (float, int, str)), _candidates(size, recipe)),
         alpha=alpha,
-        guarantee=_guarantee(fields.group("guarantee")),
+        guarantee=guarantee if population is None else replace(guarantee, population=str(population)),
         privacy=_privacy(fields.group("privacy")),
         mechanism=None if mechanism is None else read_mechanism(mechanism),
         candidates=size,
         recipe=recipe,
         score=fields.optional("score", (str,), lambda v: score_kind(v).name),
         versions=fields.take("versions", dict),
+        population=population,
         **read_words(fields),
     )
     if mechanism is not None:
@@ -246,7 +255,15 @@ register(
         MOST_CHARACTERS,
         integer_bits=63,
         since_2=frozenset(
-            {"classes", "about", "mechanism.rise", "candidates.recipe.of", "privacy.zcdp", "guarantee.certificate"}
+            {
+                "classes",
+                "about",
+                "population",
+                "mechanism.rise",
+                "candidates.recipe.of",
+                "privacy.zcdp",
+                "guarantee.certificate",
+            }
         ),
     ),
 )

@@ -118,7 +118,8 @@ def _reason(c: Calibration, needed: int | None, epsilon: float | None) -> str:
     loss = c.epsilon if epsilon is None else epsilon
     at = f"at alpha={float(c.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
     if needed is None and isinstance(c.mechanism, Slopes):
-        needed = c.mechanism.records_needed
+        share = 1.0 if c.population is None else c.population.typical_share
+        needed = None if c.mechanism.records_needed is None else math.ceil(c.mechanism.records_needed / share)
     known = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
     if needed is None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from confide.candidates import SpreadKind
-from confide.planning import Plan, law_of
+from confide.planning import ClassShift, Plan, RecordWeights, law_of
 from confide.reports.coverage_laws import SURE, plan_laws
 from confide.reports.grid import grid
 from confide.reports.numbers import dots
@@ -93,6 +93,11 @@ def calibrate_command(plan: Plan) -> str:
     ):
         if value != default:
             words += [option, str(value)]
+    if isinstance(r.population, ClassShift):
+        given = zip(r.population.classes, r.population.ratios, strict=True)
+        words += ["--class-weights", ",".join(f"{name}={ratio}" for name, ratio in given)]
+    if isinstance(r.population, RecordWeights):
+        words += ["--weight-column", "weight", "--weight-bound", f"{r.population.bound:g}"]
     return shlex.join([*words, "--out", "calibration.json"])
 
 
@@ -105,7 +110,7 @@ def _rows(plan: Plan) -> Rows:
     m, r = plan.mechanism, plan.request
     if m is None:
         return (("Mechanism", "none serves with so few records: +∞ is answered, without touching the data"),)
-    over = "" if plan.target_rank <= plan.n else ", above n: +∞ is the likely answer"
+    over = "" if plan.target_rank <= plan.counted else ", above n: +∞ is the likely answer"
     rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
         *slopes_rows(m, r.m),

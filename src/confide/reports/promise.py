@@ -29,6 +29,8 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "No coverage is promised."
     alike = ", if the silos are alike" if guarantee.silos == "alike" else ""
+    if guarantee.population is not None:
+        alike = f", {guarantee.population.replace('for new records', 'that is, of those', 1)}"
     if guarantee.delta is None:
         return f"On average, the truth is {where} for at least {share} of new records{alike}."
     sure = percent(1 - guarantee.delta)
@@ -47,6 +49,12 @@ def explanation(guarantee: Guarantee) -> str:
     assumed = "Nothing is assumed about the model or the scores, only that new records come from where the calibration "
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "The mechanism that made this threshold has no certificate. Measure coverage before you rely on it."
+    if guarantee.population is not None:
+        return (
+            "The average is over the records that happened to calibrate, the noise that protects them, and the new "
+            "record. Nothing is assumed about the model or the scores, but that new records differ from the "
+            "calibration records’ population by the stated weights alone: where these are wrong, fewer may be covered."
+        )
     if guarantee.delta is None:
         return (
             "The average is over the records that happened to calibrate, the noise that protects them, and the new "

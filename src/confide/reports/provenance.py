@@ -28,8 +28,13 @@ def mechanism_rows(calibration: Calibration) -> Rows:
 def slopes_rows(mechanism: Slopes, m: int) -> Rows:
     """The library's own mechanism and its parameters, over m candidates."""
     grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
+    weighs = mechanism.weight
+    largest = (
+        () if weighs is None else (("Largest weight", f"{weighs:,} steps; ranks and n are weights, divided by it"),)
+    )
     return (
         ("Mechanism", "slopes on both sides of a target rank"),
+        *largest,
         ("Target rank", f"{grows}{mechanism.offset}"),
         ("Slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
         ("Rise of the candidates", _rise(mechanism, m)),
@@ -53,7 +58,7 @@ def _head_start(mechanism: Slopes) -> str:
         return f"{mechanism.head_start_ranks:.6g} ranks"
     return (
         f"{mechanism.head_start_ranks:.6g} ranks without records; it fades by {mechanism.fade_ranks:.4g} with every "
-        "record, for only few records need it"
+        f"record{' of the largest weight' if mechanism.weight else ''}, for only few records need it"
     )
 
 
@@ -64,6 +69,7 @@ def common_rows(calibration: Calibration) -> Rows:
         *((ABOUT[key], text) for key, text in calibration.about.items()),
         ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
         *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
+        *((("Promised", str(calibration.population)),) if calibration.population is not None else ()),
         ("Miscoverage level α", str(calibration.alpha)),
         ("Candidate thresholds", f"{calibration.candidates:,} ({spread_words(calibration.recipe)})"),
         ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
@@ -113,6 +119,8 @@ def _theorems(calibration: Calibration) -> str:
         return "docs/methods.md"
     if calibration.guarantee.delta is not None:
         return "docs/theory.md, Theorem 4" if calibration.n is None else "docs/theory.md, Theorem 2b"
+    if calibration.population is not None:
+        return "docs/theory-after-release.md, Theorem 3; privacy by docs/theory.md, Theorem 1, and group privacy"
     part = "b" if calibration.n is None else "a"
     if calibration.guarantee.certificate == "two-sided":
         return f"docs/theory-two-sided.md, Theorem 6{part}; privacy by docs/theory.md, Theorem 1"

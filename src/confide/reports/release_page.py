@@ -7,7 +7,7 @@ from typing import Any
 from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
 from confide.federated import FederatedCalibration, SiloReport
 from confide.mechanisms import Slopes
-from confide.planning import Plan, plan
+from confide.planning import ClassShift, Plan, RecordWeights, plan
 from confide.releases import Calibration, Release, candidates_of, everything, parts_of, remarks
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
@@ -118,6 +118,8 @@ def _plan(c: Calibration) -> Plan:
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
+        class_weights=c.population if isinstance(c.population, ClassShift) else None,
+        weight_bound=c.population.bound if isinstance(c.population, RecordWeights) else None,
     )
 
 

@@ -19,6 +19,7 @@ from confide.support.checks import (
     MOST_LOSS,
     MOST_PER_PERSON,
     MOST_RECORDS,
+    MOST_WEIGHT,
     one_of,
     positive_integer,
     positive_number,
@@ -47,7 +48,8 @@ from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text, html_lines, html_table
 
 __all__ = [
-    "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "Classes", "Fields",
+    "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS",
+    "MOST_WEIGHT", "Classes", "Fields",
     "Kind", "Level", "Name", "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names",
     "decimal_text", "exact_level", "float_above", "float_below", "harmless", "harmless_json", "html_lines",
     "html_table", "kind_of", "known_positions", "needs_extra", "new_file", "one_line", "one_of", "only_count",

@@ -19,6 +19,9 @@ MOST_CANDIDATES = 2**20
 MOST_PER_PERSON = 10**6
 """Records of one person."""
 
+MOST_WEIGHT = 2**20
+"""Steps of weight that one record may have."""
+
 LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
 """A privacy loss: less is no information at all, more is no privacy at all."""
 

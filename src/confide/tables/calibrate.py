@@ -14,12 +14,14 @@ from confide.calibration import (
     suited_candidates,
     suited_for_levels,
     suited_for_sides,
+    weighted_sum,
 )
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Neighbors
-from confide.support import Level, as_integer, canonical
+from confide.planning import ClassShift, RecordWeights, shifted_population
+from confide.support import Level, as_integer, canonical, order_of
 from confide.tables.arrow_types import is_integer
 from confide.tables.counts import Counting
 from confide.tables.named_column import NamedColumn, Names, group_column
@@ -27,6 +29,7 @@ from confide.tables.open_table import opened
 from confide.tables.people import People
 from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
+from confide.tables.weight_column import WeightColumn
 from confide.tables.what import Classified, Losses, Regressed, What
 
 
@@ -48,6 +51,9 @@ def calibrate_table(
     neighbors: Neighbors = "add_remove",
     about: Mapping[str, str] | None = None,
     progress: Progress = silent,
+    class_weights: Mapping[Any, Any] | ClassShift | None = None,
+    weights: str | None = None,
+    weight_bound: float | None = None,
     **options: Any,
 ) -> Any:
     """Release thresholds from a table; the statement is that of `calibrate` and its kin on the same scores.
@@ -75,6 +81,11 @@ def calibrate_table(
         with another number of rows is refused. Default candidates suit it, as those of `confide.plan` do; without it
         they suit the number that is found, also where rows pass by once: then every candidate that may be chosen is
         counted over.
+    class_weights
+        As in `calibrate`, the classes named as in the table; the class of each record is its label, or what the column
+        `by` says.
+    weights, weight_bound
+        The column of each record's public weight, and the public bound of all of them, as in `calibrate`.
     epsilon, candidates, unit, neighbors, records_per_person, about, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
         `records_per_person` follows from `people` if that is given.
@@ -109,25 +120,37 @@ def calibrate_table(
     options |= {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person), "about": about}
     if isinstance(what, Losses) and what.losses is not None:
         what = what.over(candidates)
+    if (weights is None) != (weight_bound is None):
+        raise InputError("weights, the column, and weight_bound must be given together")
+    population = shifted_population(class_weights, weight_bound)
     with opened(source) as table:
-        group = _group(table, what, by, groups, by_class)
+        if population is not None:
+            if groups is not None or by_class:
+                raise InputError("groups and by_class must be left out with weights: they belong to one threshold")
+            if isinstance(population, RecordWeights) and by is not None:
+                raise InputError("by must be left out with weights of records")
+            options["population"] = population
+        shift = population if isinstance(population, ClassShift) else None
+        group = _group(table, what, by, groups, by_class) if shift is None else _classes(table, what, by, shift)
+        weight = WeightColumn.of(table, weights, population) if isinstance(population, RecordWeights) else None
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
             options["classes"] = what.columns(table)[1]
-        public = group is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
+        public = group is None and weight is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
         some_count = skip_incomplete or people is not None
         rows = table.counted_rows() if public and n is None and table.local and not some_count else n
-        parts = None if group is None else len(group.names)
+        parts = None if group is None or shift is not None else len(group.names)
         later = public and rows is None
 
         def suited(n: int | None, *, known_later: bool = False) -> Candidates:
             own = {"unit": unit, "groups": parts, "known_later": known_later, **options}
             return _suited(what, candidates, alpha, epsilon, n, **own)
 
-        counting = Counting.of(table, what, suited(rows, known_later=later), group, people, skip_incomplete)
+        chosen = suited(rows, known_later=later)
+        counting = Counting.of(table, what, chosen, group, people, skip_incomplete, weight)
 
         def price(records: int | None) -> PricedRelease:
             chosen = suited(records) if later else counting.candidates[0]
-            return _priced(what, alpha, epsilon, records, counting, chosen, by_class, options)
+            return _priced(what, alpha, epsilon, records, counting, chosen, by_class, shift is not None, options)
 
         if not public and n is not None:
             raise InputError("n must be left out: the number of records, or of those in each group, is secret")
@@ -144,7 +167,12 @@ def calibrate_table(
                 chosen = suited(total)
                 counted = {name: one.over(chosen) for name, one in counted.items()}
             return price(total).release(lambda: counted)
-        return price(n).release(lambda: _by_name(counting, progress, n), charge_first=not table.local)
+
+        def counts() -> dict[Any, Any]:
+            found = _by_name(counting, progress, n)
+            return found if shift is None else {None: weighted_sum(found, shift)}
+
+        return price(n).release(counts, charge_first=not table.local)
 
 
 def _by_name(counting: Counting, progress: Progress, n: int | None = None) -> dict[Any, Any]:
@@ -168,16 +196,18 @@ def _priced(
     counting: Counting,
     candidates: Candidates,
     by_class: bool,
+    shifted: bool,
     options: dict[str, Any],
 ) -> PricedRelease:
     name = what.kind.name
     several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
-    kinds = [several, counting.group is not None, len(counting.readings) > 1, isinstance(what, Losses)]
+    divided = counting.group is not None and not shifted
+    kinds = [several, divided, len(counting.readings) > 1, isinstance(what, Losses)]
     if sum(kinds) > 1:
         raise InputError("one of several levels, groups or classes, two sides, and losses may be asked for; found more")
     if several:
         return price_levels(alpha, epsilon, n, candidates, name, **options)
-    if counting.group is not None:
+    if divided and counting.group is not None:
         by: Literal["group", "class"] = "class" if by_class else "group"
         return price_groups(counting.group.names, alpha, epsilon, candidates, name, by=by, **options)
     if len(counting.readings) > 1:
@@ -224,6 +254,22 @@ def _group(
     integers = is_integer(table.type_of(by))
     names = tuple(as_integer(name) if integers else canonical(name) for name in groups)  # type: ignore[misc]
     return replace(column, names=names)
+
+
+def _classes(table: Table, what: What, by: str | None, shift: ClassShift) -> NamedColumn:
+    """The class of each record, for its weight: its label, or a column; the names are those of the weights."""
+    if by is None and not isinstance(what, Classified):
+        raise InputError(
+            "by must name the column of each record's class with class_weights: no label is read otherwise"
+        )
+    if by is not None:
+        return _group(table, what, by, shift.classes, False)  # type: ignore[return-value]
+    column = _group(table, what, None, None, True)
+    assert column is not None
+    order = order_of(column.names, shift.classes)
+    if order is None:
+        raise InputError("class_weights must have a weight for every class, and no other; found other classes")
+    return replace(column, names=tuple(shift.classes[place] for place in order))
 
 
 def class_histograms(

@@ -14,6 +14,7 @@ from confide.tables.progress import Progress, silent
 from confide.tables.readings import ClassReading, Reading, refuse_first_rows
 from confide.tables.stream_counts import Job, count_rows
 from confide.tables.table import Read, Table
+from confide.tables.weight_column import WeightColumn
 from confide.tables.what import What
 
 Histograms = Mapping[Any, ScoreHistogram]
@@ -38,6 +39,8 @@ class Counting:
         Bounds the records that count of each person, or None.
     skip_incomplete
         Whether records with missing values are left out, before a person's are bounded.
+    weight
+        The column of each record's public weight, of which sums are made instead of counts, or None.
     """
 
     table: Table
@@ -46,6 +49,7 @@ class Counting:
     group: NamedColumn | None = None
     people: People | None = None
     skip_incomplete: bool = False
+    weight: WeightColumn | None = None
 
     @classmethod
     def of(
@@ -56,6 +60,7 @@ class Counting:
         group: NamedColumn | None = None,
         people: People | None = None,
         skip_incomplete: bool = False,
+        weight: WeightColumn | None = None,
     ) -> "Counting":
         """Look up the columns of a table; default candidates suit the score."""
         if people is not None:
@@ -66,7 +71,7 @@ class Counting:
             chosen = tuple(what.kind.candidates() if len(readings) == 1 else one.kind.candidates() for one in readings)
         else:
             chosen = (candidates,) * len(readings)
-        return cls(table, readings, chosen, group, people, skip_incomplete)
+        return cls(table, readings, chosen, group, people, skip_incomplete, weight)
 
     def run(self, progress: Progress = silent) -> list[Histograms]:
         """The histograms of each reading, by group.
@@ -84,7 +89,7 @@ class Counting:
             if isinstance(reading, ClassReading) and reading.in_sql and (reading.by_entry or not table.local):
                 refuse_first_rows(self.table, reading.probabilities)
         jobs = [
-            Job(reading, self.group, chosen.edges, FLAG in table.columns)
+            Job(reading, self.group, chosen.edges, FLAG in table.columns, self.weight)
             for reading, chosen in zip(self.readings, self.candidates, strict=True)
         ]
         counted = [table.count(job, progress) for job in jobs]
@@ -100,15 +105,14 @@ class Counting:
     def _reads(self) -> list[Read]:
         """Every column that a record must have a value in, to be complete."""
         reads = [read for reading in self.readings for read in reading.reads]
-        if self.group is not None:
-            reads.append(self.group.read)
+        reads += [one.read for one in (self.group, self.weight) if one is not None]
         if self.people is not None:
             reads += [Read(column, "value") for column in (self.people.person, *self.people.order)]
         return reads
 
     def _requirements(self, reading: Reading) -> list[str]:
-        group = [] if self.group is None else [self.group.requirement]
-        return [*reading.requirements, *group, *(() if self.people is None else self.people.requirements)]
+        own = [one.requirement for one in (self.group, self.weight) if one is not None]
+        return [*reading.requirements, *own, *(() if self.people is None else self.people.requirements)]
 
 
 def score_histogram(

@@ -116,7 +116,7 @@ class IbisTable(Table):
         if self.backend.name != "postgres" or not job.reading.in_sql:
             return None
         with of_engine():
-            return grouped_counts(self.expression, job.reading, job.group, job.edges, progress)
+            return grouped_counts(self.expression, job.reading, job.group, job.edges, progress, job.weight)
 
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Figures:
         """A new table of PostgreSQL."""

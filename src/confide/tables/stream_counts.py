@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.counting import BinCounter
+from confide.counting import BinCounter, weight_per_bin
 from confide.tables.batch_columns import number_column
 from confide.tables.findings import Findings
 from confide.tables.named_column import NamedColumn
@@ -21,6 +21,7 @@ from confide.tables.people import FLAG
 from confide.tables.progress import Progress
 from confide.tables.readings import Reading, noted
 from confide.tables.table import Read, Table
+from confide.tables.weight_column import WeightColumn
 
 _CELLS = 2**18
 _LEAST, _MOST = 2**11, 2**16
@@ -47,17 +48,20 @@ class Job:
         The finite candidates, increasing, float64, shape (m-1,).
     limited
         Whether persons are flagged.
+    weight
+        The column of each record's weight, of which sums are made instead of counts, or None.
     """
 
     reading: Reading
     group: NamedColumn | None
     edges: NDArray[np.float64]
     limited: bool = False
+    weight: WeightColumn | None = None
 
     @property
     def reads(self) -> tuple[Read, ...]:
         """The columns, each once."""
-        own = [*self.reading.reads, *([] if self.group is None else [self.group.read])]
+        own = [*self.reading.reads, *(one.read for one in (self.group, self.weight) if one is not None)]
         return tuple(dict.fromkeys([*own, *([Read(FLAG)] if self.limited else [])]))
 
     @property
@@ -74,6 +78,7 @@ class Counters:
         kind, expected = job.reading.kind, None if job.groups <= _FEW_GROUPS else 0
         self._groups = [BinCounter(job.edges, kind.low, kind.high, expected) for _ in range(job.groups)]
         self._gathered: list[list[NDArray[Any]]] = [[] for _ in range(job.groups)]
+        self._weights = np.zeros(len(job.edges) + 1, dtype=np.int64)
 
     def add(self, batch: Any, start: int | None) -> None:
         """Count a `pyarrow.RecordBatch` that begins at row `start`, if rows have an order."""
@@ -81,10 +86,13 @@ class Counters:
         scores, findings = job.reading.scores(batch)
         group = None if job.group is None else job.group.places(batch)
         after = len(job.reading.requirements)
-        if group is not None or findings is not None:  # else the counter looks at the range
+        if group is not None or job.weight is not None or findings is not None:  # else the counter looks at the range
             findings = noted(findings, ~job.reading.in_range(scores), 1)
         if group is not None:
             findings, after = noted(findings, group < 0, after + 1), after + 1
+        if job.weight is not None:
+            weights, wrong = job.weight.whole(batch)
+            findings, after = noted(findings, wrong, after + 1), after + 1
         if job.limited:
             flag = number_column(batch, FLAG)
             for one in (1, 2):
@@ -93,15 +101,21 @@ class Counters:
             faults = job.reading.faults(batch)
             if job.group is not None:
                 faults.append(job.group.fault(batch, len(job.reading.requirements) + 1))
+            if job.weight is not None:
+                faults.append(job.weight.fault(batch, len(job.reading.requirements) + (job.group is not None) + 1))
             self.found.note(findings, start, faults)
             return
-        if group is None:
+        if job.weight is not None:
+            self._weights += weight_per_bin(scores, weights, job.edges)
+        elif group is None:
             self._count_all(scores, start)
         else:
             self._divide(scores, group)
 
     def counts(self) -> NDArray[np.int64]:
-        """Counts per group and bin, shape (groups, m)."""
+        """Counts per group and bin, shape (groups, m); or the sums of weights per bin, shape (1, m)."""
+        if self._job.weight is not None:
+            return self._weights[None]
         for place in range(len(self._groups)):
             self._pour(place)
         return np.stack([counter.counts() for counter in self._groups])

@@ -42,8 +42,15 @@ def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
     """
 
     def frame() -> Frame:
-        rows = with_findings(scored_rows(table, job.reading, job.group), job.reading)
-        return _with_bins(frame_of(rows), job.edges).groupBy("finding", "group", "bin").count()
+        rows = with_findings(scored_rows(table, job.reading, job.group, job.weight), job.reading)
+        grouped = _with_bins(frame_of(rows), job.edges).groupBy("finding", "group", "bin")
+        if job.weight is None:
+            return grouped.count()
+        from pyspark.sql import functions as f
+
+        # Rows that are refused are counted, not weighed.
+        weight = f.when(f.col("finding") == 0, f.col("weight")).otherwise(1)
+        return grouped.agg(f.sum(weight))
 
     return _gathered(frame, job, progress)
 
@@ -55,7 +62,7 @@ def count_in_python(table: Any, job: Job, progress: Progress) -> Counts:
     """
 
     def frame() -> Frame:
-        rows = batch_rows(table, job.reading, job.group)
+        rows = batch_rows(table, job.reading, job.group, job.weight)
         counts = frame_of(rows).mapInArrow(_counter(job), _SCHEMA)
         return counts.groupBy("finding", "place", "bin").sum("n")
 
@@ -77,7 +84,7 @@ def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Count
             found.add(finding, count)
         else:
             counts[group, place] += count
-    progress(int(counts.sum()))
+    progress(int(counts.sum()) if job.weight is None else 0)
     return counts, found
 
 

@@ -1,0 +1,297 @@
+"""The population that a promise is for, where it is a known shift away from the one that calibrates.
+
+Its density ratio to the calibration records' population is public up to a factor: one number per class, or a bounded
+number per record, a public function of covariates. Mechanisms see sums of whole weights, so ratios become integers
+here. Ratios that no integers up to 2^20 hold, and weights of records, are rounded; the promise is for the rounded ones,
+and the shares of the population that they stand for differ from those that were meant by at most `Population.rounding`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.support import MOST_WEIGHT, Fields, Name, check_names, positive_number, read_fraction, refuse_marked
+
+_FINE = 2**16
+_DENOMINATOR, _LEAST, _MOST = 10**6, Fraction(1, 10**4), Fraction(10**4)
+_SUM_TO_ONE = Fraction(1, 100)
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class ClassShift:
+    """Classes are more or less frequent than among the calibration records, and nothing else has changed.
+
+    Parameters
+    ----------
+    classes
+        All classes there are, public.
+    ratios
+        For each, its new share divided by its share among the calibration records' population, up to a common factor.
+    source, target
+        The shares that the ratios are of, where they are known: **public**, never counted from the private records.
+
+    Examples
+    --------
+    >>> shift = ClassShift.of_shares(source={"ill": 0.2, "well": 0.8}, target={"ill": 0.5, "well": 0.5})
+    >>> shift.steps, shift == ClassShift.of_weights({"ill": 2.5, "well": 0.625})
+    ((4, 1), False)
+    >>> print(shift)
+    for new records with class shares ill=0.5, well=0.5, if they are ill=0.2, well=0.8 where the calibration records ...
+    """
+
+    classes: tuple[Name, ...]
+    ratios: tuple[Fraction, ...]
+    source: tuple[Fraction, ...] | None = None
+    target: tuple[Fraction, ...] | None = None
+
+    @classmethod
+    def of_weights(cls, weights: Mapping[Any, Any]) -> "ClassShift":
+        """From new share divided by old share, up to a common factor, by class.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If a weight is not 0 or a number from 0.0001 to 10000, or all are 0.
+
+        Examples
+        --------
+        >>> ClassShift.of_weights({"a": 0.5, "b": 2}).steps
+        (1, 4)
+        """
+        named = _named("class_weights", weights)
+        ratios = tuple(_number(f"class_weights[{name!r}]", value, _MOST, _LEAST) for name, value in named.items())
+        if not any(ratios):
+            raise InputError("class_weights must not all be 0: no class would be left")
+        return cls(tuple(named), ratios)
+
+    @classmethod
+    def of_shares(cls, source: Mapping[Any, Any], target: Mapping[Any, Any]) -> "ClassShift":
+        """From the shares of classes where the calibration records come from, and the new ones; both public.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If the classes differ, shares are no numbers from 0 to 1 or do not sum to 1 within a hundredth, or a class
+            is new: no weight makes up for records that are not there.
+
+        Examples
+        --------
+        >>> ClassShift.of_shares({0: 0.25, 1: 0.75}, {0: 0.5, 1: 0.5}).steps
+        (3, 1)
+        """
+        old, new = _named("source", source), _named("target", target)
+        if set(old) != set(new):
+            raise InputError("target must have the classes of source, each once; found others")
+        shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
+        wanted = tuple(_number(f"target[{name!r}]", new[name], Fraction(1)) for name in old)
+        for name, found in (("source", shares), ("target", wanted)):
+            total = sum(found, Fraction(0))
+            if abs(total - 1) > _SUM_TO_ONE:
+                raise InputError(f"{name} must hold shares that sum to 1; found a sum of {float(total):.6g}")
+        fresh = [name for name, one, other in zip(old, shares, wanted, strict=True) if other and not one]
+        if fresh:
+            raise InputError(
+                f"source must have a share above 0 for every class that target has; {fresh[0]!r} has none: no weight "
+                "makes up for records that are not there; use thresholds per class"
+            )
+        ratios = tuple(new / old if new else Fraction(0) for old, new in zip(shares, wanted, strict=True))
+        return cls(tuple(old), ratios, shares, wanted)
+
+    def __post_init__(self) -> None:
+        if len(self.ratios) != len(self.classes) or not any(self.ratios):
+            raise InputError("ratios must be one for each class, not all 0")
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The weights of the classes as integers without a common divisor; rounded if they exceed 2^20."""
+        whole = [ratio * math.lcm(*(one.denominator for one in self.ratios)) for ratio in self.ratios]
+        shared = reduce(math.gcd, (int(one) for one in whole))
+        exact = [int(one) // shared for one in whole]
+        if max(exact) <= MOST_WEIGHT:
+            return tuple(exact)
+        largest = max(self.ratios)
+        return tuple(
+            max(1, math.floor(one / largest * MOST_WEIGHT + Fraction(1, 2))) if one else 0 for one in self.ratios
+        )
+
+    @property
+    def heaviest(self) -> int:
+        """The largest integer weight."""
+        return max(self.steps)
+
+    @property
+    def typical_share(self) -> float:
+        """The mean weight divided by the largest: by the old shares where they are known, else with even ones."""
+        shares = self.source or (Fraction(1, len(self.classes)),) * len(self.classes)
+        return float(sum(a * b for a, b in zip(shares, self.steps, strict=True)) / self.heaviest / sum(shares))
+
+    @property
+    def rounding(self) -> float:
+        """By how much rounding may have changed any share of the new population; 0 where nothing was rounded."""
+        largest, heaviest = max(self.ratios), self.heaviest
+        exact = all(step * largest == ratio * heaviest for step, ratio in zip(self.steps, self.ratios, strict=True))
+        return 0.0 if exact else 1 / MOST_WEIGHT / self.typical_share
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        stated: dict[str, Any] = {"classes": list(self.classes)}
+        if self.source is None or self.target is None:
+            return {**stated, "ratios": [str(one) for one in self.ratios]}
+        return {**stated, "source": [str(one) for one in self.source], "target": [str(one) for one in self.target]}
+
+    def __str__(self) -> str:
+        if self.source is None or self.target is None:
+            return (
+                f"for new records of which the classes are {_listed(self.classes, self.ratios)} times as frequent, up "
+                "to a common factor, as where the calibration records come from"
+            )
+        return (
+            f"for new records with class shares {_listed(self.classes, self.target)}, if they are "
+            f"{_listed(self.classes, self.source)} where the calibration records come from"
+        )
+
+
+@dataclass(frozen=True)
+class RecordWeights:
+    """Every record has a public weight from 0 to `bound`: a function of its covariates, never of its score or label.
+
+    It is the new population's density ratio to that of the calibration records, up to a factor. Weights are rounded to
+    multiples of 1/`scale`, a power of two.
+
+    Examples
+    --------
+    >>> weights = RecordWeights.bounded(4)
+    >>> weights.scale, weights.heaviest, weights.whole(np.array([0.5, 4.0]))
+    (16384, 65536, array([ 8192, 65536]))
+    """
+
+    bound: float
+
+    @classmethod
+    def bounded(cls, bound: Any) -> "RecordWeights":
+        """With a public bound, which no weight may exceed."""
+        found = positive_number("weight_bound", bound)
+        if not _LEAST <= found <= _MOST:
+            raise InputError(f"weight_bound must lie between 0.0001 and 10000; found {found!r}")
+        return cls(found)
+
+    @property
+    def scale(self) -> int | float:
+        """Steps of weight in a weight of one: a power of two, so that products with it are exact."""
+        exponent = math.ceil(math.log2(_FINE / self.bound))
+        return 2**exponent if exponent >= 0 else 2.0**exponent
+
+    @property
+    def heaviest(self) -> int:
+        """The largest integer weight."""
+        return math.floor(self.bound * self.scale + 0.5)
+
+    @property
+    def typical_share(self) -> float:
+        """The mean weight divided by the largest, if weights are density ratios, whose mean is 1."""
+        return min(1.0, 1.0 / self.bound)
+
+    @property
+    def rounding(self) -> float:
+        """By how much rounding may have changed any share of the new population, if weights have the mean 1."""
+        return 0.5 / float(self.scale)
+
+    def whole(self, weights: NDArray[Any], name: str = "weights") -> NDArray[np.int64]:
+        """Weights of shape (n,) as integers, after a check of each; refused with count and first position alone."""
+        array = np.asarray(weights, dtype=np.float64)
+        wrong = ~((array >= 0) & (array <= self.bound))
+        refuse_marked(wrong, f"{name} must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
+        return np.floor(array * self.scale + 0.5).astype(np.int64)
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"bound": self.bound}
+
+    def __str__(self) -> str:
+        return (
+            f"for new records of the population that public weights, at most {self.bound:g} each, make of the one that "
+            "the calibration records come from"
+        )
+
+
+Population: TypeAlias = ClassShift | RecordWeights
+"""Which population a promise is for; None stands for that of the calibration records."""
+
+
+def _class_shift(class_weights: Any) -> ClassShift:
+    """A shift of class shares as users state it: a mapping from class to weight, or a `ClassShift`."""
+    if isinstance(class_weights, ClassShift):
+        return class_weights
+    if not isinstance(class_weights, Mapping):
+        raise InputTypeError(
+            "class_weights must be a mapping from class to weight, or a confide.ClassShift; found "
+            f"{type(class_weights).__name__}"
+        )
+    return ClassShift.of_weights(class_weights)
+
+
+def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> Population | None:
+    """The population that arguments of a call ask a promise for; None if they ask for no other."""
+    if class_weights is not None and weight_bound is not None:
+        raise InputError("class_weights must be left out with weights: one number per record says it all")
+    if class_weights is not None:
+        return _class_shift(class_weights)
+    return None if weight_bound is None else RecordWeights.bounded(weight_bound)
+
+
+def read_population(fields: Fields) -> Population:
+    """The population that `fields` wrote."""
+    if "bound" in fields:
+        weights = RecordWeights.bounded(fields.take("bound", (float, int)))
+        fields.finish()
+        return weights
+    classes = fields.take("classes", list)
+    if "ratios" in fields:
+        made = ClassShift.of_weights(_mapping(classes, fields, "ratios"))
+    else:
+        made = ClassShift.of_shares(_mapping(classes, fields, "source"), _mapping(classes, fields, "target"))
+    fields.finish()
+    return made
+
+
+def _mapping(classes: Sequence[Any], fields: Fields, key: str) -> dict[Name, Fraction]:
+    texts = fields.take(key, list)
+    if len(texts) != len(classes) or not all(isinstance(text, str) for text in texts):
+        raise FormatError(f"the {fields.document} states its population wrongly; do not use it")
+    read = [read_fraction(text, f"the {fields.document}'s field {key!r}") for text in texts]
+    return dict(zip(check_names("classes", classes), read, strict=True))
+
+
+def _named(argument: str, values: Any) -> dict[Name, Any]:
+    if not isinstance(values, Mapping):
+        raise InputTypeError(f"{argument} must be a mapping from class to number; found {type(values).__name__}")
+    return dict(zip(check_names(argument, list(values)), values.values(), strict=True))
+
+
+def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)) -> Fraction:
+    """0, or a number from `least` to `most`, as a fraction: the simplest within 1e-12, or one of millionths."""
+    if isinstance(value, bool) or not isinstance(value, Real | str | Fraction):
+        raise InputTypeError(f"{name} must be a number; found {type(value).__name__}")
+    try:
+        exact = Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise InputError(f"{name} must be a finite number; found {value!r}") from None
+    if exact and not least <= exact <= most:
+        raise InputError(f"{name} must be 0 or lie between {float(least):g} and {float(most):g}; found {value!r}")
+    simple = exact.limit_denominator(1000)
+    return simple if abs(simple - exact) <= Fraction(1, 10**12) else exact.limit_denominator(_DENOMINATOR)
+
+
+def _listed(classes: Sequence[Name], values: Sequence[Fraction]) -> str:
+    shown = [f"{name}={float(value):.6g}" for name, value in zip(classes, values, strict=True)]
+    rest = len(shown) - _SHOWN
+    return ", ".join(shown) if rest <= 0 else f"{', '.join(shown[:_SHOWN])} and {rest} more"

@@ -1,0 +1,244 @@
+"""One threshold for a population that is a known shift away, and class thresholds under any shift of classes."""
+
+import hashlib
+import json
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.calibration import weighted_counts, weighted_sum
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.planning import ClassShift, RecordWeights, check_request, mechanism_for, plan
+from confide.selection import selection_law
+
+SHIFT = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8})
+CANDIDATES = confide.Candidates.unit(60)
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(1)
+    labels = rng.choice(["a", "b"], 1500)
+    return np.minimum(rng.random(1500) * np.where(labels == "b", 1.0, 0.6), 1.0), labels
+
+
+@pytest.fixture(scope="module")
+def released(records):
+    scores, labels = records
+    options = {"score": "lac", "classes": ["a", "b"], "candidates": CANDIDATES}
+    return confide.calibrate(scores, 0.1, 1.0, class_weights=SHIFT, labels=labels, **options)
+
+
+def covered_in_simulation(shift, hardness, n, runs, rng):
+    """In how many runs a new record of the shifted population is covered; noise from the exact law."""
+    request = check_request(alpha=0.1, epsilon=1.0, candidates=CANDIDATES, population=shift, n_typical=n)
+    mechanism = mechanism_for(request)
+    covered = 0
+    for _ in range(runs):
+        labels = rng.choice(2, n, p=[0.8, 0.2])
+        scores = rng.random(n) ** hardness[labels]
+        if shift is None:
+            counts = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
+        else:
+            counts = weighted_counts(scores, CANDIDATES, None, shift, labels, None).counts
+        utilities = mechanism.utilities(counts) / mechanism.scale
+        law = selection_law(np.exp(utilities - utilities.max()), mechanism.selector)
+        threshold = CANDIDATES.values[rng.choice(len(law), p=law / law.sum())]
+        covered += rng.random() ** hardness[rng.choice(2, p=[0.3, 0.7])] <= threshold
+    return covered
+
+
+@pytest.mark.slow
+def test_new_records_of_the_shifted_population_are_covered():
+    """An exact binomial test at 1e-6, which the same thresholds without weights fail."""
+    shift = ClassShift.of_shares({0: 0.8, 1: 0.2}, {0: 0.3, 1: 0.7})
+    hardness, runs = np.array([1.0, 0.25]), 700
+    covered = covered_in_simulation(shift, hardness, 400, runs, np.random.default_rng(2))
+    assert stats.binom.cdf(covered, runs, 0.9) > 1e-6
+    assert covered < 0.97 * runs
+    without = covered_in_simulation(None, hardness, 400, runs, np.random.default_rng(2))
+    assert stats.binom.cdf(without, runs, 0.9) < 1e-6
+
+
+def below(mechanism, counts):
+    """P(the chosen candidate lies left of each), from the exact law; shape (m,)."""
+    utilities = mechanism.utilities(counts) / mechanism.scale
+    law = selection_law(np.exp(utilities - utilities.max()), mechanism.selector)
+    return np.append(0.0, np.cumsum(law)[:-1])
+
+
+def test_class_thresholds_hold_under_every_shift_of_classes():
+    """All pairs of up to five scores per class, one of them new, over all class shares; one threshold for all fails."""
+    own = mechanism_for(check_request(alpha="1/2", epsilon=6.0, candidates=3, n_typical=5))
+    sets = [bins for size in range(1, 6) for bins in combinations_with_replacement(range(3), size)]
+
+    def missed(bins, others=()):
+        """The chance that one of these is missed by the threshold of the rest, and of others."""
+        whole = np.bincount([*bins, *others], minlength=3)
+        return sum(below(own, whole - (np.arange(3) == place))[place] for place in bins) / len(bins)
+
+    alone = [missed(bins) for bins in sets]
+    for share in (Fraction(k, 10) for k in range(11)):
+        worst = max(float(share) * one + float(1 - share) * two for one in alone for two in alone)
+        assert worst <= 0.5 + 1e-12
+    together = max(missed((2,) * k, (0,) * 5) for k in (1, 2))
+    assert together > 0.9  # a class whose scores are large, where the other one is five times as frequent
+
+
+def test_counts_are_sums_of_whole_weights(records):
+    scores, labels = records
+    counted = weighted_counts(scores, CANDIDATES, "lac", SHIFT, labels, None)
+    by_class = {name: confide.ScoreHistogram.from_scores(scores[labels == name], CANDIDATES) for name in ("a", "b")}
+    assert SHIFT.steps == (1, 4)
+    assert (counted.counts == by_class["a"].counts + 4 * by_class["b"].counts).all()
+    assert (weighted_sum(by_class, SHIFT).counts == counted.counts).all()
+    weights = RecordWeights.bounded(1.6)
+    single = weighted_counts(scores, CANDIDATES, "lac", weights, None, np.where(labels == "a", 0.4, 1.6))
+    assert (
+        single.counts == by_class["a"].counts * round(0.4 * weights.scale) + by_class["b"].counts * weights.heaviest
+    ).all()
+    edges = np.append(CANDIDATES.edges, np.inf)
+    on_edges = weighted_counts(edges, CANDIDATES, None, RecordWeights.bounded(1), None, np.ones(len(edges)))
+    assert len(set(on_edges.counts)) == 1  # a score at a candidate belongs to it
+
+
+def test_equal_weights_are_no_shift(records):
+    """The mechanism for weights that are all one chooses by the same law as that of records that count alike."""
+    scores, _ = records
+    request = check_request(alpha=0.1, epsilon=1.0, candidates=CANDIDATES, population=ClassShift.of_weights({"a": 2}))
+    mechanism = mechanism_for(request)
+    counts = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
+    from dataclasses import replace
+
+    assert mechanism.weight == 1
+    assert (mechanism.utilities(counts) == replace(mechanism, weight=None).utilities(counts)).all()
+
+
+def test_release_says_which_population(released):
+    text = str(released)
+    assert "for new records with class shares a=0.2, b=0.8, if they are a=0.5, b=0.5 where the calibration" in text
+    assert released.privacy.epsilon <= 1
+    assert released.privacy.replace_one == 2 * released.privacy.add_remove
+    assert released.mechanism.weight == 4
+    again = confide.Calibration.from_json(released.to_json())
+    assert again == released
+    assert str(again) == text
+    with pytest.raises(InputError, match="promise is one on average"):
+        released.conditional_coverage(0.05, 1000)
+    assert released.coverage_at_most(1000) == 1.0
+
+
+def signed(content):
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.pop("population"), "other weights than its population"),
+        (lambda c: c["population"].update(target=["1/10", "9/10"]), "other weights"),
+        (lambda c: c["population"].update(source=["1/2"]), "states its population wrongly"),
+        (lambda c: c["population"].update(classes=["a", "a"]), "cannot be used"),
+        (lambda c: c["mechanism"].update(weight=2), "other weights"),
+        (lambda c: c["mechanism"].update(head_start=0), "another coverage"),
+        (lambda c: c["privacy"].update(replace_one=1.0), "another privacy loss"),
+        (lambda c: c["population"].update(more=1), "unknown field"),
+    ],
+)  # fmt: skip
+def test_a_release_that_claims_other_weights_is_refused(released, change, message):
+    content = json.loads(released.to_json())
+    change(content)
+    with pytest.raises(FormatError, match=message):
+        confide.Calibration.from_json(signed(content))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"class_weights": {"a": 1, "b": 2}}, "labels must be given together"),
+        ({"weights": [1.0, 1.0]}, "weight_bound must be given together"),
+        ({"weights": [1.0, 3.0], "weight_bound": 2}, r"must lie in \[0, 2\].* found 1 that do not, the first at"),
+        ({"weights": [1.0, np.nan], "weight_bound": 2}, "found 1 that do not, the first at position 1"),
+        ({"weights": [1.0], "weight_bound": 2}, r"must have shape \(2,\)"),
+        ({"weights": [1.0, 1.0], "weight_bound": 0}, "weight_bound must be a positive"),
+        ({"class_weights": {"a": 1}, "labels": ["a", "c"]}, "labels"),
+        ({"class_weights": {"a": 1, "b": -1}, "labels": ["a", "b"]}, "must be 0 or lie between"),
+        ({"class_weights": {"a": 0, "b": 0}, "labels": ["a", "b"]}, "must not all be 0"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "neighbors": "replace_one"}, "add_remove"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "delta": 0.05}, "delta must be left out"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "n_min": 50}, "n_min must be left out"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "shift": 2.0}, "shift must be left out"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "mechanism": "noisy-histogram"}, "slopes"),
+        ({"class_weights": {"a": 1}, "labels": ["a", "a"], "weights": [1, 1], "weight_bound": 2}, "class_weights"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_weighted_is_refused(options, message):
+    with pytest.raises(InputError, match=message) as refused:
+        confide.calibrate([0.123, 0.456], 0.1, 1.0, candidates=CANDIDATES, **options)
+    assert "0.123" not in str(refused.value)
+    assert "3.0" not in str(refused.value)
+
+
+def test_shares_that_make_no_weights_are_refused():
+    with pytest.raises(InputError, match="no weight makes up for records that are not there"):
+        ClassShift.of_shares({"a": 1, "b": 0}, {"a": 0.5, "b": 0.5})
+    with pytest.raises(InputError, match=r"sum to 1; found a sum of 0\.7"):
+        ClassShift.of_shares({"a": 0.5, "b": 0.2}, {"a": 0.5, "b": 0.5})
+    with pytest.raises(InputError, match="classes of source"):
+        ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.5, "c": 0.5})
+    with pytest.raises(InputTypeError, match="mapping"):
+        confide.calibrate([0.1], 0.1, 1.0, class_weights=[1, 2], labels=["a"])
+    assert ClassShift.of_shares({"a": 0.5, "b": 0.5, "c": 0}, {"a": 1, "b": 0, "c": 0}).steps == (1, 0, 0)
+
+
+def test_several_thresholds_know_no_weights():
+    scores, labels, weights = [0.1, 0.2], ["a", "b"], {"a": 1, "b": 2}
+    with pytest.raises(InputError, match="class_weights must be left out with groups or classes"):
+        confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, class_weights=weights, candidates=CANDIDATES)
+    with pytest.raises(InputError, match="class_weights must be left out with several levels"):
+        confide.calibrate_levels(scores, [0.1, 0.2], 1.0, class_weights=weights, candidates=CANDIDATES)
+    with pytest.raises(InputError, match="class_weights must be left out with two sides"):
+        confide.calibrate_sides([[0.0, 1.0]] * 2, scores, 0.1, 1.0, class_weights=weights)
+
+
+def test_weights_that_no_small_integers_hold_are_rounded_and_it_is_said_by_how_much():
+    odd = ClassShift.of_weights({"a": "0.999983", "b": "0.333337", "c": "7.000001"})
+    assert odd.heaviest == 2**20
+    shares = np.array([float(r) for r in odd.ratios]) / sum(float(r) for r in odd.ratios)
+    rounded = np.array(odd.steps) / sum(odd.steps)
+    assert 0 < np.abs(shares - rounded).sum() / 2 < odd.rounding < 1e-5
+    assert SHIFT.rounding == 0
+    assert RecordWeights.bounded(4).rounding < 4e-5
+    for bound in (0.3, 1, 2.5, 4, 9999, 0.001):
+        weights = RecordWeights.bounded(bound)
+        assert 2**16 <= weights.heaviest <= 2**17
+        assert weights.whole(np.array([bound]))[0] == weights.heaviest
+
+
+def test_the_ledger_tells_weights_apart(records, tmp_path):
+    scores, labels = records
+    ledger = confide.Ledger(tmp_path / "budget.ledger", limit=10.0)
+    options = {"labels": labels, "score": "lac", "candidates": CANDIDATES, "ledger": ledger, "dataset": "records"}
+    first = confide.calibrate(scores, 0.1, 1.0, class_weights=SHIFT, **options)
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(scores, 0.1, 1.0, class_weights=SHIFT, **options) == first
+    other = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.8, "b": 0.2})
+    confide.calibrate(scores, 0.1, 1.0, class_weights=other, **options)
+    assert len(ledger.account("records").costs) == 2
+
+
+def test_a_plan_says_what_weights_cost():
+    plain, weighted = (plan(0.1, 1.0, 2000, candidates=60, class_weights=one) for one in (None, SHIFT))
+    assert plain.expected_coverage < weighted.expected_coverage < 0.92
+    assert weighted.counted == 1250  # half of them weigh a quarter
+    assert "that of about 1250 of the largest weight" in str(weighted)
+    assert weighted.guarantee.population == str(SHIFT)
+    bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4)
+    assert bounded.counted == 500
+    assert bounded.expected_coverage > weighted.expected_coverage

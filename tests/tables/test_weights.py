@@ -1,0 +1,95 @@
+"""Weights of records and of classes, from every source: the sums are those of the same calls on arrays."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import InputError
+from confide.calibration import weighted_counts
+from confide.planning import ClassShift, RecordWeights
+from confide.tables import Classified, Scored, calibrate_table
+from confide.tables.counts import Counting
+from confide.tables.open_table import opened
+from confide.tables.weight_column import WeightColumn
+from tests.files import NAMES, classified
+
+P, Y = classified(1500, dtype=np.float64)
+LABEL = np.array(NAMES)[Y]
+WEIGHT = 0.25 * (np.arange(1500) % 9) + np.arange(1500) / 7000
+BOUND = RecordWeights.bounded(2.5)
+DATA = pa.table(
+    {**{f"p_{name}": P[:, k] for k, name in enumerate(NAMES)}, "y": LABEL, "w": WEIGHT, "s": confide.lac_score(P, Y)}
+)
+CANDIDATES = confide.Candidates.unit(30)
+WHAT = {"lac": Classified("p_*", "y"), "aps": Classified("p_*", "y", score="aps"), "scores": Scored("s", "lac")}
+
+
+def counted(source, what):
+    with opened(source) as table:
+        weight = WeightColumn.of(table, "w", BOUND)
+        return Counting.of(table, what, CANDIDATES, weight=weight).run()[0][None].counts
+
+
+@pytest.mark.parametrize("kind", WHAT)
+def test_sums_are_those_of_arrays(engine, kind):
+    scores = confide.aps_score(P, Y) if kind == "aps" else confide.lac_score(P, Y)
+    expected = weighted_counts(scores, CANDIDATES, kind if kind == "aps" else "lac", BOUND, None, WEIGHT)
+    np.testing.assert_array_equal(counted(engine.table(DATA), WHAT[kind]), expected.counts)
+
+
+def test_unusable_weights_are_refused(engine):
+    wrong = WEIGHT.copy()
+    wrong[[7, 1100]] = 2.75, -0.5
+    source = engine.table(DATA.set_column(DATA.column_names.index("w"), "w", pa.array(wrong)))
+    with pytest.raises(InputError, match=r"column 'w' must hold a weight from 0 to 2\.5.* 2 ") as refused:
+        counted(source, WHAT["scores"])
+    assert "2.75" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("what", "options"),
+    [
+        (WHAT["lac"], {"class_weights": {"emu": 2, "cat": 0.5, "dog": 1}}),
+        (WHAT["scores"], {"class_weights": {"cat": 0.5, "dog": 1, "emu": 2}, "by": "y"}),
+        (WHAT["scores"], {"weights": "w", "weight_bound": 2.5}),
+    ],
+)
+def test_thresholds_of_tables_are_those_of_arrays(what, options):
+    """With epsilon beyond any noise the same candidate is drawn."""
+    released = calibrate_table(DATA, what, 0.1, 1e4, candidates=CANDIDATES, **options)
+    by_arrays = {key: value for key, value in options.items() if key != "by"}
+    if "weights" in options:
+        by_arrays["weights"] = WEIGHT
+    else:
+        by_arrays["labels"] = LABEL
+    expected = confide.calibrate(confide.lac_score(P, Y), 0.1, 1e4, candidates=CANDIDATES, **by_arrays)
+    assert released.threshold == expected.threshold
+    assert released.mechanism == expected.mechanism
+    assert released.population.heaviest == expected.population.heaviest
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"class_weights": {"cat": 1, "dog": 2}}, "a weight for every class"),
+        ({"class_weights": {"cat": 1, "dog": 2, "emu": 3}, "by_class": True}, "by_class must be left out"),
+        ({"class_weights": {"cat": 1, "dog": 2, "emu": 3}, "neighbors": "replace_one"}, "add_remove"),
+        ({"weights": "w"}, "weight_bound must be given together"),
+        ({"weights": "w", "weight_bound": 3, "by": "y"}, "by must be left out"),
+        ({"weights": "y", "weight_bound": 3}, "weights are numbers"),
+        ({"weights": "no", "weight_bound": 3}, "no"),
+        ({"weights": "w", "weight_bound": 3, "alpha": [0.1, 0.2]}, "several levels"),
+        ({"weights": "w", "weight_bound": 3, "n": 1500}, "n must be left out"),
+    ],
+)
+def test_what_tables_cannot_weigh_is_refused(options, says):
+    alpha = options.pop("alpha", 0.1)
+    with pytest.raises(InputError, match=says):
+        calibrate_table(DATA, WHAT["lac"], alpha, 1.0, candidates=CANDIDATES, **options)
+
+
+def test_scores_alone_need_the_column_of_classes():
+    shift = ClassShift.of_weights({"cat": 1, "dog": 2, "emu": 3})
+    with pytest.raises(InputError, match="by must name the column of each record's class"):
+        calibrate_table(DATA, WHAT["scores"], 0.1, 1.0, candidates=CANDIDATES, class_weights=shift)
