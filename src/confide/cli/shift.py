@@ -12,7 +12,7 @@ from confide.planning import ClassShift
 
 _shift = partial(option, "A known shift")
 
-WeightBound: TypeAlias = Annotated[float | None, _shift("NUMBER", "A public number that no record's weight exceeds.")]
+WeightBound: TypeAlias = Annotated[float | None, _shift("NUMBER", "What no weight exceeds.")]
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class ClassShiftOptions:
 
     class_weights: Annotated[
         str | None,
-        _shift("A=W,B=W", "For new records whose classes are W times as frequent, up to a common factor; public."),
+        _shift("A=W", "How many times as frequent classes are anew: A=0.5,B=2."),
     ] = None
     source_shares: Annotated[
         str | None,
-        _shift("A=P,B=P", "The same by shares: those where the records come from, never counted among them."),
+        _shift("A=P", "Or by public shares: where the records come from,"),
     ] = None
-    target_shares: Annotated[str | None, _shift("A=P,B=P", "With --source-shares: those of new records.")] = None
+    target_shares: Annotated[str | None, _shift("A=P", "and those of new records.")] = None
 
     @property
     def shift(self) -> ClassShift | None:
@@ -50,7 +50,7 @@ class ShiftOptions(ClassShiftOptions):
 
     weight_column: Annotated[
         str | None,
-        _shift("COLUMN", "Public weights of records, functions of covariates; never of scores or labels."),
+        _shift("COLUMN", "Or public weights, functions of covariates alone."),
     ] = None
     weight_bound: WeightBound = None
 
