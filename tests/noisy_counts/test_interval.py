@@ -59,6 +59,7 @@ def test_misses_enumerated_over_a_grid(n, epsilon):
         (10, 1.0, Fraction(1, 2), (1, 1), 0.05),
         pytest.param(10, 1.0, Fraction(19, 20), (1, 1), 0.2, marks=pytest.mark.slow),
         (12, 3.0, Fraction(1, 5), (2, 1), 0.1),
+        (6, 3.0, Fraction(999, 1000), (1, 1), 0.05),
         pytest.param(8, 1.0, Fraction(9, 10), (1, 3), 0.05, marks=pytest.mark.slow),
     ],
 )

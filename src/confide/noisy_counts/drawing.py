@@ -11,7 +11,7 @@ from confide.support import MOST_RECORDS, privacy_loss, refuse_marked
 
 
 def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> NDArray[np.int64]:
-    """Counts plus independent noise Z, P(z) proportional to exp(-epsilon |z|). It cannot be seeded.
+    """Counts plus independent noise Z, P(z) proportional to exp(-epsilon abs(z)). It cannot be seeded.
 
     The loss is epsilon times the L1 distance of neighbouring counts: epsilon if one record more or less changes one
     count by one, 2 epsilon if a replaced record can change two.

@@ -25,7 +25,7 @@ _LONGEST_LAW = 2**23
 
 
 def log_mgf(s: ArrayLike, epsilon: float) -> NDArray[np.float64]:
-    """Logarithm of E exp(s Z) for noise Z, P(z) proportional to exp(-epsilon |z|).
+    """Logarithm of E exp(s Z) for noise Z, P(z) proportional to exp(-epsilon abs(z)).
 
     Parameters
     ----------
