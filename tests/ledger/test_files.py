@@ -169,7 +169,7 @@ def test_foreign_database_is_left_alone(tmp_path):
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
-        ("PRAGMA user_version=3", "schema 3; this version reads up to 2; upgrade"),
+        ("PRAGMA user_version=4", "schema 4; this version reads up to 3; upgrade"),
         ("PRAGMA user_version=0", "no valid schema"),
         ("CREATE TABLE extra (x)", "tables of another program"),
         ("CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END", "tables of another program"),

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from confide.cli.audit import audit
+from confide.cli.budget_plan import budget
 from confide.cli.calibrate import calibrate
 from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
@@ -54,5 +55,6 @@ def _confide(
 
 for command in (plan, calibrate, predict, evaluate, watch, show, verify, report, audit, demo):
     app.command(cls=Command)(command)
+app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")
 app.add_typer(federated)

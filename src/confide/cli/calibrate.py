@@ -14,6 +14,7 @@ from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.output import emit, say, say_left_out, warn
 from confide.cli.parameters import command
+from confide.cli.schedule import ScheduleFile, scheduled_privacy
 from confide.cli.shift import ShiftOptions
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.mechanisms import MECHANISMS
@@ -51,6 +52,7 @@ def calibrate(
     groups: o.GroupOptions,
     shifted: ShiftOptions,
     budget: LedgerOptions,
+    schedule: ScheduleFile = None,
     about: About = None,
     output: o.Output,
     as_json: o.AsJson = False,
@@ -74,6 +76,7 @@ def calibrate(
     chosen = chosen_candidates(candidates, unit, what)
     levels = o.split(alpha)
     bounded = people.people
+    privacy = scheduled_privacy(schedule, privacy, None if bounded is None else bounded.most)
     if bounded is not None and privacy.records_per_person not in (1, bounded.most):
         raise InputError("--records-per-person must be left out with --max-records-per-person")
     divided = groups.arguments(label=columns.label, with_ledger=budget.ledger is not None)
@@ -91,7 +94,7 @@ def calibrate(
     price = partial(price_threshold, score=name, **settings)
     for level in levels:
         price(alpha=level, n=n, candidates=thresholds)  # public choices are refused before anything is opened
-    output.check(Kind.RELEASE, *source.files, *budget.files)
+    output.check(Kind.RELEASE, *source.files, *budget.files, schedule)
     account = budget.account(source.file)
     known = n is not None or privacy.neighbors == "add_remove"
     if account and known and not divided and len(levels) == 1 and columns.one_score:

@@ -4,6 +4,8 @@ import json
 import math
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +16,12 @@ from confide.cli import options as o
 from confide.cli.help import Command, Group
 from confide.cli.output import check_output, emit, number, say, warn
 from confide.errors import SimilarNameWarning
-from confide.ledger import Account, Entry, Ledger, decimal_form, plain
+from confide.ledger import Account, Entry, Ledger, Loss, Schedule, decimal_form, plain
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
 from confide.support import Kind, aligned, write_text
 
 ledger = typer.Typer(
-    help="What has been spent on which data: list, show, limit, export.", cls=Group, rich_markup_mode=None
+    help="What has been spent on which data: list, show, limit, follow, export.", cls=Group, rich_markup_mode=None
 )
 
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, as `confide calibrate --ledger` made.")]
@@ -65,6 +67,9 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
         kept = "" if entry.release is not None else "  (no release: the run ended before it)"
         say(f"  {entry.made}  {_what(entry)}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{kept}")
     say(f"together: {loss}")
+    if account.schedule is not None and (bound := account.under_schedule) is not None:
+        say(f"schedule: {account.schedule.statement}")
+        say(f"one person: {Loss((bound,))}")
     if not all(cost.private for cost in account.costs):
         return
     rows = [
@@ -94,15 +99,39 @@ def limit(
     Example: confide ledger limit budget.db patients 2.0
     """
     wanted = None if epsilon is None else (epsilon, dp_delta)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SimilarNameWarning)
+    with _said_of_names():
         account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)
-    for one in caught:
-        warn(str(one.message))
     if as_json:
         emit(plain(account))
         return
     say(f"{account.dataset}: {_summary(account)}")
+
+
+@ledger.command(cls=Command)
+def follow(
+    file: LedgerFile,
+    schedule: Annotated[
+        Path, typer.Argument(metavar="SCHEDULE", help="The schedule, as `confide budget plan --out` wrote.")
+    ],
+    dataset: Annotated[str, o.accounting("NAME", "The data set whose charges follow it.")],
+    as_json: o.AsJson = False,
+) -> None:
+    """Let charges to a data set follow a schedule: what is not in it is refused.
+
+    The data set gets the schedule's total as its limit, unless it has one. A
+    later schedule replaces an earlier one, if what was spent and all of the
+    later one together keep the limit.
+
+    Example: confide ledger follow budget.db schedule.json --dataset patients
+    """
+    read = Schedule.load(schedule)
+    with _said_of_names():
+        account = Ledger(file).follow(dataset, read)
+    if as_json:
+        emit(plain(account))
+        return
+    say(f"{account.dataset}: {_summary(account)}")
+    say(read.statement)
 
 
 @ledger.command(cls=Command)
@@ -130,6 +159,16 @@ def _what(entry: Entry) -> str:
     return mechanism if mechanism.startswith(f"{entry.kind} by ") else f"{entry.kind} by {mechanism}"
 
 
+@contextmanager
+def _said_of_names() -> Iterator[None]:
+    """What the library warns of names is printed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SimilarNameWarning)
+        yield
+    for one in caught:
+        warn(str(one.message))
+
+
 def _loss(epsilon: float) -> str:
     return "+inf (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
 
@@ -150,6 +189,9 @@ def _summary(account: Account) -> str:
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""
+    bound = f"limit {decimal_form(account.limit.epsilon)}{at}"
+    if account.schedule is not None:
+        return f"{spent}; {bound}; of its schedule {account.stages[-1].in_words}"
     left = account.remaining()
     assert left is not None
-    return f"{spent}; limit {decimal_form(account.limit.epsilon)}{at}, {decimal_form(left)} left"
+    return f"{spent}; {bound}, {decimal_form(left)} left"

@@ -12,13 +12,14 @@ from confide.cli.federated import shown
 from confide.cli.output import emit, say, warn
 from confide.errors import InputError
 from confide.federated import FederatedCalibration
+from confide.ledger import Schedule, decimal_form
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
 from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release, remarks
-from confide.support import aligned, decimal_text, positive_integer
+from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer
 
 
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration, or a file of a federation.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration, a schedule, or a file of a federation.")],
     records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
     as_json: o.AsJson = False,
 ) -> None:
@@ -26,15 +27,22 @@ def show(
 
     FILE is what `confide calibrate` or `confide federated aggregate` wrote, or
     a release of several thresholds. It is checked: every claim is computed
-    again from the mechanisms that the file states. It may also be a public
-    file, a plan, a policy, an answer or a report of a silo: signatures are
-    checked, and the fingerprints printed that people compare.
+    again from the mechanisms that the file states. It may also be a schedule
+    of `confide budget plan`; or a public file, a plan, a policy, an answer or
+    a report of a silo: signatures are checked, and the fingerprints printed
+    that people compare.
 
     Example:
 
       confide show cal.json --records 3
     """
     k = positive_integer("records", records)
+    if kind_of(file) is Kind.SCHEDULE:
+        schedule = Schedule.load(file)
+        if k != 1:
+            raise InputError("records must be 1 for a schedule; it belongs to calibrations")
+        emit({"schedule": schedule.fields, "statement": schedule.statement}) if as_json else say(_schedule(schedule))
+        return
     if (federated := shown(file)) is not None:
         if k != 1:
             raise InputError("records must be 1 for a file of a federation; it belongs to calibrations")
@@ -51,6 +59,11 @@ def show(
     say(str(released))
     making = _making(released) if isinstance(released, Calibration) else ()
     say(aligned([*_words(released), *_losses(released.privacy, k), *making]))
+
+
+def _schedule(schedule: Schedule) -> str:
+    rows = [(entry.words, f"epsilon {decimal_form(entry.epsilon)} each") for entry in schedule.entries]
+    return f"{schedule}\n{aligned(rows)}"
 
 
 def _words(released: Release) -> list[tuple[str, str]]:

@@ -3,21 +3,17 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from confide.errors import FormatError, InputError
-from confide.ledger.composition import compose, worst
-from confide.ledger.cost import Cost, Group, Loss, decimal, decimal_below
-from confide.ledger.events import Charged, Event, Keyed, Limited, Opened, Released
+from confide.ledger.composition import compose, epsilon_of_zcdp, worst
+from confide.ledger.cost import Bound, Cost, Group, Loss, decimal, decimal_above, decimal_below
+from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released
+from confide.ledger.following import Stage, stage_of
+from confide.ledger.limit import Limit, added, concentrated, fits, unfit
 from confide.ledger.names import name_key
+from confide.ledger.schedule import IN_WORDS, Schedule
 from confide.mechanisms import Neighbors
-
-
-class Limit(NamedTuple):
-    """The most that may be spent on a data set: (epsilon, dp_delta)-differential privacy of all releases together."""
-
-    epsilon: float
-    dp_delta: float = 0.0
+from confide.support import float_above
 
 
 @dataclass(frozen=True)
@@ -38,6 +34,8 @@ class Entry:
         The text of the release; None if the run ended before there was one. Its charge stands.
     fingerprint
         Of what the mechanism saw, under the ledger's own key; None if it was not kept. Not for publication.
+    joined
+        Whether it was charged together with the one before, under a schedule.
     """
 
     token: str
@@ -46,6 +44,7 @@ class Entry:
     cost: Cost
     release: str | None
     fingerprint: str | None = field(default=None, repr=False)
+    joined: bool = False
 
     @property
     def kind(self) -> str:
@@ -75,6 +74,8 @@ class Account:
         The most that may be spent, or None.
     entries
         Every charge, oldest first.
+    follows
+        The schedules that were followed, oldest first, each with the number of charges before it.
     """
 
     dataset: str
@@ -82,6 +83,7 @@ class Account:
     fingerprint: str | None
     limit: Limit | None
     entries: tuple[Entry, ...]
+    follows: tuple[tuple[int, Schedule], ...] = ()
 
     @property
     def costs(self) -> list[Cost]:
@@ -92,28 +94,75 @@ class Account:
         """What all releases cost together, as in `compose`."""
         return compose(self.costs, dp_delta, adaptive=adaptive)
 
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule that charges follow, or None."""
+        return self.follows[-1][1] if self.follows else None
+
+    @property
+    def left(self) -> dict[str, int]:
+        """How many of each kind the schedule still allows, by kind; empty without a schedule."""
+        return self.stages[-1].left()
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The charges before the first schedule, and those under each."""
+        starts = [0, *(start for start, _ in self.follows), len(self.entries)]
+        schedules = [None, *(schedule for _, schedule in self.follows)]
+        return tuple(
+            stage_of(schedule, [(entry.cost, entry.joined) for entry in self.entries[start:end]])
+            for schedule, start, end in zip(schedules, starts[:-1], starts[1:], strict=True)
+        )
+
+    @property
+    def under_schedule(self) -> Bound | None:
+        """What one person loses, by the rule of the schedule and what it says of people; None without one.
+
+        Under `"pld"` all that is planned counts from the first charge on.
+        """
+        schedule, stages = self.schedule, self.stages
+        if schedule is None or not all(cost.private for cost in self.costs):
+            return None
+        how = f"what the schedule says one person can be in, by {IN_WORDS[schedule.rule]}"
+        if schedule.rule == "zcdp":
+            rho = float_above(concentrated(stages))
+            epsilon = epsilon_of_zcdp(rho, schedule.dp_delta) if rho else 0.0
+        elif schedule.rule == "pld" and stages[-1].occasions:
+            epsilon = decimal_above(added(stages[:-1]) + decimal(schedule.epsilon))
+            how += ", all that is planned included"
+        else:
+            epsilon = decimal_above(added(stages))
+        return Bound(epsilon, schedule.dp_delta, schedule.rule, how, adaptive=schedule.rule != "pld")
+
     def allows(self, *costs: Cost) -> bool:
-        """Whether the limit leaves room for one more release, or several together.
+        """Whether the schedule and the limit leave room for one more release, or several together.
 
         A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. One with dp_delta > 0 also allows
-        what zero-concentrated accounting allows; no figure is used that needs parameters to be fixed in advance.
+        what zero-concentrated accounting allows; no figure is used that needs parameters to be fixed in advance, unless
+        a schedule has fixed them. What a schedule says of how often one person comes back is believed.
         """
+        if self.stages[-1].refusal(costs) is not None:
+            return False
         if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
-        after = [*self.costs, *costs]
-        if not all(one.private for one in after):
+        if not all(one.private for one in [*self.costs, *costs]):
             return False
-        if worst(after, lambda one: one.exact) <= decimal(self.limit.epsilon):
-            return True
-        if self.limit.dp_delta == 0:
-            return False
-        return compose(after, self.limit.dp_delta, adaptive=True).epsilon <= self.limit.epsilon
+        *before, last = self.stages
+        return fits(self.limit, [*before, last.then(costs)])
+
+    def unfit(self, schedule: Schedule) -> str | None:
+        """Why this schedule cannot be followed from now on; None if it can."""
+        if self.neighbors != schedule.neighbors:
+            return f"is accounted under {self.neighbors!r}, and the schedule is stated for {schedule.neighbors!r}"
+        if not all(cost.private for cost in self.costs):
+            return "has had a release without privacy, which no schedule can hold"
+        return unfit(self.limit, self.stages, schedule)
 
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit is sure to allow; None without a limit.
 
-        By the sum of epsilons alone: with dp_delta > 0, more may be possible. Nothing is left once a release was
-        without privacy.
+        By the sum of epsilons alone: with dp_delta > 0, or under a schedule by which nobody is in everything, more may
+        be possible. Nothing is left once a release was without privacy.
         """
         if self.limit is None:
             return None
@@ -162,12 +211,16 @@ def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
                 _require(dataset in accounts)
                 limit = None if epsilon is None else Limit(epsilon, dp_delta)
                 accounts[dataset] = replace(accounts[dataset], limit=limit)
-            case Charged(dataset, token, request, cost):
+            case Followed(dataset, schedule):
+                _require(dataset in accounts and schedule.neighbors == accounts[dataset].neighbors)
+                follows = (*accounts[dataset].follows, (len(entries[dataset]), schedule))
+                accounts[dataset] = replace(accounts[dataset], follows=follows)
+            case Charged(dataset, token, request, cost, joined):
                 _require(dataset in accounts and token not in owner)
                 _require(cost.neighbors == accounts[dataset].neighbors)
                 owner[token] = dataset
                 true = replace(cost, epsilon=math.inf) if cost.epsilon == 0 and cost.mechanism in _BARE else cost
-                entries[dataset][token] = Entry(token, made, request, true, None)
+                entries[dataset][token] = Entry(token, made, request, true, None, joined=joined)
             case Released(token, text, fingerprint):
                 _require(token in owner)
                 entry = entries[owner[token]][token]

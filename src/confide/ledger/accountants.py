@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from confide.ledger.cost import Bound, Cost, Group
+from confide.support import needs_extra
 
 MOST_VIEWS = 64
 """Combinations of cells, of one or more partitions, that are gone through."""
@@ -43,7 +44,7 @@ def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
     views = list(itertools.islice(_views(costs), MOST_VIEWS + 1))
     if len(views) > MOST_VIEWS:
         return []
-    by_loss = max(_pld_epsilon(view, dp_delta) for view in views)
+    by_loss = max(_composed(view, dp_delta) for view in views)
     by_order = max(_rdp_epsilon(view, dp_delta) for view in views)
     exponential = sum(cost.rho is not None for cost in costs)
     how = {
@@ -71,7 +72,27 @@ def _views(costs: Sequence[Cost]) -> Iterator[list[Cost]]:
         yield [*shared, *itertools.chain(*lists)]
 
 
-def _pld_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
+def pld_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
+    """Epsilon at dp_delta of releases that one person is in, all of which were fixed in advance; infinite above 500.
+
+    Raises
+    ------
+    MissingExtraError
+        If dp-accounting is not installed.
+
+    Examples
+    --------
+    >>> round(pld_epsilon([Cost(0.1, "add_remove", "slopes")] * 100, 1e-6), 2)
+    4.78
+    """
+    if sum(cost.epsilon for cost in costs) > MOST_EPSILON:
+        return math.inf
+    with needs_extra("accounting by privacy-loss distributions", "accounting"):
+        import dp_accounting  # noqa: F401
+    return _composed(costs, dp_delta)
+
+
+def _composed(costs: Sequence[Cost], dp_delta: float) -> float:
     from dp_accounting.pld import common, privacy_loss_distribution
 
     step = max(_FINEST, float(sum(cost.epsilon for cost in costs)) / _CELLS)

@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
-from confide.ledger.account import Account, Entry, Limit, known, replay
+from confide.ledger.account import Account, Entry, known, replay
 from confide.ledger.composition import check_delta, worst
 from confide.ledger.cost import Cost, check_name, decimal_above, decimal_form
-from confide.ledger.events import Charged, Event, Keyed, Limited, Opened, Released, check_release
+from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released, check_release
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
+from confide.ledger.limit import Limit
 from confide.ledger.names import similar
+from confide.ledger.schedule import Schedule
 from confide.ledger.store import Store, Writer
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import one_of, outside, positive_number
@@ -140,6 +142,53 @@ class Ledger:
             name = dataset if account is None else account.dataset
             writer.append(Limited(name, new.epsilon if new else None, new.dp_delta if new else 0.0))
             return replay(writer.records)[name]
+
+    def follow(self, dataset: str, schedule: Schedule) -> Account:
+        """Let charges to a data set follow a schedule from now on.
+
+        A charge must then be of a kind of the schedule, within its count and not dearer than planned; others are
+        refused (`BudgetError`). The data set is opened if it is new; without a limit it gets the schedule's. A later
+        schedule replaces an earlier one.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        schedule
+            From `budget_plan` or `Schedule.load`.
+
+        Raises
+        ------
+        BudgetError
+            If what was spent and all of the schedule together do not fit the limit, or a delta would be spent twice.
+        InputError, InputTypeError
+            If it is no schedule, or spends more than it says.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from confide.ledger import budget_plan
+        >>> year = budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Ledger(Path(folder) / "budget.db").follow("patients", year).left
+        {'calibration': 12, 'look': 52}
+        """
+        check_name("dataset", dataset)
+        if not isinstance(schedule, Schedule):
+            raise InputTypeError(f"schedule must be a confide.Schedule; found {type(schedule).__name__}")
+        schedule.check()
+        with self._store().writing() as writer:
+            accounts = replay(writer.records)
+            account = known(accounts, dataset)
+            if account is None:
+                _point_out(dataset, accounts)
+                account = self._opened(writer, Dataset(dataset), schedule.neighbors)
+            if (why := account.unfit(schedule)) is not None:
+                raise BudgetError(f"dataset {account.dataset!r} {why}")
+            if account.limit is None:
+                writer.append(Limited(account.dataset, schedule.epsilon, schedule.dp_delta))
+            writer.append(Followed(account.dataset, schedule))
+            return replay(writer.records)[account.dataset]
 
     def relation(self, dataset: str) -> Neighbors | None:
         """The neighbouring relation that a data set is accounted under; None if it is new."""
@@ -264,8 +313,9 @@ class Ledger:
                     raise BudgetError(refusal(bounded, *costs))
             if key_of(writer.records) is None:
                 writer.append(Keyed(secrets.token_hex(32)))
-            for one in charges:
-                writer.append(Charged(account.dataset, one.token, one.request, one.cost))
+            for place, one in enumerate(charges):
+                joined = place > 0 and account.schedule is not None
+                writer.append(Charged(account.dataset, one.token, one.request, one.cost, joined))
         return [one.token for one in charges]
 
     def _opened(self, writer: Writer, data: Dataset, neighbors: Neighbors) -> Account:
@@ -313,7 +363,8 @@ class Ledger:
     def export(self) -> dict[str, Any]:
         """Everything in the ledger as plain data, for JSON.
 
-        Infinite losses, which 0.1 did not know, are the text `"+inf"`; with one of them the schema is 2.
+        Infinite losses, which 0.1 did not know, are the text `"+inf"`; with one of them the schema is 2, and 3 with a
+        schedule.
 
         Examples
         --------
@@ -324,7 +375,8 @@ class Ledger:
         """
         accounts = self.accounts().values()
         finite = all(cost.private for account in accounts for cost in account.costs)
-        return {"kind": "confide.ledger", "schema": 1 if finite else 2, "datasets": list(map(plain, accounts))}
+        schema = 3 if any(account.follows for account in accounts) else 1 if finite else 2
+        return {"kind": "confide.ledger", "schema": schema, "datasets": list(map(plain, accounts))}
 
     def records(self) -> list[tuple[str, Event]]:
         """All records with their times. They hold the ledger's key: not for publication."""
@@ -354,7 +406,11 @@ class Charge:
 
 def plain(account: Account) -> dict[str, Any]:
     """An account as plain data."""
-    limit = account.limit
+    limit, schedule, bound = account.limit, account.schedule, account.under_schedule
+    followed = {
+        "schedule": None if schedule is None else {**schedule.fields, "left": account.left},
+        "under_schedule": None if bound is None else vars(bound),
+    }
     return {
         "dataset": account.dataset,
         "neighbors": account.neighbors,
@@ -362,6 +418,7 @@ def plain(account: Account) -> dict[str, Any]:
         "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
         "spent": _finite(account.spent().epsilon),
         "remaining": account.remaining(),
+        **(followed if schedule else {}),
         "entries": [
             {
                 "token": entry.token,
@@ -380,7 +437,9 @@ def plain(account: Account) -> dict[str, Any]:
 
 
 def refusal(account: Account, *costs: Cost) -> str:
-    """Why a limit refuses one release, or several together, and what remains."""
+    """Why a schedule or a limit refuses one release, or several together, and what remains."""
+    if (why := account.stages[-1].refusal(costs)) is not None:
+        return f"dataset {account.dataset!r} {why}"
     assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
     limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)

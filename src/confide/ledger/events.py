@@ -16,6 +16,7 @@ from confide.errors import FormatError
 from confide.ledger.composition import check_delta
 from confide.ledger.cost import Cost, Group, check_name, finite_loss
 from confide.ledger.identity import is_hexadecimal
+from confide.ledger.schedule import Schedule, schedule_of
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import one_of, parse_object
 
@@ -23,6 +24,9 @@ MOST_RELEASE = 1_000_000
 """Characters of a kept release."""
 
 FIRST_SEAL = "0" * 64
+
+SCHEMA = 3
+"""The newest. 1 had no keys, fingerprints or infinite losses, and 2 no schedules: see `schema_of`."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,13 @@ class Limited:
 
 @dataclass(frozen=True)
 class Charged:
-    """A release was paid for. The token tells charges apart."""
+    """A release was paid for. The token tells charges apart; one that is `joined` went with the charge before it."""
 
     dataset: str
     token: str
     request: str
     cost: Cost
+    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,20 @@ class Keyed:
     key: str
 
 
-Event: TypeAlias = Opened | Limited | Charged | Released | Keyed
+@dataclass(frozen=True)
+class Followed:
+    """From now on charges to a data set follow a schedule."""
+
+    dataset: str
+    schedule: Schedule
+
+
+Event: TypeAlias = Opened | Limited | Charged | Released | Keyed | Followed
+
+
+def schema_of(event: Event) -> int:
+    """The schema that a ledger has at least from this record on: 3 with a schedule, else 2."""
+    return SCHEMA if isinstance(event, Followed) or (isinstance(event, Charged) and event.joined) else 2
 
 
 def seal(previous: str, made: str, body: str) -> str:
@@ -81,6 +99,8 @@ def write_event(event: Event) -> str:
     """An event as one line of JSON."""
     content = {"kind": type(event).__name__.lower(), **asdict(event)}
     content |= content.pop("cost", {})
+    if isinstance(event, Charged) and not event.joined:
+        del content["joined"]
     if isinstance(event, Charged) and not event.cost.private:
         content["epsilon"] = "+inf"
     if isinstance(event, Released) and event.fingerprint is None:
@@ -94,7 +114,7 @@ def read_event(body: str) -> Event:
     Raises
     ------
     FormatError
-        If the record is not one of the five, lacks a field, has one too many or one that cannot be used.
+        If the record is not one of the six, lacks a field, has one too many or one that cannot be used.
 
     Examples
     --------
@@ -119,11 +139,21 @@ def _limited(dataset: Any, epsilon: Any, dp_delta: Any) -> Limited:
 
 
 def _charged(
-    dataset: Any, token: Any, request: Any, epsilon: Any, neighbors: Any, mechanism: Any, rho: Any, group: Any
+    dataset: Any,
+    token: Any,
+    request: Any,
+    epsilon: Any,
+    neighbors: Any,
+    mechanism: Any,
+    rho: Any,
+    group: Any,
+    joined: Any = None,
 ) -> Charged:
+    if joined not in (None, True):
+        raise ValueError
     loss = math.inf if epsilon == "+inf" else finite_loss("epsilon", epsilon)
     cost = Cost(loss, neighbors, mechanism, rho, None if group is None else Group(*group))
-    return Charged(check_name("dataset", dataset), _hexadecimal(token), _hexadecimal(request), cost)
+    return Charged(check_name("dataset", dataset), _hexadecimal(token), _hexadecimal(request), cost, joined is True)
 
 
 def _released(token: Any, text: Any, fingerprint: Any = None) -> Released:
@@ -135,12 +165,17 @@ def _keyed(key: Any) -> Keyed:
     return Keyed(_hexadecimal(key, least=64))
 
 
+def _followed(dataset: Any, schedule: Any) -> Followed:
+    return Followed(check_name("dataset", dataset), schedule_of(schedule))
+
+
 _READERS: dict[str, Callable[..., Event]] = {
     "opened": _opened,
     "limited": _limited,
     "charged": _charged,
     "released": _released,
     "keyed": _keyed,
+    "followed": _followed,
 }
 """By keyword: a field that is lacking, or one too many, is a TypeError."""
 

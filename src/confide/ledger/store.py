@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
-from confide.ledger.events import FIRST_SEAL, Event, read_event, seal, write_event
+from confide.ledger.events import FIRST_SEAL, SCHEMA, Event, read_event, schema_of, seal, write_event
 from confide.support import LEDGER_ID, OutputExistsError, new_file
 
 APPLICATION_ID = LEDGER_ID
-SCHEMA = 2
-"""1 had no keys, fingerprints or infinite losses. A ledger of schema 1 becomes one of 2 with the first record of 2."""
+_FIRST_SCHEMA = 2
+"""Of a new ledger. One of schema 1 becomes one of 2 with its next record, and any one of 3 with its first schedule."""
 MOST_BYTES = 2**30
 MOST_TEXT = 16_000_000
 
@@ -91,7 +91,8 @@ class Writer:
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
         self._last = seal(self._last, made, body)
         row = (made, body, self._last)
-        self._connection.execute(f"PRAGMA user_version={SCHEMA}")
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
         self._connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
         self.records.append((made, event))
 
@@ -116,7 +117,7 @@ def _create(path: Path) -> None:
                     for statement in _SCHEMA.values():
                         connection.execute(statement)
                     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                    connection.execute(f"PRAGMA user_version={SCHEMA}")
+                    connection.execute(f"PRAGMA user_version={_FIRST_SCHEMA}")
             except sqlite3.Error as error:
                 raise failure(path, error) from None
             _to_disk(part)

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     PAGE = "a page"
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
+    SCHEDULE = "a schedule"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
     OPENING = "a coordinator's opening"
@@ -54,6 +55,7 @@ _DOCUMENTS = {
     "watch": Kind.WATCH,
     "audit": Kind.AUDIT,
     "ledger": Kind.EXPORT,
+    "schedule": Kind.SCHEDULE,
     "federated.plan": Kind.PLAN,
     "federated.plans": Kind.PLAN,
     "federated.answer": Kind.ANSWER,

@@ -1,0 +1,241 @@
+"""`budget_plan`: the dearest schedule that keeps a total, by each rule of composition; from public numbers alone."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from importlib.util import find_spec
+from numbers import Integral
+from typing import Any, Literal
+
+from confide.errors import InputError, InputTypeError
+from confide.ledger.composition import check_delta, epsilon_of_zcdp
+from confide.ledger.cost import decimal
+from confide.ledger.schedule import MOST_PLANNED, PLANNED, RULES, Planned, Rule, Schedule
+from confide.mechanisms import NEIGHBORS, Neighbors
+from confide.selection import range_of_zcdp
+from confide.support import (
+    LEAST_LOSS,
+    MOST_PER_PERSON,
+    Level,
+    exact_level,
+    float_below,
+    one_of,
+    positive_integer,
+    privacy_loss,
+    several,
+)
+
+_DIGITS = 6
+"""Significant digits of what each release may spend: what is printed is what is charged."""
+
+
+def budget_plan(
+    epsilon: float,
+    *,
+    releases: int = 0,
+    evaluations: int = 0,
+    looks: int = 0,
+    dp_delta: float = 1e-6,
+    releases_per_person: int | None = None,
+    evaluations_per_person: int | None = None,
+    looks_per_person: int | None = None,
+    records_per_person: int = 1,
+    share: Level = 0.5,
+    rule: Rule | Literal["best"] = "best",
+    neighbors: Neighbors = "add_remove",
+    n: int | Sequence[int] = 1000,
+    alpha: Level = 0.1,
+) -> Schedule:
+    """Plan what a year's releases may spend each, so that all that one person can be in keeps one total.
+
+    Parameters
+    ----------
+    epsilon, dp_delta
+        The total per person: (epsilon, dp_delta)-differential privacy. With `dp_delta=0` epsilons add up.
+    releases, evaluations, looks
+        How many thresholds are calibrated, how many private evaluations published, and how often coverage is looked at.
+    releases_per_person, evaluations_per_person, looks_per_person
+        In how many of them one person's records can be (default: in all). Fewer is a public statement about the
+        people, which you make: fifty-two weekly looks at patients who come once are one look per person.
+    records_per_person
+        Public bound on how many records one person has within one release.
+    share
+        The share of the total for releases, where there is something else; evaluations and looks divide the rest
+        evenly. Of epsilon under `"basic"`, of the zero-concentrated loss under the others, roughly under `"pld"`.
+    rule
+        `"basic"`: permute-and-flip, epsilons add up. `"zcdp"`: the exponential mechanism; it also stands if the
+        schedule is changed on the way. `"pld"`: permute-and-flip, privacy-loss distributions (needs dp-accounting); the
+        schedule must be fixed in advance. `"best"`: of those that can be had, the one whose releases cover least too
+        much for `n` and `alpha`; without releases the one with the clearest looks.
+    neighbors
+        The relation that losses are stated for.
+    n, alpha
+        Numbers of records in one release, and its miscoverage, for which `"best"` compares.
+
+    Returns
+    -------
+    Schedule
+        What each may spend, rounded down to six digits.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument is out of range, nothing is planned, or too little is left for each.
+    MissingExtraError
+        If `rule="pld"` and dp-accounting is not installed.
+
+    Examples
+    --------
+    >>> year = budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0)
+    >>> [(entry.words, entry.epsilon) for entry in year.entries]
+    [('12 releases', 0.125), ('52 looks', 1.5)]
+    """
+    arguments = {key: value for key, value in locals().items() if key not in ("rule", "n", "alpha")}
+    if one_of("rule", rule, (*RULES, "best")) != "best":
+        return by_rule(rule, **arguments)  # type: ignore[arg-type]
+    return best_of(by_rules(**arguments), n, alpha)
+
+
+def by_rules(**arguments: Any) -> dict[Rule, Schedule]:
+    """The schedules by all rules that can be had; the arguments of `budget_plan` but `rule`, `n` and `alpha`.
+
+    With `dp_delta=0` there is basic composition alone, and PLD only where dp-accounting is installed.
+    """
+    rules: list[Rule] = ["basic"]
+    if check_delta(arguments.get("dp_delta", 1e-6)) > 0:
+        rules += ["zcdp", "pld"] if find_spec("dp_accounting") else ["zcdp"]
+    return {rule: by_rule(rule, **arguments) for rule in rules}
+
+
+def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, alpha: Level = 0.1) -> Schedule:
+    """The schedule whose releases cover least too much, summed over the n; without releases, the clearest looks."""
+    sizes = [n] if isinstance(n, int) else several("n", n)
+    if not sizes:
+        raise InputError("n must be a number of records, or several; found none")
+
+    def worth(schedule: Schedule) -> tuple[float, float]:
+        last = schedule.entries[-1].epsilon
+        if schedule.entries[0].kind != "calibration":
+            return 0.0, -last
+        return math.fsum(schedule.plan(one, alpha).expected_coverage for one in sizes), -last
+
+    return min(schedules.values(), key=worth)
+
+
+def by_rule(
+    rule: Rule,
+    epsilon: float,
+    *,
+    releases: int = 0,
+    evaluations: int = 0,
+    looks: int = 0,
+    dp_delta: float = 1e-6,
+    releases_per_person: int | None = None,
+    evaluations_per_person: int | None = None,
+    looks_per_person: int | None = None,
+    records_per_person: int = 1,
+    share: Level = 0.5,
+    neighbors: Neighbors = "add_remove",
+) -> Schedule:
+    """The dearest schedule by one rule; arguments as in `budget_plan`."""
+    total, delta = privacy_loss("epsilon", epsilon), check_delta(dp_delta)
+    if rule != "basic" and delta == 0:
+        raise InputError(f"dp_delta must be above 0 for rule={rule!r}; with dp_delta=0 use rule='basic'")
+    counts = {
+        "calibration": _count("releases", releases, releases_per_person),
+        "evaluation": _count("evaluations", evaluations, evaluations_per_person),
+        "look": _count("looks", looks, looks_per_person),
+    }
+    planned = {kind: counts[kind] for kind in PLANNED if counts[kind][0]}
+    if not planned:
+        raise InputError("releases, evaluations or looks must be planned; found none")
+    shares = _shares(list(planned), exact_level("share", share))
+    weights = {kind: shares[kind] / per_person for kind, (_, per_person) in planned.items()}
+    relation = one_of("neighbors", neighbors, NEIGHBORS)
+    records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
+
+    def made(price: Callable[[str], float]) -> Schedule:
+        entries = []
+        for kind, (count, per_person) in planned.items():
+            each = _rounded_down(price(kind))
+            if each < LEAST_LOSS * records:
+                raise InputError(
+                    f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}; plan fewer, or let "
+                    "each person be in fewer of them"
+                )
+            drawn = None if kind != "calibration" else "exponential" if rule == "zcdp" else "permute_and_flip"
+            entries.append(Planned(kind, count, per_person, each, drawn))  # type: ignore[arg-type]
+        return Schedule(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
+
+    if rule == "basic":
+        return made(lambda kind: float_below(decimal(total) * weights[kind])).check()
+    if rule == "zcdp":
+        rho = Fraction(rho_within(total, delta))
+        return made(lambda kind: _dearest(kind, float_below(rho * weights[kind]))).check()
+
+    def fits(scale: float) -> bool:
+        return made(lambda kind: scale * math.sqrt(weights[kind])).loss <= total
+
+    scale = _largest(fits, total)
+    return made(lambda kind: scale * math.sqrt(weights[kind])).check()
+
+
+@lru_cache(maxsize=64)
+def rho_within(epsilon: float, dp_delta: float) -> float:
+    """The largest zero-concentrated loss that keeps epsilon at dp_delta, rounded down.
+
+    Examples
+    --------
+    >>> round(rho_within(3.0, 1e-6), 4)
+    0.1851
+    """
+    return _largest(lambda rho: epsilon_of_zcdp(rho, dp_delta) <= epsilon, epsilon)
+
+
+def _largest(fits: Callable[[float], bool], start: float) -> float:
+    """The largest number that fits, to one part in 10**8, where all below it fit."""
+    low = start
+    while not fits(low):
+        low /= 2
+    high = 2 * low
+    while fits(high):
+        low, high = high, 2 * high
+    while high - low > 1e-8 * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _dearest(kind: str, rho: float) -> float:
+    """The largest loss of one release whose zero-concentrated loss is at most rho."""
+    if kind == "calibration":
+        return range_of_zcdp(rho)
+    return math.sqrt(2 * rho) * (1 - 1e-15)
+
+
+def _rounded_down(value: float) -> float:
+    return float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(value)))
+
+
+def _count(name: str, count: Any, per_person: Any) -> tuple[int, int]:
+    """How many, and how many of them for one person."""
+    if isinstance(count, bool) or not isinstance(count, Integral):
+        raise InputTypeError(f"{name} must be an integer; found {type(count).__name__}")
+    number = int(count)
+    if not 0 <= number <= MOST_PLANNED:
+        raise InputError(f"{name} must be an integer from 0 to {MOST_PLANNED}; found {number}")
+    if per_person is None:
+        return number, number
+    if number == 0:
+        raise InputError(f"{name}_per_person must be left out without {name}")
+    return number, positive_integer(f"{name}_per_person", per_person, most=number)
+
+
+def _shares(kinds: Sequence[str], share: Fraction) -> dict[str, Fraction]:
+    """How the total is divided: `share` for calibrations, the rest evenly; all of it if there is one kind."""
+    others = [kind for kind in kinds if kind != "calibration"]
+    if len(others) in (0, len(kinds)):
+        return {kind: Fraction(1, len(kinds)) for kind in kinds}
+    return {kind: share if kind == "calibration" else (1 - share) / len(others) for kind in kinds}

@@ -1,0 +1,395 @@
+"""What a year may spend on the same people: how many releases of each kind, at which price each, within one total.
+
+A schedule is public and is decided before any of it is spent. It speaks of one person: how many of the releases of a
+kind one person's records can be in, and what all of these cost together by its rule.
+
+basic   epsilons add up
+zcdp    zero-concentrated losses add up, and the sum is converted at dp_delta; thresholds by the exponential mechanism
+pld     privacy-loss distributions are composed at dp_delta, which needs the schedule to be fixed in advance
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.ledger.accountants import pld_epsilon
+from confide.ledger.composition import check_delta, epsilon_of_zcdp
+from confide.ledger.cost import KINDS, Cost, decimal_above, decimal_form
+from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
+from confide.planning import Plan, plan
+from confide.selection import SELECTORS, Selector, zcdp_of_range
+from confide.support import (
+    MOST_PER_PERSON,
+    Fields,
+    Level,
+    exact_level,
+    float_above,
+    one_of,
+    parse_object,
+    positive_integer,
+    privacy_loss,
+    read_as,
+    write_text,
+)
+
+Rule: TypeAlias = Literal["basic", "zcdp", "pld"]
+"""How what one person loses is added up."""
+
+RULES: tuple[Rule, ...] = get_args(Rule)
+IN_WORDS: Mapping[Rule, str] = {"basic": "basic composition", "zcdp": "zCDP", "pld": "PLD accounting"}
+STANDS: Mapping[Rule, str] = {
+    "basic": "",
+    "zcdp": ", also if the schedule is changed on the way",
+    "pld": ", since the schedule is fixed in advance",
+}
+PLANNED = ("calibration", *KINDS)
+"""The kinds, in the order of schedules."""
+_NOUNS = {"calibration": "release"} | {kind: kind for kind in KINDS}
+
+MOST_PLANNED = 1_000_000
+"""Releases of one kind."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a schedule allows of one kind.
+
+    Parameters
+    ----------
+    kind
+        `"calibration"`, `"evaluation"` or `"look"`.
+    count
+        How many there are.
+    per_person
+        In how many of them one person's records can be: a public statement about the people, which nobody can check
+        from what is released.
+    epsilon
+        The loss of each of them, per person.
+    selector
+        How thresholds are drawn; None for other kinds.
+
+    Examples
+    --------
+    >>> Planned("calibration", 12, 12, 0.125, "permute_and_flip").words
+    '12 releases'
+    >>> Planned("look", 52, 1, 0.5).words
+    '52 looks'
+    """
+
+    kind: str
+    count: int
+    per_person: int
+    epsilon: float
+    selector: Selector | None = None
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, PLANNED)
+        object.__setattr__(self, "count", positive_integer("count", self.count, most=MOST_PLANNED))
+        object.__setattr__(self, "per_person", positive_integer("per_person", self.per_person, most=self.count))
+        object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
+        if self.kind == "calibration":
+            one_of("selector", self.selector, SELECTORS)
+        elif self.selector is not None:
+            raise InputError(f"selector must be left out for kind={self.kind!r}: it draws thresholds")
+
+    @property
+    def words(self) -> str:
+        """How many, as in "12 releases"."""
+        return counted(self.kind, self.count)
+
+    def cost(self, neighbors: Neighbors) -> Cost:
+        """The price of one of them."""
+        rho = zcdp_of_range(self.epsilon) if self.selector == "exponential" else None
+        return Cost(self.epsilon, neighbors, "slopes" if self.kind == "calibration" else f"{self.kind} by plan", rho)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A year's releases within one total per person; made by `budget_plan`.
+
+    Parameters
+    ----------
+    epsilon, dp_delta
+        What all of it together keeps for each person. The rule `"basic"` has `dp_delta` 0.
+    rule
+        `"basic"`, `"zcdp"` or `"pld"`.
+    entries
+        What is planned of each kind, in the order of calibrations, evaluations and looks.
+    neighbors
+        The relation that the losses are stated for.
+    records_per_person
+        Public bound on how many records one person has within one release.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a field cannot be used, or does not go with the rule.
+
+    Examples
+    --------
+    >>> print(Schedule(1.0, 0.0, "basic", (Planned("look", 52, 1, 1.0),)).statement)
+    One person can be in 1 of 52 looks. Together that is 1-differentially private for this person, by basic composition.
+    """
+
+    epsilon: float
+    dp_delta: float
+    rule: Rule
+    entries: tuple[Planned, ...]
+    neighbors: Neighbors = "add_remove"
+    records_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
+        object.__setattr__(self, "dp_delta", check_delta(self.dp_delta))
+        one_of("rule", self.rule, RULES)
+        one_of("neighbors", self.neighbors, NEIGHBORS)
+        records = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
+        object.__setattr__(self, "records_per_person", records)
+        if (self.rule == "basic") != (self.dp_delta == 0):
+            raise InputError("dp_delta must be 0 for rule='basic', and above 0 for the others")
+        object.__setattr__(self, "entries", _checked(self.entries, self.rule))
+
+    def entry_for(self, kind: str) -> Planned:
+        """What is planned of a kind.
+
+        Raises
+        ------
+        InputError
+            If the schedule has none of it.
+        """
+        for entry in self.entries:
+            if entry.kind == one_of("kind", kind, PLANNED):
+                return entry
+        raise InputError(f"the schedule has no {counted(kind, 0).split()[1]}; plan some with `confide budget plan`")
+
+    @property
+    def of_one_person(self) -> list[Cost]:
+        """The costs of all that one person can be in."""
+        return [entry.cost(self.neighbors) for entry in self.entries for _ in range(entry.per_person)]
+
+    @property
+    def loss(self) -> float:
+        """What all that one person can be in costs together, by the schedule's rule at `dp_delta`; rounded up.
+
+        Raises
+        ------
+        MissingExtraError
+            If the rule is `"pld"` and dp-accounting is not installed.
+        """
+        return _loss(self)
+
+    def check(self) -> Self:
+        """The schedule, if what it plans keeps its total.
+
+        Raises
+        ------
+        InputError
+            If it does not.
+        """
+        if self.loss > self.epsilon:
+            raise InputError(
+                f"entries must keep epsilon = {decimal_form(self.epsilon)}; together they cost one person "
+                f"{self.loss:.6g} by {IN_WORDS[self.rule]}; make a schedule with `confide budget plan`"
+            )
+        return self
+
+    def plan(self, n: int = 1000, alpha: Level = 0.1) -> Plan:
+        """What one planned calibration promises and costs with n records."""
+        return _plan(self.entry_for("calibration"), n, alpha, self.neighbors, self.records_per_person)
+
+    def records_of(self, kind: str, alpha: Level = 0.1) -> int:
+        """How many records a look or an evaluation needs, about: 22/epsilon**2 at alpha = 0.1.
+
+        From there on the noise on a count has less variance than the number of covered records has by chance, which is
+        n alpha (1 - alpha).
+        """
+        level = float(exact_level("alpha", alpha))
+        one = self.entry_for(kind).epsilon / self.records_per_person
+        each = one if self.neighbors == "add_remove" else one / 2
+        variance = 2 * math.exp(-each) / math.expm1(-each) ** 2
+        return math.ceil(variance / (level * (1 - level)))
+
+    @property
+    def statement(self) -> str:
+        """What holds for one person over the whole schedule."""
+        self.check()
+        parts = [
+            f"{f'{entry.per_person} of' if entry.per_person < entry.count else 'all'} {entry.words}"
+            if entry.count > 1
+            else f"the {entry.words}"
+            for entry in self.entries
+        ]
+        records = f", with up to {self.records_per_person} records in each" if self.records_per_person > 1 else ""
+        at = decimal_form(self.epsilon)
+        private = f"({at}, {self.dp_delta:g})" if self.dp_delta else at
+        weak = f": {practically_none(self.epsilon)}" if practically_none(self.epsilon) else ""
+        return (
+            f"One person can be in {and_(parts)}{records}. Together that is {private}-differentially private for this "
+            f"person, by {IN_WORDS[self.rule]}{STANDS[self.rule]}{weak}."
+        )
+
+    def __str__(self) -> str:
+        return f"{and_([entry.words for entry in self.entries])}. {self.statement}"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Everything that is planned, as JSON values."""
+        return {**vars(self), "entries": [asdict(entry) for entry in self.entries]}
+
+    def to_json(self) -> str:
+        """The schedule as a JSON document with a schema version and a checksum."""
+        content = {"kind": _KIND, "schema": _SCHEMA, **self.fields}
+        return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Schedule":
+        """Read what `to_json` wrote; what it costs one person is computed again.
+
+        Raises
+        ------
+        FormatError
+            If the text is no schedule, is damaged, altered or of a newer schema, or spends more than it says.
+        MissingExtraError
+            If its rule is `"pld"` and dp-accounting is not installed.
+
+        Examples
+        --------
+        >>> schedule = Schedule(3.0, 0.0, "basic", (Planned("look", 52, 3, 1.0),))
+        >>> Schedule.from_json(schedule.to_json()) == schedule
+        True
+        """
+        content = _intact(text)
+        try:
+            return schedule_of(content).check()
+        except FormatError:
+            raise
+        except (InputError, InputTypeError) as error:
+            raise FormatError(f"the schedule has a field that cannot be used: {error}") from None
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        write_text(Path(path), self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Schedule":
+        """Read a file written by `save`."""
+        return read_as(Path(path), cls.from_json)
+
+
+_KIND, _SCHEMA, _MOST_CHARACTERS = "confide.schedule", 1, 10_000
+
+
+def schedule_of(content: Mapping[str, Any]) -> Schedule:
+    """The schedule with these JSON values, each checked; what it costs is not computed (`Schedule.check` does).
+
+    Raises
+    ------
+    FormatError, InputError, InputTypeError
+        If one is lacking, one too many, or one that cannot be used.
+    """
+    fields = Fields("schedule", dict(content))
+    entries = []
+    for one in fields.take("entries", list):
+        if not isinstance(one, dict):
+            raise FormatError("the schedule's field 'entries' has the wrong type")
+        entry = Fields("schedule", one, "entries")
+        kind, count, per_person = entry.take("kind", str), entry.take("count", int), entry.take("per_person", int)
+        epsilon, selector = entry.take("epsilon", (int, float)), entry.optional("selector", (str,), str)
+        entry.finish()
+        entries.append(Planned(kind, count, per_person, epsilon, selector))  # type: ignore[arg-type]
+    schedule = Schedule(
+        fields.take("epsilon", (int, float)),
+        fields.take("dp_delta", (int, float)),
+        fields.take("rule", str),
+        tuple(entries),
+        fields.take("neighbors", str),
+        fields.take("records_per_person", int),
+    )
+    fields.finish()
+    return schedule
+
+
+def counted(kind: str, number: int) -> str:
+    """A number of a kind in words.
+
+    Examples
+    --------
+    >>> counted("calibration", 1), counted("look", 52)
+    ('1 release', '52 looks')
+    """
+    return f"{number} {_NOUNS[kind]}{'' if number == 1 else 's'}"
+
+
+def and_(parts: Sequence[str]) -> str:
+    """A list in words.
+
+    Examples
+    --------
+    >>> and_(["12 releases", "1 evaluation", "52 looks"])
+    '12 releases, 1 evaluation and 52 looks'
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _checked(entries: Any, rule: Rule) -> tuple[Planned, ...]:
+    if not isinstance(entries, tuple) or not all(isinstance(entry, Planned) for entry in entries):
+        raise InputTypeError(f"entries must be a tuple of Planned; found {type(entries).__name__}")
+    kinds = [entry.kind for entry in entries]
+    if not kinds or kinds != [kind for kind in PLANNED if kind in kinds]:
+        raise InputError(f"entries must be some of {', '.join(PLANNED)}, each once and in this order; found others")
+    drawn = "exponential" if rule == "zcdp" else "permute_and_flip"
+    if any(entry.selector not in (None, drawn) for entry in entries):
+        raise InputError(f"selector must be {drawn!r} for rule={rule!r}; found the other one")
+    return entries
+
+
+@lru_cache(maxsize=64)
+def _plan(entry: Planned, n: int, alpha: Level, neighbors: Neighbors, records: int) -> Plan:
+    size: dict[str, Any] = {"n_typical": n} if neighbors == "add_remove" else {}
+    return plan(
+        alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records, selector=entry.selector, **size
+    )
+
+
+@lru_cache(maxsize=64)
+def _loss(schedule: Schedule) -> float:
+    costs = schedule.of_one_person
+    if schedule.rule == "basic":
+        return decimal_above(sum((cost.exact for cost in costs), Fraction(0)))
+    if schedule.rule == "zcdp":
+        return epsilon_of_zcdp(float_above(sum((cost.zcdp for cost in costs), Fraction(0))), schedule.dp_delta)
+    return pld_epsilon(costs, schedule.dp_delta)
+
+
+def _intact(text: Any) -> dict[str, Any]:
+    """The fields of a text that is a schedule and was not altered."""
+    if not isinstance(text, str):
+        raise InputTypeError(f"text must be a JSON document; found {type(text).__name__}")
+    if len(text) > _MOST_CHARACTERS:
+        raise FormatError(f"the file is not a confide schedule: it has more than {_MOST_CHARACTERS} characters")
+    try:
+        content = parse_object(text)
+    except ValueError:
+        raise FormatError("the file is not a confide schedule: it is not valid JSON, or not one object") from None
+    if content.get("kind") != _KIND:
+        raise FormatError("the file is not a confide schedule; make one with `confide budget plan --out`")
+    schema = content.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        raise FormatError("the schedule has no valid schema number")
+    if schema > _SCHEMA:
+        raise FormatError(f"the schedule has schema {schema}; this version reads up to {_SCHEMA}; upgrade confide")
+    checksum = content.pop("sha256", None)
+    if checksum != _checksum(content):
+        raise FormatError("the schedule was altered or damaged: its checksum does not match; get the original")
+    return {key: value for key, value in content.items() if key not in ("kind", "schema")}
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
