@@ -110,7 +110,10 @@ def by_rules(**arguments: Any) -> dict[Rule, Schedule]:
 
 
 def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, alpha: Level = 0.1) -> Schedule:
-    """The schedule whose releases cover least too much, summed over the n; without releases, the clearest looks."""
+    """The schedule whose releases cover least too much, summed over the n; without releases, the clearest looks.
+
+    By privacy-loss distributions only if something may spend more than by basic composition.
+    """
     sizes = [n] if isinstance(n, int) else several("n", n)
     if not sizes:
         raise InputError("n must be a number of records, or several; found none")
@@ -119,9 +122,10 @@ def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, a
         last = schedule.entries[-1].epsilon
         if schedule.entries[0].kind != "calibration":
             return 0.0, -last
-        return math.fsum(schedule.plan(one, alpha).expected_coverage for one in sizes), -last
+        return round(math.fsum(schedule.plan(one, alpha).expected_coverage for one in sizes), 4), -last
 
-    return min(schedules.values(), key=worth)
+    basic = schedules.get("basic")
+    return min((one for one in schedules.values() if one.rule != "pld" or _dearer(one, basic)), key=worth)
 
 
 def by_rule(
@@ -156,7 +160,7 @@ def by_rule(
     relation = one_of("neighbors", neighbors, NEIGHBORS)
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
 
-    def made(price: Callable[[str], float]) -> Schedule:
+    def made(price: Callable[[str], float | Fraction]) -> Schedule:
         entries = []
         for kind, (count, per_person) in planned.items():
             each = _rounded_down(price(kind))
@@ -170,7 +174,7 @@ def by_rule(
         return Schedule(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
     if rule == "basic":
-        return made(lambda kind: float_below(decimal(total) * weights[kind])).check()
+        return made(lambda kind: decimal(total) * weights[kind]).check()
     if rule == "zcdp":
         rho = Fraction(rho_within(total, delta))
         return made(lambda kind: _dearest(kind, float_below(rho * weights[kind]))).check()
@@ -215,8 +219,16 @@ def _dearest(kind: str, rho: float) -> float:
     return math.sqrt(2 * rho) * (1 - 1e-15)
 
 
-def _rounded_down(value: float) -> float:
-    return float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(value)))
+def _rounded_down(value: float | Fraction) -> float:
+    ratio, down = Fraction(value), Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+    return float(down.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+
+
+def _dearer(one: Schedule, other: Schedule | None) -> bool:
+    """Whether something may spend more by one schedule than by the other."""
+    if other is None:
+        return True
+    return any(mine.epsilon > its.epsilon for mine, its in zip(one.entries, other.entries, strict=True))
 
 
 def _count(name: str, count: Any, per_person: Any) -> tuple[int, int]:

@@ -47,12 +47,11 @@ def unfit(limit: Limit | None, stages: Sequence[Stage], schedule: Schedule) -> s
     if (twice := _spends_delta_twice(limit, stages, schedule)) is not None:
         return twice
     bound = limit or Limit(schedule.epsilon, schedule.dp_delta)
-    costs = schedule.of_one_person
-    if added(stages) + sum((cost.exact for cost in costs), Fraction(0)) <= decimal(bound.epsilon):
+    if added(stages) + schedule.added(lambda cost: cost.exact) <= decimal(bound.epsilon):
         return None
     if schedule.rule == "pld" and _whole_fits(bound, stages, schedule):
         return None
-    rho = sum((cost.zcdp for cost in costs), concentrated(stages))
+    rho = concentrated(stages) + schedule.added(lambda cost: cost.zcdp)
     if schedule.rule == "zcdp" and _zcdp_fits(bound, rho):
         return None
     at = f" at dp_delta = {bound.dp_delta:g}" if bound.dp_delta else ""

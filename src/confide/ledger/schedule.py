@@ -11,7 +11,7 @@ pld     privacy-loss distributions are composed at dp_delta, which needs the sch
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -172,7 +172,11 @@ class Schedule:
     @property
     def of_one_person(self) -> list[Cost]:
         """The costs of all that one person can be in."""
-        return [entry.cost(self.neighbors) for entry in self.entries for _ in range(entry.per_person)]
+        return [cost for entry in self.entries for cost in [entry.cost(self.neighbors)] * entry.per_person]
+
+    def added(self, weight: Callable[[Cost], Fraction]) -> Fraction:
+        """The sum of weights over all that one person can be in."""
+        return sum((entry.per_person * weight(entry.cost(self.neighbors)) for entry in self.entries), Fraction(0))
 
     @property
     def loss(self) -> float:
@@ -360,12 +364,11 @@ def _plan(entry: Planned, n: int, alpha: Level, neighbors: Neighbors, records: i
 
 @lru_cache(maxsize=64)
 def _loss(schedule: Schedule) -> float:
-    costs = schedule.of_one_person
     if schedule.rule == "basic":
-        return decimal_above(sum((cost.exact for cost in costs), Fraction(0)))
+        return decimal_above(schedule.added(lambda cost: cost.exact))
     if schedule.rule == "zcdp":
-        return epsilon_of_zcdp(float_above(sum((cost.zcdp for cost in costs), Fraction(0))), schedule.dp_delta)
-    return pld_epsilon(costs, schedule.dp_delta)
+        return epsilon_of_zcdp(float_above(schedule.added(lambda cost: cost.zcdp)), schedule.dp_delta)
+    return pld_epsilon(schedule.of_one_person, schedule.dp_delta)
 
 
 def _intact(text: Any) -> dict[str, Any]:

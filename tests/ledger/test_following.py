@@ -1,0 +1,352 @@
+"""A ledger that has a schedule followed: what is refused, what one person loses in all, a delta that is spent once."""
+
+import itertools
+import json
+import math
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from fractions import Fraction
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import BudgetError, InputError, InputTypeError
+from confide.ledger import Charge, Cost, Dataset, Group, Ledger, Limit, Planned, Schedule, budget_plan, request_digest
+from confide.ledger.following import stage_of
+from confide.mechanisms.slopes import slopes_for
+from confide.selection import zcdp_of_range
+from tests.exact import added, histograms, mechanism_law
+
+accounting = pytest.mark.skipif(find_spec("dp_accounting") is None, reason="needs the extra 'accounting'")
+ADD = "add_remove"
+NAMES = {"calibration": "slopes", "evaluation": "evaluation by noise", "look": "look by noise"}
+YEAR = Schedule(
+    3.0,
+    0.0,
+    "basic",
+    (Planned("calibration", 4, 4, 0.5, "permute_and_flip"), Planned("look", 10, 1, 1.0)),
+)
+numbers = itertools.count()
+
+
+def cost(kind, epsilon, group=None, rho=None):
+    return Cost(epsilon, ADD, NAMES[kind], rho, None if group is None else Group(*group))
+
+
+def charges(*costs):
+    return [Charge(Dataset("patients", one.group), one, request_digest({"k": next(numbers)})) for one in costs]
+
+
+def charge(ledger, *costs):
+    return ledger.charge_all(charges(*costs))
+
+
+def zcdp(releases=4, looks=10, looks_per_person=1, **more):
+    return budget_plan(3.0, releases=releases, looks=looks, looks_per_person=looks_per_person, rule="zcdp", **more)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "budget.db")
+
+
+def test_charges_are_of_a_kind_within_the_count_and_not_dearer(ledger):
+    account = ledger.follow("patients", YEAR)
+    assert (account.schedule, account.limit, account.left) == (YEAR, Limit(3.0), {"calibration": 4, "look": 10})
+    with pytest.raises(BudgetError, match="a schedule without any evaluations; 4 of 4 releases and 10 of 10 looks are"):
+        charge(ledger, cost("evaluation", 0.1))
+    with pytest.raises(BudgetError, match=r"1 release may cost epsilon = 0.5; this costs 0.50001; 4 of 4 releases"):
+        charge(ledger, cost("calibration", 0.50001))
+    for _ in range(4):
+        charge(ledger, cost("calibration", 0.5))
+    with pytest.raises(BudgetError, match="'patients' has had the 4 releases of its schedule; 0 of 4 releases and 10"):
+        charge(ledger, cost("calibration", 0.001))
+    charge(ledger, cost("calibration", 0.0))  # an answer that needed no data costs nothing and takes no place
+    charge(ledger, cost("look", 1.0))
+    charge(ledger, cost("look", 0.2))
+    assert ledger.account("patients").left == {"calibration": 0, "look": 8}
+
+
+def test_looks_at_other_people_cost_once(ledger):
+    """One person is in one look: ten of them cost as much as the dearest, and the limit keeps room for that."""
+    ledger.follow("patients", YEAR)
+    for epsilon in [1.0] * 9 + [0.5]:
+        charge(ledger, cost("look", epsilon))
+    account = ledger.account("patients")
+    assert account.spent().epsilon == 9.5
+    assert (account.under_schedule.epsilon, account.under_schedule.rule) == (1.0, "basic")
+    for _ in range(4):
+        charge(ledger, cost("calibration", 0.5))
+    assert ledger.account("patients").under_schedule.epsilon == 3.0
+    with pytest.raises(BudgetError, match="has had the 10 looks"):
+        charge(ledger, cost("look", 0.5))
+
+
+def test_cells_of_a_partition_count_for_each_person(ledger):
+    """Where cells say that people are others, a count is that of one person."""
+    ledger.follow("patients", YEAR)
+    for week in range(12):
+        charge(ledger, cost("look", 1.0, ("week", str(week))))
+    for group in (("ward", "north"), ("ward", "south")):
+        charge(ledger, *[cost("calibration", 0.5, group)])
+    assert ledger.account("patients").left == {"calibration": 3, "look": 9}
+    charge(ledger, *[cost("calibration", 0.5, ("ward", cell)) for cell in ("north", "south")])
+    assert ledger.account("patients").left["calibration"] == 2
+    assert ledger.account("patients").under_schedule.epsilon == 2.0
+
+
+def test_what_is_released_together_is_one(ledger):
+    """The levels of one calibration share its price."""
+    ledger.follow("patients", YEAR)
+    charge(ledger, cost("calibration", 0.25), cost("calibration", 0.25))
+    assert ledger.account("patients").left["calibration"] == 3
+    assert [entry.joined for entry in ledger.account("patients").entries] == [False, True]
+    with pytest.raises(BudgetError, match=r"this costs 0\.6"):
+        charge(ledger, cost("calibration", 0.3), cost("calibration", 0.3))
+    charge(ledger, cost("calibration", 0.25), cost("look", 1.0), cost("calibration", 0.25))
+    assert ledger.account("patients").left == {"calibration": 2, "look": 9}
+
+
+def test_a_schedule_by_zcdp_bounds_the_concentrated_loss(ledger):
+    schedule = zcdp()
+    each = schedule.entry_for("calibration").epsilon
+    ledger.follow("patients", schedule)
+    with pytest.raises(
+        BudgetError, match=r"1 release may cost .* of zCDP, .* by the exponential mechanism; this costs"
+    ):
+        charge(ledger, cost("calibration", each))  # by permute-and-flip it would cost four times as much
+    for _ in range(4):
+        charge(ledger, cost("calibration", each, rho=zcdp_of_range(each)))
+    for _ in range(10):
+        charge(ledger, cost("look", schedule.entry_for("look").epsilon))
+    bound = ledger.account("patients").under_schedule
+    assert bound.adaptive
+    assert 2.99 < bound.epsilon <= 3.0
+
+
+@accounting
+def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger):
+    schedule = budget_plan(3.0, releases=20, looks=20, rule="pld")
+    release, look = (entry.epsilon for entry in schedule.entries)
+    assert 20 * (release + look) > 3.3  # which a sum would not allow
+    ledger.follow("patients", schedule)
+    assert ledger.account("patients").under_schedule.epsilon == 0
+    charge(ledger, cost("look", look / 2))
+    assert ledger.account("patients").under_schedule.epsilon == 3.0
+    for _ in range(20):
+        charge(ledger, cost("calibration", release))
+    for _ in range(19):
+        charge(ledger, cost("look", look))
+    for kind in ("calibration", "look"):
+        with pytest.raises(BudgetError, match="has had the 20"):
+            charge(ledger, cost(kind, 1e-3))
+    ledger.set_limit("patients", (2.9, 1e-6))
+    assert not ledger.account("patients").allows(cost("look", 1e-3))
+
+
+def test_what_was_spent_before_counts(ledger):
+    """By its sum, or by zCDP where the schedule goes by that; a limit of its own is kept."""
+    charge(ledger, cost("calibration", 1.0))
+    with pytest.raises(
+        BudgetError, match="'patients' has spent 1 of its limit epsilon = 3, and the schedule adds 3 by"
+    ):
+        ledger.follow("patients", YEAR)
+    assert ledger.account("patients").schedule is None
+    ledger.set_limit("patients", 4.0)
+    assert ledger.follow("patients", YEAR).limit == Limit(4.0)
+    assert ledger.account("patients").left["calibration"] == 4  # earlier charges take no place
+    ledger.set_limit("others", (3.4, 1e-6))
+    ledger.charge("others", Cost(0.2, ADD, "slopes"), "0" * 64)
+    ledger.follow("others", zcdp(12))  # 3 + 0.2 by sums, and less by zCDP
+    ledger.set_limit("third", (3.0, 1e-6))
+    ledger.charge("third", Cost(0.2, ADD, "slopes"), "0" * 64)
+    with pytest.raises(BudgetError, match=r"the schedule adds .* by zCDP at dp_delta = 1e-06; plan within less"):
+        ledger.follow("third", zcdp(12))
+
+
+def test_a_schedule_is_replaced_by_one_that_keeps_what_is_left(ledger):
+    """What was charged under the first stays spent: for one person, as the first said of people."""
+    ledger.follow("patients", YEAR)
+    for _ in range(5):
+        charge(ledger, cost("look", 1.0))
+    with pytest.raises(BudgetError, match="has spent 1 of its limit epsilon = 3, and the schedule adds 3 by basic"):
+        ledger.follow("patients", YEAR)
+    rest = budget_plan(2.0, releases=8, dp_delta=0)
+    account = ledger.follow("patients", rest)
+    assert (account.limit, account.left) == (Limit(3.0), {"calibration": 8})
+    with pytest.raises(BudgetError, match="without any looks"):
+        charge(ledger, cost("look", 0.1))
+    for _ in range(8):
+        charge(ledger, cost("calibration", 0.25))
+    assert ledger.account("patients").under_schedule.epsilon == 3.0
+    with pytest.raises(BudgetError, match="has spent 3 of its limit"):
+        ledger.follow("patients", budget_plan(0.1, looks=1, dp_delta=0))
+
+
+@accounting
+def test_a_delta_is_spent_once(ledger):
+    """After charges that may have spent it: zCDP after zCDP, and basic composition after everything."""
+    pld = budget_plan(1.0, looks=100, rule="pld")
+    basic, concentrated = budget_plan(0.5, looks=2, dp_delta=0), zcdp(1, 2)
+    again = r"may have spent its delta, and a schedule by {} would spend one again; plan by {}"
+    for first, follows in ((pld, [basic]), (concentrated, [basic, concentrated]), (basic, [pld, concentrated, basic])):
+        for second in (pld, concentrated, basic):
+            name = f"{first.rule} {second.rule}"
+            ledger.set_limit(name, (9.0, 1e-6))
+            ledger.follow(name, first)
+            ledger.follow(name, second)  # nothing was charged yet: nothing was spent
+            ledger.follow(name, first)
+            ledger.charge(name, Cost(1e-3, ADD, NAMES["look"]), request_digest({"of": name}))
+            if second in follows:
+                assert ledger.follow(name, second).schedule == second
+            else:
+                with pytest.raises(BudgetError, match=again.format("(PLD|zCDP).*", "basic composition")):
+                    ledger.follow(name, second)
+    for name, limit in (("with", (9.0, 1e-6)), ("without", 1.5)):
+        ledger.set_limit(name, limit)
+        ledger.charge(name, Cost(1e-3, ADD, NAMES["look"]), request_digest({"of": name}))
+    with pytest.raises(BudgetError, match="by PLD accounting would spend one again"):
+        ledger.follow("with", pld)
+    with pytest.raises(BudgetError, match=r"has spent 0\.001 of its limit epsilon = 1\.5, and the schedule adds"):
+        ledger.follow("without", pld)  # a limit without delta
+
+
+def test_after_pld_nothing_but_sums(ledger):
+    """A basic schedule in the place of one by PLD: the limit's delta buys nothing more."""
+    first = Schedule(2.0, 1e-6, "pld", (Planned("look", 4, 4, 0.5),))
+    last = Schedule(1.5, 0.0, "basic", (Planned("look", 4, 4, 0.375),))
+    stages = [stage_of(first, [(cost("look", 0.5), False)] * 3), stage_of(last, [(cost("look", 0.375), False)] * 4)]
+    fits = sys.modules["confide.ledger.limit"].fits
+    assert fits(Limit(3.0, 1e-6), stages)
+    assert not fits(Limit(2.999, 1e-2), stages)
+
+
+def test_refusals(ledger, tmp_path):
+    with pytest.raises(InputTypeError, match=r"schedule must be a confide\.Schedule; found dict"):
+        ledger.follow("patients", {})
+    greedy = Schedule(1.0, 0.0, "basic", (Planned("look", 2, 2, 0.6),))
+    with pytest.raises(InputError, match=r"must keep epsilon = 1; together they cost one person 1\.2 by basic"):
+        ledger.follow("patients", greedy)
+    ledger.set_limit("hospitals", 9.0, neighbors="replace_one")
+    with pytest.raises(
+        BudgetError, match="'hospitals' is accounted under 'replace_one', and the schedule is stated for"
+    ):
+        ledger.follow("hospitals", YEAR)
+    ledger.charge("bare", Cost(math.inf, ADD, "none"), "0" * 64)
+    with pytest.raises(BudgetError, match="has had a release without privacy, which no schedule can hold"):
+        ledger.follow("bare", YEAR)
+    ledger.follow("patients", YEAR)
+    with pytest.raises(BudgetError, match="and this is not private"):
+        ledger.charge("patients", Cost(math.inf, ADD, "none"), "0" * 64)
+    assert "patients" in Ledger(ledger.path, create=False).accounts()
+
+
+def test_the_schema_rises_with_a_schedule_and_with_nothing_else(ledger):
+    def schema():
+        with closing(sqlite3.connect(ledger.path)) as connection:
+            return connection.execute("PRAGMA user_version").fetchone()[0]
+
+    charge(ledger, cost("calibration", 0.5), cost("calibration", 0.5))
+    assert (schema(), ledger.export()["schema"]) == (2, 1)
+    ledger.set_limit("patients", 4.0)
+    ledger.follow("patients", YEAR)
+    assert (schema(), ledger.export()["schema"]) == (3, 3)
+    charge(ledger, cost("look", 1.0))
+    assert schema() == 3
+    shown = ledger.export()["datasets"][0]
+    assert shown["schedule"]["left"] == {"calibration": 4, "look": 9}
+    assert shown["under_schedule"]["epsilon"] == 2.0
+    json.dumps(ledger.export(), allow_nan=False)
+
+
+def test_calibrations_follow_a_schedule(ledger):
+    """A calibration at the planned price is made, any other is refused before the data are touched."""
+    scores, few = np.random.default_rng(0).random(300), {"candidates": confide.Candidates.unit(20)}
+    schedule = budget_plan(2.0, releases=2, looks=3, dp_delta=0)
+    ledger.follow("patients", schedule)
+    each = schedule.entry_for("calibration").epsilon
+    with pytest.raises(BudgetError, match=r"1 release may cost epsilon = 0\.5; this costs 0\.6"):
+        confide.calibrate(scores, 0.1, 0.6, ledger=ledger, dataset="patients", **few)
+    confide.calibrate(scores, 0.1, each, ledger=ledger, dataset="patients", **few)
+    confide.calibrate_levels(scores, [0.2, 0.1], each, ledger=ledger, dataset="patients", **few)
+    with pytest.raises(BudgetError, match="has had the 2 releases of its schedule; 0 of 2 releases and 3 of 3 looks"):
+        confide.calibrate(scores, 0.3, 0.1, ledger=ledger, dataset="patients", **few)
+
+
+TAKE = """
+import sys
+from confide.errors import BudgetError
+from confide.ledger import Cost, Ledger, request_digest
+done = 0
+for k in range(6):
+    try:
+        request = request_digest({"k": [sys.argv[2], k]})
+        Ledger(sys.argv[1]).charge("patients", Cost(0.1, "add_remove", "slopes"), request)
+        done += 1
+    except BudgetError as error:
+        assert "has had the 7 releases of its schedule" in str(error)
+print(done)
+"""
+
+
+def test_two_processes_cannot_both_take_the_last(ledger):
+    """Twelve tries, and seven releases that a limit would allow ten times over."""
+    ledger.set_limit("patients", 99.0)
+    ledger.follow("patients", budget_plan(0.7, releases=7, dp_delta=0))
+    command = [sys.executable, "-c", TAKE, str(ledger.path)]
+    running = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
+    assert sum(int(one.communicate()[0]) for one in running) == 7
+    assert len(ledger.account("patients").entries) == 7
+
+
+def noisy(count, epsilon, reach=25):
+    """The law of a count with discrete Laplace noise on reach either way of 0 and 1, its tails in the last places."""
+    z = np.arange(-reach, reach + 2) - count
+    law = math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(z))
+    tail = math.exp(-epsilon) / (1 + math.exp(-epsilon))
+    law[0], law[-1] = tail * math.exp(epsilon * (z[0] + 1)), tail * math.exp(-epsilon * (z[-1] - 1))
+    return law / law.sum()
+
+
+def divergence(p, q, epsilon):
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+@pytest.mark.parametrize(("rule", "delta"), [("basic", 0), ("zcdp", 1e-2), pytest.param("pld", 1e-2, marks=accounting)])
+@pytest.mark.parametrize(("looks_per_person", "epsilon"), [(1, 2.0), (2, 1.0)])
+def test_a_small_year_by_enumeration(rule, delta, looks_per_person, epsilon):
+    """Two releases and three looks, a person in one or two of the looks: every database, every outcome of everything.
+
+    A person's record is in both releases' counts and in the covered, or the missed, of the looks it is in. The joint
+    law of all outcomes, with the person and without, is as close as stated, both ways round.
+    """
+    year = budget_plan(
+        epsilon, releases=2, looks=3, looks_per_person=looks_per_person, dp_delta=delta or 1e-2, rule=rule
+    )
+    release, look = year.entries
+    mechanism = slopes_for(Fraction(9, 10), Fraction(1, 2), 9, 1, ADD, release.epsilon, release.selector)
+    looks = [np.ones(1), np.ones(1)]
+    for _ in range(looks_per_person):
+        here, there = noisy(1, look.epsilon), noisy(0, look.epsilon)
+        looks = [np.outer(looks[0], here).ravel(), np.outer(looks[1], there).ravel()]
+    worst = 0.0
+    for h in (h for n in range(4) for h in histograms(n, 3)):
+        for g in added(h):
+            one, other = mechanism_law(mechanism, g), mechanism_law(mechanism, h)
+            both = [np.outer(one, one).ravel(), np.outer(other, other).ravel()]
+            p, q = (np.outer(a, b).ravel() for a, b in zip(both, looks, strict=True))
+            worst = max(worst, divergence(p, q, year.epsilon), divergence(q, p, year.epsilon))
+    assert worst <= year.dp_delta + 1e-12
+    assert year.loss <= year.epsilon
+
+
+def test_a_year_nearly_spends_what_it_says():
+    """Looks alone by PLD or sums are as dear as stated: at nine tenths of it the divergence is too large."""
+    year = Schedule(2.0, 0.0, "basic", (Planned("look", 3, 2, 1.0),))
+    p, q = (np.outer(noisy(c, 1.0), noisy(c, 1.0)).ravel() for c in (1, 0))
+    assert divergence(p, q, year.loss) < 1e-12
+    assert divergence(p, q, 0.9 * year.loss) > 1e-3
