@@ -106,3 +106,30 @@ def test_groups_are_watched_each(confide_run, folder):
     ran = confide_run(*words, "--by", "ward")
     assert ran.code == ALARM
     assert ran.json["parts_below"] == ["south"]
+
+
+def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
+    for day in range(4):
+        done = look(f"<b>day {day}</b>", 380, 120, *FIRST, "--out", "course.html", "--force")
+    assert done.code == ALARM
+    page = (folder / "course.html").read_text(encoding="utf-8")
+    assert "Alarm since look" in page
+    assert "<b>day" not in page
+    assert confide_run("report", "watch.json", "--out", "again.html").code == DONE
+    assert (folder / "again.html").read_text(encoding="utf-8") == page
+    assert "ALARM since look" in confide_run("show", "watch.json").out
+    assert confide_run("show", "watch.json", "--json").json["alarm"].startswith("<b>day")
+    assert confide_run("verify", "watch.json").code == DONE
+    assert confide_run("predict", "batch.csv", "--calibration", "watch.json", "--out", "x.csv").code != DONE
+
+
+def test_plan_says_how_soon_a_drop_is_seen(confide_run):
+    words = ("plan", "--alpha", 0.1, "--epsilon", 1, "--candidates", 10)
+    told = confide_run(*words, "--watch-batch", 100, "--watch-epsilon", 0.3)
+    assert "a drop from 0.9 to 0.85 is seen with probability 0.9 within" in told.out
+    assert "hold small batches back" in told.out
+    made = confide_run(*words, "--watch-batch", 500, "--looks", 12, "--drop", 0.1, "--json").json["watch"]
+    assert made["looks"] == 12
+    assert made["at_once"] <= made["halfway"] <= 2000
+    assert confide_run(*words, "--looks", 12).code == USAGE
+    assert confide_run(*words, "--json").json["watch"] is None

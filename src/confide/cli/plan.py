@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 
@@ -16,6 +16,7 @@ from confide.planning import Plan
 from confide.planning import plan as make_plan
 from confide.support import Kind
 from confide.tables import files_of, read_pilot
+from confide.watching import WatchPower, watch_power
 
 
 @command
@@ -51,6 +52,18 @@ def plan(
     ] = None,
     reading: o.ReadingOptions,
     columns: Columns,
+    watch_batch: Annotated[
+        int | None,
+        o.course("N", "Also say how soon `confide watch` sees a drop, with N records in each look.", min=1),
+    ] = None,
+    watch_epsilon: Annotated[float | None, o.course("NUMBER", "Privacy loss of one look (default: 1).")] = None,
+    tolerance: Annotated[
+        float | None, o.course("SHARE", "How far below the promise coverage may lie (default: 0.02).")
+    ] = None,
+    drop: Annotated[
+        float | None, o.course("SHARE", "How far coverage falls below the promise (default: 0.05).")
+    ] = None,
+    looks: Annotated[int | None, o.course("N", "How many looks are planned (default: 52).", min=1)] = None,
     out: Annotated[Path | None, o.output("FILE", "Also write an HTML page that shows it, to be moved.")] = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
@@ -60,7 +73,8 @@ def plan(
     --score names the score that thresholds are for (default: lac). With
     --pilot, a PUBLIC sample, the plan says how large sets and intervals will
     be. With --out it is written as a page, too, on which epsilon, n and alpha
-    can be moved.
+    can be moved. With --watch-batch it says how many records a watch needs to see
+    a drop of coverage.
 
     Example:
 
@@ -77,6 +91,9 @@ def plan(
     score = columns.score or ("lac" if what is None else what.kind.name)
     options = {"score": score, "candidates": chosen, "unit": unit, **vars(privacy)}
     options |= {"class_weights": shifted.shift, "weight_bound": weight_bound}
+    course = {"epsilon": watch_epsilon, "tolerance": tolerance, "drop": drop, "looks": looks}
+    if watch_batch is None and any(value is not None for value in course.values()):
+        raise click.UsageError("--watch-epsilon, --tolerance, --drop and --looks belong to --watch-batch")
     made = make_plan(level, n=n, **options)  # public choices are refused before anything is opened
     left_out: dict[str, int] = {}
     if pilot is not None and what is not None:
@@ -88,13 +105,27 @@ def plan(
         from confide.reports import report
 
         report(made).save(out, overwrite=force)
+    power = None if watch_batch is None else _power(made, watch_batch, **course)
     if as_json:
-        emit({**_document(made), **left_out})
+        emit({**_document(made), "watch": None if power is None else _watched(power), **left_out})
         return
     say(str(made))
+    if power is not None:
+        say(str(power))
     say_left_out(left_out)
     if out is not None:
         say(f"saved: {out}")
+
+
+def _power(made: Plan, batch: int, **given: Any) -> WatchPower:
+    """How soon a watch of the planned coverage sees a drop."""
+    chosen = {"epsilon": 1.0} | {name: value for name, value in given.items() if value is not None}
+    return watch_power(made.guarantee.coverage, batch=batch, **chosen)
+
+
+def _watched(power: WatchPower) -> dict[str, object]:
+    shown = asdict(power)
+    return {**shown, "small": power.small}
 
 
 def _document(made: Plan) -> dict[str, object]:

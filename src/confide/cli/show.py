@@ -16,6 +16,7 @@ from confide.ledger import Schedule, decimal_form
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
 from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release, remarks
 from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer
+from confide.watching import Watch
 
 
 def show(
@@ -49,6 +50,9 @@ def show(
         emit(federated.document) if as_json else say(federated.text)
         return
     released = load_release(file)
+    if isinstance(released, Watch):
+        _show_watch(released, as_json=as_json)
+        return
     losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
     if as_json:
         told = {"records": k, "losses": losses, "warnings": list(remarks(released))}
@@ -64,6 +68,13 @@ def show(
 def _schedule(schedule: Schedule) -> str:
     rows = [(entry.words, f"epsilon {decimal_form(entry.epsilon)} each") for entry in schedule.entries]
     return f"{schedule}\n{aligned(rows)}"
+
+
+def _show_watch(watch: Watch, *, as_json: bool) -> None:
+    if as_json:
+        emit({"watch": json.loads(watch.to_json()), "alarm": None if watch.alarm is None else watch.alarm.look.name})
+        return
+    say(str(watch))
 
 
 def _words(released: Release) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from confide.federated import FederatedCalibration, FederatedGroups, FederatedLe
 from confide.federated import verify as verify_federated
 from confide.releases import load_release
 from confide.support import read_text
+from confide.watching import Watch
 
 
 def verify(
@@ -41,7 +42,8 @@ def verify(
     if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
             raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
-        say("not signed: everything but thresholds follows from public choices")
+        what = "noisy counts" if isinstance(released, Watch) else "thresholds"
+        say(f"not signed: everything but {what} follows from public choices")
         return DONE
     signer = None if coordinator is None else read_silo(coordinator)
     told = verify_federated(released, signer, [read_text(path) for path in answer or ()])

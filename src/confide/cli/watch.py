@@ -156,6 +156,9 @@ def _say_start(before: Watch) -> None:
     made = before.settings
     say(f"a new watch; everything here is fixed from now on\n{before}")
     if before.of_sizes:
+        say(
+            "the first batch is what all others are compared with: the larger it is, the smaller the drift that is seen"
+        )
         return
     level = min(made.promised.values())
     size = max(1, made.batch // len(made.promised))

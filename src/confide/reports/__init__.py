@@ -1,8 +1,8 @@
-"""A release or a plan comes in, with an evaluation if there is one; one self-contained HTML page leaves.
+"""A release, a plan or a watch comes in, with an evaluation if there is one; one self-contained HTML page leaves.
 
-report.py              report(release or plan) -> Page
+report.py              report(release, plan or watch) -> Page
 page.py                Page: a template filled in, which saves itself and shows itself in a notebook
-release_page.py        what the page of a release says; plan_page.py: that of a plan
+release_page.py        what the page of a release says; plan_page.py: that of a plan; watch_page.py: that of a watch
 promise.py             the coverage promise in sentences; protection.py: the privacy statement
 thresholds.py          what a threshold does, in words and on invented numbers
 coverage_laws.py       how coverage varies from calibration to calibration

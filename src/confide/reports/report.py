@@ -1,4 +1,4 @@
-"""The page of whatever the library releases or plans."""
+"""The page of whatever the library releases, plans or watches."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +11,14 @@ from confide.releases import Release
 from confide.reports.page import Page
 from confide.reports.plan_page import plan_page
 from confide.reports.release_page import release_page
+from confide.reports.watch_page import watch_page
+from confide.watching import Watch
 
 MOST_TITLE = 200
 
 
 def report(
-    release: Release | Plan,
+    release: Release | Plan | Watch,
     *,
     title: str | None = None,
     evaluation: Evaluation | LevelEvaluation | str | Path | None = None,
@@ -24,14 +26,14 @@ def report(
     silo_reports: Sequence[SiloReport] = (),
     file_name: str = "calibration.json",
 ) -> Page:
-    """A release, or a plan, as one self-contained HTML page for people.
+    """A release, a plan, or a watch, as one self-contained HTML page for people.
 
     Nothing that depends on data is in it but what these arguments hold.
 
     Parameters
     ----------
     release
-        Anything that the library releases, or a `Plan`.
+        Anything that the library releases, a `Plan`, or a `Watch`.
     title
         Heading of the page.
     evaluation
@@ -67,6 +69,10 @@ def report(
         if evaluation is not None or answers or silo_reports:
             raise InputError("evaluation, answers and silo_reports must be left out: a plan has seen no records")
         return plan_page(release, title=title)
+    if isinstance(release, Watch):
+        if evaluation is not None or answers or silo_reports:
+            raise InputError("evaluation, answers and silo_reports must be left out: a watch has looks of its own")
+        return watch_page(release, title=title)
     if not isinstance(release, Release):
         raise InputTypeError(f"release must be a calibration, of any kind, or a plan; found {type(release).__name__}")
     if isinstance(evaluation, str | Path):

@@ -133,7 +133,7 @@ def watch_power(
 
     at_once = records(0)
     halfway = None if at_once is None else records(planned // 2)
-    most, enough = _MOST_LOOKS * size, records_enough(least, loss)
+    most, enough = _MOST_LOOKS * size, records_enough(level, loss)
     return WatchPower(level, margin, fall, size, loss, planned, alarm, at_once, halfway, most, enough)
 
 

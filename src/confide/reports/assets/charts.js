@@ -137,6 +137,82 @@ const Charts = {
     }));
   },
 
+  // Looks from left to right, called by their names where these fit.
+  looks(points, width) {
+    const names = new Map(points.map((d) => [d.look, d.name]));
+    const longest = Math.max(...points.map((d) => Math.min(d.name.length, 12)));
+    const ticks = Math.max(2, Math.min(points.length, Math.floor((width - 60) / (8 * longest + 16))));
+    const step = Math.ceil(points.length / ticks);
+    const [first, last] = [points[0].look, points.at(-1).look];
+    const shown = points.filter((d, i) => i % step === 0).map((d) => d.look);
+    return { domain: [first - 0.5, last + 0.5], ticks: shown, tickFormat: (i) => Format.short(names.get(i), 12), label: null };
+  },
+
+  // Shares of looks with their intervals, the band of all looks so far, and the level that is tested.
+  course(figure, points, least, label) {
+    const known = points.filter((d) => d.share !== null);
+    const lows = known.map((d) => d.share).concat(least === null ? [] : [least], points.filter((d) => d.to > d.from && d.to - d.from < 0.5).map((d) => d.from));
+    const bottom = Math.max(0, Math.min(...lows) - 0.04);
+    const cut = (value) => Math.min(1, Math.max(bottom, value));
+    Charts.show(figure, label, (width) => ({
+      height: Math.min(320, 0.62 * width),
+      marginLeft: 46, marginRight: 24, marginTop: 12, marginBottom: 40,
+      x: Charts.looks(points, width),
+      y: { domain: [bottom, 1], tickFormat: Format.tick, ticks: 5, grid: true, label: null },
+      marks: [
+        Plot.areaY(points.filter((d) => d.to >= d.from), { x: "look", y1: (d) => cut(d.from), y2: (d) => cut(d.to), fill: "var(--accent-soft)", fillOpacity: 0.45, curve: "step" }),
+        least === null ? null : Plot.ruleY([least], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
+        ...[false, true].flatMap((alarmed) => {
+          const some = known.filter((d) => d.alarmed === alarmed);
+          const color = alarmed ? "var(--below)" : "var(--accent)";
+          const shape = alarmed ? { symbol: "triangle", r: 5 } : { symbol: "circle", r: 3.5 };
+          return [
+            Plot.ruleX(some, { x: "look", y1: (d) => cut(d.low), y2: (d) => cut(d.high), stroke: color, strokeWidth: 1.5 }),
+            Plot.dot(some, { x: "look", y: "share", fill: color, ...shape }),
+          ];
+        }),
+      ],
+    }));
+  },
+
+  // The logarithm of the evidence, and the line at which it raises the alarm.
+  evidence(figure, points, alarm, label) {
+    const values = points.map((d) => d.evidence);
+    const [low, high] = [Math.floor(Math.min(-1, ...values)), Math.ceil(Math.max(alarm + 0.3, ...values))];
+    const whole = d3.range(low, high + 1, Math.max(1, Math.ceil((high - low) / 6)));
+    Charts.show(figure, label, (width) => ({
+      height: Math.min(240, 0.5 * width),
+      marginLeft: 46, marginRight: 24, marginTop: 12, marginBottom: 40,
+      x: Charts.looks(points, width),
+      y: { domain: [low, high], ticks: whole, tickFormat: (d) => (d < 4 ? `${Number((10 ** d).toPrecision(3))}` : `1e${d}`), grid: true, label: null },
+      marks: [
+        Plot.ruleY([alarm], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
+        Plot.lineY(points, { x: "look", y: "evidence", stroke: "var(--accent)", strokeWidth: 2 }),
+        Plot.dot(points.filter((d) => !d.alarmed), { x: "look", y: "evidence", r: 3, fill: "var(--accent)" }),
+        Plot.dot(points.filter((d) => d.alarmed), { x: "look", y: "evidence", r: 5, symbol: "triangle", fill: "var(--below)" }),
+      ],
+    }));
+  },
+
+  // Shares of the sizes of sets, stacked from the smallest.
+  shares(figure, points, bins, label) {
+    const rows = points.flatMap((d) => {
+      let below = 0;
+      return d.shares.map((share, i) => ({ look: d.look, bin: i, from: below, to: (below += share) }));
+    });
+    const color = (i) => d3.interpolateBlues(0.25 + (0.65 * i) / Math.max(1, bins.length - 1));
+    Charts.show(figure, label, (width) => ({
+      height: Math.min(300, 0.6 * width),
+      marginLeft: 46, marginRight: 60, marginTop: 12, marginBottom: 40,
+      x: Charts.looks(points, width),
+      y: { domain: [0, 1], tickFormat: Format.tick, ticks: 5, label: null },
+      marks: [
+        Plot.rect(rows, { x1: (d) => d.look - 0.45, x2: (d) => d.look + 0.45, y1: "from", y2: "to", fill: (d) => color(d.bin), stroke: "var(--paper)", strokeWidth: 0.5 }),
+        Plot.text(rows.filter((d) => d.look === points.at(-1).look && d.to - d.from > 0.04), { x: points.at(-1).look + 0.5, y: (d) => (d.from + d.to) / 2, text: (d) => `size ${bins[d.bin]}`, textAnchor: "start", dx: 4 }),
+      ],
+    }));
+  },
+
   replies(figure, points, threshold, label) {
     const names = points.map((d, i) => i);
     Charts.show(figure, label, (width) => {

@@ -25,7 +25,7 @@
     return move();
   });
 
-  explore(figure("explore"), data.grid);
+  if (data.grid) explore(figure("explore"), data.grid);
 
   if (data.evaluation) {
     const { levels, blocks } = data.evaluation;
@@ -44,6 +44,14 @@
   }
   if (data.silos && figure("silo-coverage")) {
     Charts.intervals(figure("silo-coverage"), data.silos.reports, data.silos.promised, "Coverage by silo; the numbers are in the table below.");
+  }
+
+  if (data.watch && data.watch.points.length) {
+    const { points, least, bins } = data.watch;
+    const below = "the numbers are in the table below.";
+    if (figure("watch-coverage")) Charts.course(figure("watch-coverage"), points, least, `Coverage look by look; ${below}`);
+    if (figure("watch-sizes")) Charts.shares(figure("watch-sizes"), points, bins, `Sizes of sets look by look; ${below}`);
+    Charts.evidence(figure("watch-evidence"), points, data.watch.alarm_at, `Evidence look by look; ${below}`);
   }
 
   const save = figure("save");

@@ -1,0 +1,177 @@
+"""A watch as a page: the course of coverage over all looks, and the evidence against the alarm line."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from confide.noisy_counts import coverage_interval, coverage_share
+from confide.reports.numbers import number, percent
+from confide.reports.page import Page, page_of
+from confide.reports.protection import protection
+from confide.support import decimal_text
+from confide.watching import Point, Watch, evidence_text
+
+MOST_SHOWN = 400
+"""Looks in the charts and the table, the last ones."""
+
+_LEAST_LOG = -3.0
+"""Evidence is drawn from a thousandth on."""
+
+
+def watch_page(watch: Watch, *, title: str | None = None) -> Page:
+    """The page of a watch; it holds nothing of the records but the noisy counts, which are public.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> watch_page(confide.Watch.start(released, epsilon=1.0, batch=500).look("Monday", [450, 50]))
+    Page('Watch of a release', 0.5 MB of HTML)
+    """
+    made, alarm, points = watch.settings, watch.alarm, watch.points
+    last = points[-1] if points else None
+    drawn = _sizes(watch) if watch.of_sizes else _coverage(watch)
+    context: dict[str, Any] = {
+        "headline": _headline(watch),
+        "alarm": None if alarm is None else alarm.look.name,
+        "parts": [] if last is None else watch.named_by(last),
+        "of_sizes": watch.of_sizes,
+        "error": percent(made.error),
+        "evidence": "1" if last is None else evidence_text(last.log_evidence),
+        "alarm_at": number(watch.alarm_at),
+        "least": ", ".join(sorted({percent(level) for level in made.least})),
+        "span": None if last is None or last.low is None else _span(last),
+        "looks": len(watch.looks),
+        "shown": min(len(watch.looks), MOST_SHOWN),
+        "privacy": protection(watch.privacy),
+        "epsilon": decimal_text(made.epsilon),
+        "rows_made": _rows(watch),
+        "heads": _heads(watch),
+        "table_rows": _table(watch),
+        "part_rows": [] if last is None else _parts(last),
+    }
+    data: dict[str, Any] = {
+        "laws": [],
+        "grid": None,
+        "evaluation": None,
+        "silos": None,
+        "watch": {"points": drawn, "alarm_at": math.log10(watch.alarm_at), "least": _one(made.least),
+                  "bins": made.bin_names if watch.of_sizes else []},
+    }  # fmt: skip
+    return page_of("watch.html", title or "Watch of a release", context, data)
+
+
+def _headline(watch: Watch) -> str:
+    what = "the sizes of sets" if watch.of_sizes else "coverage"
+    if not watch.looks:
+        return f"No batch was looked at yet; {what} will be watched."
+    if (alarm := watch.alarm) is None:
+        like = "sets of the sizes of the first batch" if watch.of_sizes else "the promised coverage, less the tolerance"
+        looks = "1 look" if len(watch.looks) == 1 else f"{len(watch.looks):,} looks"
+        return f"No alarm after {looks}: what was seen is compatible with {like}."
+    if watch.of_sizes:
+        return f"Alarm since look “{alarm.look.name}”: sets have no longer the sizes of the first batch."
+    return f"Alarm since look “{alarm.look.name}”: new records were covered less than promised, beyond the tolerance."
+
+
+def _span(point: Point) -> str:
+    assert point.low is not None
+    assert point.high is not None
+    if point.low <= point.high:
+        return f"{percent(point.low)} to {percent(point.high)}"
+    return f"changed: at most {percent(point.high)}, at least {percent(point.low)}"
+
+
+def _one(levels: tuple[float, ...]) -> float | None:
+    """The one level that is tested; None if there are several."""
+    return levels[0] if len(set(levels)) == 1 else None
+
+
+def _coverage(watch: Watch) -> list[dict[str, Any]]:
+    """Shares with the interval of their own look, the confidence sequence, and the evidence."""
+    points = watch.points[-MOST_SHOWN:]
+    if not points:
+        return []
+    made, parts = watch.settings, len(watch.settings.promised)
+    counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
+    share = coverage_share(counts[:, 0], counts[:, 1])
+    low, high = coverage_interval(
+        counts[:, 0], counts[:, 1], made.noise_epsilon, guess=round(min(made.promised.values()), 2), noises=parts
+    )
+    return [
+        {
+            **_evidence(watch, point, place),
+            "share": None if math.isnan(share[place]) else round(float(share[place]), 5),
+            "low": round(float(low[place]), 5),
+            "high": round(float(high[place]), 5),
+            "from": point.low,
+            "to": point.high,
+        }
+        for place, point in enumerate(points)
+    ]
+
+
+def _sizes(watch: Watch) -> list[dict[str, Any]]:
+    """Shares of the sizes, and the evidence."""
+    drawn = []
+    for place, point in enumerate(watch.points[-MOST_SHOWN:]):
+        counts = np.maximum(point.look.counts, 0)
+        shares = (counts / max(int(counts.sum()), 1)).round(5).tolist()
+        drawn.append({**_evidence(watch, point, place), "shares": shares})
+    return drawn
+
+
+def _evidence(watch: Watch, point: Point, place: int) -> dict[str, Any]:
+    first = max(len(watch.looks) - MOST_SHOWN, 0) + 1
+    return {
+        "look": first + place,
+        "name": point.look.name,
+        "evidence": round(max(point.log_evidence / math.log(10), _LEAST_LOG), 4),
+        "alarmed": point.alarmed,
+    }
+
+
+def _heads(watch: Watch) -> list[str]:
+    if watch.of_sizes:
+        return ["Look", "Drawn", *(f"Size {name}" for name in watch.settings.bin_names), "Evidence"]
+    return ["Look", "Drawn", "Covered", "Missed", "Coverage so far, from", "to", "Evidence"]
+
+
+def _table(watch: Watch) -> list[list[str]]:
+    rows = []
+    for point in watch.points[-MOST_SHOWN:]:
+        look = point.look
+        if watch.of_sizes:
+            told = [f"{count:,}" for count in look.counts]
+        else:
+            assert point.low is not None
+            assert point.high is not None
+            told = [
+                f"{sum(look.counts[::2]):,}",
+                f"{sum(look.counts[1::2]):,}",
+                percent(point.low),
+                percent(point.high),
+            ]
+        alarm = " (alarm)" if point.alarmed else ""
+        rows.append([look.name, look.made[:10], *told, evidence_text(point.log_evidence) + alarm])
+    return rows
+
+
+def _parts(point: Point) -> list[list[str]]:
+    """The evidence of each part, where there are several."""
+    ranked = sorted(point.parts.items(), key=lambda part: -part[1])
+    return [[name, evidence_text(log)] for name, log in ranked[:MOST_SHOWN]] if len(ranked) > 1 else []
+
+
+def _rows(watch: Watch) -> list[tuple[str, str]]:
+    made = watch.settings
+    what = [("Tolerance", percent(made.tolerance))] if made.promised else []
+    return [
+        ("Watched", "the sizes of sets, against those of the first look" if watch.of_sizes else "coverage"),
+        *what,
+        ("Chance of a false alarm, ever", percent(made.error)),
+        ("Planned", f"{made.looks:,} looks of {made.batch:,} records"),
+        ("Noise", f"discrete Laplace, scale 1/{decimal_text(made.noise_epsilon)}, in each count"),
+        ("Release, SHA-256", made.release),
+    ]
