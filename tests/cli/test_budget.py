@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from confide.candidates import Candidates
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
 from confide.ledger import Ledger, Schedule
 from confide.releases import load_release
+from tests.calibrations import calibration_at
 from tests.files import class_table, write
 
 PLAN = ("budget", "plan", "--releases", 2, "--looks", 52, "--looks-per-person", 1, "--epsilon", 2, "--n", "200,300")
@@ -121,7 +123,7 @@ def test_a_ledger_has_it_followed_and_calibrations_follow_it(confide_run, record
         (("--records-per-person", 2), "--records-per-person must be left out with --schedule, which says 1; found 2"),
         (
             ("--person", "name", "--max-records-per-person", 2, "--order", "name"),
-            "--max-records-per-person must be left out with --schedule, which says 1; found 2",
+            "--max-records-per-person must be at most what --schedule says, 1 in one release; found 2",
         ),
     ],
 )
@@ -147,3 +149,22 @@ def test_records_of_a_person_and_the_relation_are_the_schedules(confide_run, rec
     (folder / "schedule.json").write_text("{}")
     ran = calibrate(confide_run, records, "two.json")
     assert "'schedule.json' cannot be used: the file is not a confide schedule" in ran.error
+
+
+def test_looks_follow_a_schedule(confide_run, schedule, folder):
+    """The loss of a look, the relation and the planned number of looks; the ledger counts the looks."""
+    calibration_at(float(Candidates.unit(10).values[4]), score=None).save("cal.json")
+    batch = write(folder / "batch.csv", {"s": [0.1] * 40})
+    look = ("watch", "cal.json", batch, "--state", "watch.json", "--score-column", "s", "--schedule", "schedule.json")
+    assert confide_run("ledger", "follow", "budget.db", schedule, "--dataset", "patients").code == 0
+    paid = ("--ledger", "budget.db", "--dataset", "patients")
+    for name in ("one", "two"):
+        ran = confide_run(*look, "--look", name, "--batch", 40, *paid, "--json")
+        assert ran.code == 0
+    assert (ran.json["settings"]["epsilon"], ran.json["settings"]["planned_looks"]) == (1.0, 52)
+    account = Ledger("budget.db").account("patients")
+    assert (account.left, account.under_schedule.epsilon) == ({"calibration": 2, "look": 50}, 1.0)
+    for option, says in (("--epsilon", "which says 1.0; found 0.5"), ("--looks", "which says 52; found 7")):
+        ran = confide_run(*look, "--look", "three", "--batch", 40, option, says.rpartition(" ")[2])
+        assert ran.code == REFUSED
+        assert f"{option} must be left out with --schedule, {says}" in ran.error

@@ -1,12 +1,13 @@
 """`--schedule`: a command that takes what it may spend from a schedule, and nothing that contradicts it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from confide.cli import options as o
 from confide.errors import InputError
-from confide.ledger import Planned, Schedule
+from confide.ledger import Schedule
 
 ScheduleFile: TypeAlias = Annotated[
     Path | None,
@@ -14,54 +15,67 @@ ScheduleFile: TypeAlias = Annotated[
 ]
 
 
-def planned(file: Path | None, kind: str) -> tuple[Schedule, Planned] | None:
-    """The schedule in a file, read and checked, and what it plans of a kind; None without a file."""
-    if file is None:
-        return None
-    schedule = Schedule.load(file)
-    return schedule, schedule.entry_for(kind)
-
-
-def scheduled_privacy(file: Path | None, privacy: o.PrivacyOptions, most: int | None = None) -> o.PrivacyOptions:
-    """The options of a calibration with the loss, selector, relation and bound on records of a schedule.
+def scheduled(file: Path | None, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a command with what a schedule says of its kind in the place of those that were not given.
 
     Parameters
     ----------
     file
         The schedule; without one the options stay as they are.
-    privacy
-        What was typed.
-    most
-        How many records of each person are kept, if that was asked.
+    kind
+        `"calibration"`, `"evaluation"` or `"look"`.
+    given
+        The options of the command that a schedule may speak of; None for what was not typed.
+
+    Raises
+    ------
+    InputError
+        If an option says something else than the schedule, or it has none of this kind.
+    """
+    if file is None:
+        return dict(given)
+    schedule = Schedule.load(file)
+    entry = schedule.entry_for(kind)
+    stated = {
+        "epsilon": entry.epsilon,
+        "rho": None,
+        "selector": entry.selector,
+        "neighbors": schedule.neighbors,
+        "records_per_person": schedule.records_per_person,
+        "looks": entry.count,
+    }
+    for option, value in given.items():
+        if value is not None and value != stated[option]:
+            said = (
+                "which says what this may spend" if option == "rho" else f"which says {stated[option]}; found {value}"
+            )
+            raise InputError(f"--{option.replace('_', '-')} must be left out with --schedule, {said}")
+    return {option: stated[option] for option in given}
+
+
+def scheduled_privacy(file: Path | None, privacy: o.PrivacyOptions, most: int | None = None) -> o.PrivacyOptions:
+    """The options of a calibration with those of a schedule; `most` records of each person are kept, if that is asked.
 
     Raises
     ------
     InputError
         If an option says something else than the schedule.
     """
-    if (found := planned(file, "calibration")) is None:
+    if file is None:
         return privacy
-    schedule, entry = found
-    if privacy.rho is not None:
-        raise InputError("--rho must be left out with --schedule, which says what this may spend")
-    refuse_other("--epsilon", privacy.epsilon, entry.epsilon)
-    refuse_other("--selector", privacy.selector, entry.selector)
-    if privacy.neighbors != "add_remove":
-        refuse_other("--neighbors", privacy.neighbors, schedule.neighbors)
-    if privacy.records_per_person != 1:
-        refuse_other("--records-per-person", privacy.records_per_person, schedule.records_per_person)
-    if most is not None and most > schedule.records_per_person:
-        refuse_other("--max-records-per-person", most, schedule.records_per_person)
-    return replace(
-        privacy,
-        epsilon=entry.epsilon,
-        selector=entry.selector,
-        neighbors=schedule.neighbors,
-        records_per_person=schedule.records_per_person if most is None else privacy.records_per_person,
-    )
-
-
-def refuse_other(option: str, given: object, stated: object) -> None:
-    """Refuse an option that says something else than the schedule."""
-    if given is not None and given != stated:
-        raise InputError(f"{option} must be left out with --schedule, which says {stated}; found {given}")
+    given = {
+        "epsilon": privacy.epsilon,
+        "rho": privacy.rho,
+        "selector": privacy.selector,
+        "neighbors": None if privacy.neighbors == "add_remove" else privacy.neighbors,
+        "records_per_person": None if privacy.records_per_person == 1 else privacy.records_per_person,
+    }
+    found = scheduled(file, "calibration", given)
+    if most is not None:
+        if most > found["records_per_person"]:
+            records = found["records_per_person"]
+            raise InputError(
+                f"--max-records-per-person must be at most what --schedule says, {records} in one release; found {most}"
+            )
+        found["records_per_person"] = privacy.records_per_person
+    return replace(privacy, **found)

@@ -14,6 +14,7 @@ from confide.cli.columns import Columns
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.output import check_output, emit, say, warn
 from confide.cli.parameters import command
+from confide.cli.schedule import ScheduleFile, scheduled
 from confide.errors import CoverageWarning, EarlierReleaseWarning, SimilarNameWarning
 from confide.mechanisms import NEIGHBORS
 from confide.noisy_counts import coverage_interval
@@ -68,6 +69,7 @@ def watch(
         int | None, o.privacy("K", "First look: the most records of one person in a look (public).", min=1)
     ] = None,
     budget: LedgerOptions,
+    schedule: ScheduleFile = None,
     out: Annotated[Path | None, o.output("FILE", "Also write an HTML page with the course of all looks.")] = None,
     force: o.Force = False,
     as_json: o.AsJson = False,
@@ -92,11 +94,12 @@ def watch(
     one = level_of(whole, alpha)
     what = columns.to_predict(one, release) if unlabelled else columns.to_evaluate(one, release)
     o.Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not unlabelled)
-    check_output(out, Kind.PAGE, *source.files, release, state, force=force)
+    check_output(out, Kind.PAGE, *source.files, release, state, schedule, force=force)
     refuse_input(state, [*source.files, release])
+    spent = {"epsilon": epsilon, "looks": looks, "neighbors": neighbors, "records_per_person": records_per_person}
     asked: dict[str, Any] = {
-        "epsilon": epsilon, "batch": batch, "tolerance": tolerance, "looks": looks, "error": error,
-        "unlabelled": unlabelled or None, "neighbors": neighbors, "records_per_person": records_per_person,
+        **scheduled(schedule, "look", spent), "batch": batch, "tolerance": tolerance, "error": error,
+        "unlabelled": unlabelled or None,
     }  # fmt: skip
     before = opened(state, one, what, **asked)  # public choices are refused before anything is opened
     notes = list(remarks(one))
