@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         calibrate_levels,
         calibrate_losses,
         calibrate_sides,
+        recalibrate,
     )
     from confide.candidates import Candidates
     from confide.counting import ScoreHistogram
@@ -102,14 +103,15 @@ __all__ = [
     "evaluate_intervals", "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage",
     "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score", "plan",
     "plot_coverage", "plot_intervals", "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score",
-    "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch", "watch_power",
+    "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch",
+    "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
     "arrays": "ExperimentalUniforms",
     "calibration": (
         "calibrate calibrate_false_negatives calibrate_groups calibrate_histogram calibrate_levels "
-        "calibrate_losses calibrate_sides"
+        "calibrate_losses calibrate_sides recalibrate"
     ),
     "candidates": "Candidates",
     "counting": "ScoreHistogram",

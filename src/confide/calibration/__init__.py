@@ -4,6 +4,8 @@ from confide.calibration.calibrate import calibrate, calibrate_histogram
 from confide.calibration.groups import calibrate_groups, price_groups
 from confide.calibration.levels import calibrate_levels, price_levels
 from confide.calibration.priced import PricedRelease
+from confide.calibration.recalibrate import recalibrate
+from confide.calibration.renewal import Renewal
 from confide.calibration.risk import (
     calibrate_false_negatives,
     calibrate_losses,
@@ -18,10 +20,10 @@ from confide.calibration.suited import suited_candidates, suited_for_levels
 from confide.calibration.threshold import library_versions, price_threshold
 
 __all__ = [
-    "PricedRelease", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
+    "PricedRelease", "Renewal", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
     "calibrate_levels", "calibrate_losses", "calibrate_sides",
     "critical_thresholds", "different_levels", "divide_budget", "exact_shares", "false_negative_thresholds",
     "library_versions", "part_of_failure", "population_of", "price_groups", "price_levels", "price_risk", "price_sides",
-    "price_threshold", "suited_candidates", "suited_for_levels", "suited_for_sides", "typical_of_groups",
+    "price_threshold", "recalibrate", "suited_candidates", "suited_for_levels", "suited_for_sides", "typical_of_groups",
     "weighted_counts", "weighted_sum",
 ]  # fmt: skip

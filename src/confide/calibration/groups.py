@@ -1,6 +1,6 @@
 """One threshold per group or class, with group sizes kept secret."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -133,7 +133,7 @@ def price_groups(
         name: (name, price_threshold(alpha, candidates=candidates, score=score, **own))
         for name, own in _group_terms(names, epsilon, neighbors=neighbors, **options).items()
     }
-    return PricedRelease(parts, lambda drawn: _warned(GroupCalibration(by, neighbors, drawn)), warns_together=True)
+    return PricedRelease(parts, lambda drawn: warned(GroupCalibration(by, neighbors, drawn)), warns_together=True)
 
 
 def _group_terms(
@@ -154,8 +154,16 @@ def _group_terms(
         options["n_typical"] = typical_of_groups(len(known), options.get("n_min", 1))
     budget = divide_budget(epsilon, rho, [Fraction(1)], replaced=neighbors == "replace_one")[0]
     paid = {**budget, **options}
+    payers = payers_of(known, ledger, dataset, partition)
+    return {name: {**paid, **payers[name]} for name in known}
+
+
+def payers_of(
+    names: Iterable[str | int], ledger: "Ledger | None", dataset: "str | Dataset | None", partition: str | None
+) -> dict[str | int, dict[str, Any]]:
+    """Who pays for each group: a cell of one partition of the data set; nobody without a ledger."""
     if ledger is None and dataset is None:
-        return dict.fromkeys(known, paid)
+        return {name: {} for name in names}
     from confide.ledger import Dataset, Group, Ledger
 
     if partition is None or dataset is None or ledger is None:
@@ -163,12 +171,12 @@ def _group_terms(
     whole = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
     if whole.group is not None:
         raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
-    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in known}
-    paid |= {"ledger": ledger, "accounts": ledger.accounts() if isinstance(ledger, Ledger) else None}
+    paid = {"ledger": ledger, "accounts": ledger.accounts() if isinstance(ledger, Ledger) else None}
+    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in names}
     return {name: {**paid, "dataset": cell} for name, cell in cells.items()}
 
 
-def _warned(released: GroupCalibration) -> GroupCalibration:
+def warned(released: GroupCalibration) -> GroupCalibration:
     """The same, after warnings that name the groups whose threshold is +inf, or nearly so."""
     warn_of(released)
     return released

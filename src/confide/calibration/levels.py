@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
@@ -103,7 +104,7 @@ def price_levels(
         level: (None, price_threshold(level, n=n, candidates=candidates, score=score, **own))
         for level, own in _level_terms(alphas, epsilon, **options).items()
     }
-    return PricedRelease(parts, _nested)
+    return PricedRelease(parts, nested)
 
 
 def _level_terms(
@@ -121,11 +122,19 @@ def _level_terms(
     return {level: {"delta": part, **budget, **options} for level, budget in zip(levels, budgets, strict=True)}
 
 
-def _nested(found: Mapping[Fraction, Calibration]) -> LevelCalibration:
-    """Every threshold raised to the largest one of a less demanding level."""
+def nested(
+    found: Mapping[Fraction, Calibration], candidates: Mapping[Fraction, Candidates] | None = None
+) -> LevelCalibration:
+    """Every threshold raised to the largest one of a less demanding level: to the first of its own candidates there.
+
+    All levels have the same candidates if none are given.
+    """
     reached = -math.inf
-    nested: dict[Fraction, Calibration] = {}
+    raised: dict[Fraction, Calibration] = {}
     for level in sorted(found, reverse=True):
         reached = max(reached, found[level].threshold)
-        nested[level] = replace(found[level], threshold=reached)
-    return LevelCalibration(nested)
+        if candidates is not None:
+            values = candidates[level].values
+            reached = float(values[np.searchsorted(values, reached)])
+        raised[level] = replace(found[level], threshold=reached)
+    return LevelCalibration(raised)

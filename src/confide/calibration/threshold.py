@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +15,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
-from confide.releases import Calibration, Words, remark
+from confide.releases import Calibration, Predecessor, Words, remark
 from confide.support import Level, outside
 
 if TYPE_CHECKING:
@@ -87,12 +87,14 @@ def price_threshold(
     accounts: "Mapping[str, Account] | None" = None,
     classes: Iterable[Any] | int | None = None,
     about: Mapping[str, str] | None = None,
+    predecessors: Sequence[Predecessor] = (),
     **options: Any,
 ) -> PricedThreshold:
     """Check what is asked of a release; nothing is charged.
 
     `n` is the public number of records under `replace_one`, and not used else; `accounts` are those of the ledger where
-    it was read already, for many thresholds at once; the rest as in `calibrate`.
+    it was read already, for many thresholds at once; `predecessors` the earlier releases of its chain; the rest as in
+    `calibrate`.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def price_threshold(
     """
     if unknown := sorted(set(options) - OPTIONS):
         raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
-    words = Words.stated(classes, about)
+    words = Words.stated(classes, about, predecessors)
     request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates, **options)
     payment = None
     if ledger is not None or dataset is not None:
@@ -112,6 +114,8 @@ def price_threshold(
         mechanism = mechanism_for(request)
         privacy = privacy_statement(mechanism, request.neighbors, request.records_per_person, request.selector)
         asked = _asked(request, mechanism, score)
+        if predecessors:  # to renew another release is another request
+            asked["renewed"] = predecessors[-1].checksum
         payment = make_payment(privacy, request.mechanism, asked, ledger, dataset, again=again, accounts=accounts)
     elif again:
         raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")

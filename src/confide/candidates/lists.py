@@ -143,7 +143,7 @@ class Candidates:
         return made
 
     @classmethod
-    def around(cls, guess: Any) -> Spread:
+    def around(cls, guess: Any, *, hedged: bool = False) -> Spread:
         """Candidates around a public guess of the threshold: fine there, and coarse elsewhere.
 
         Whatever the guess, the promise and the privacy are the same: a good one makes thresholds sharper, a bad one
@@ -153,22 +153,30 @@ class Candidates:
         ----------
         guess
             A number, or an earlier release with one threshold.
+        hedged
+            Spread half of the candidates as if there were no guess: sharper thresholds if it is wrong by much, and
+            hardly less sharp ones if it is right.
 
         Raises
         ------
-        InputError
+        InputError, InputTypeError
             If the guess is no finite number.
 
         Examples
         --------
         >>> Candidates.around(0.93)
-        Spread(kind=None, unit=None, around=0.93)
+        Spread(kind=None, unit=None, around=0.93, hedged=False)
         """
-        return Spread(around=getattr(guess, "threshold", guess))
+        return Spread(around=getattr(guess, "threshold", guess), hedged=hedged)
 
     @classmethod
     def spread(
-        cls, kind: SpreadKind, size: int, unit: float | None = None, around: float | None = None
+        cls,
+        kind: SpreadKind,
+        size: int,
+        unit: float | None = None,
+        around: float | None = None,
+        hedged: bool = False,
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
 
@@ -180,12 +188,14 @@ class Candidates:
         >>> Candidates.spread("residual", 6, unit=10.0).values.round(2)
         array([ 0.  ,  1.01, 10.  , 99.24,   inf])
         """
-        return cls.quantiles(Spread(kind, unit, around), size)
+        return cls.quantiles(Spread(kind, unit, around, hedged), size)
 
     @classmethod
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
         """About `size` quantiles of a law: what `spread` takes, from the law itself."""
         stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
+        if law.hedged:
+            stated["hedged"] = True
         return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
     @classmethod
@@ -356,7 +366,7 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
     if "around" in recipe:
-        return f"spread around the guess {recipe['around']:g}"
+        return f"{'half of them ' if 'hedged' in recipe else ''}spread around the guess {recipe['around']:g}"
     words = _OF.get(str(recipe.get("of")), "spread")
     if not words.endswith(" "):
         return words

@@ -7,7 +7,7 @@ by a plan, from public numbers (docs/theory.md, section 5): few for few records,
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal
@@ -44,6 +44,9 @@ class Spread:
         around 1.
     around
         A public guess of the threshold, such as that of an earlier release: the law is centred there and narrow.
+    hedged
+        With `around`: only half of the candidates lie around the guess, and half as if there were none, so that a
+        guess that is wrong by much costs little.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class Spread:
     kind: SpreadKind | None = None
     unit: float | None = None
     around: float | None = None
+    hedged: bool = False
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -75,12 +79,30 @@ class Spread:
             if self.kind == "any":
                 raise InputError("around must be left out for scores of which nothing is known; name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
+        if not isinstance(self.hedged, bool):
+            raise InputTypeError(f"hedged must be True or False; found {type(self.hedged).__name__}")
+        if self.hedged and self.around is None:
+            raise InputError("hedged belongs to around, the guess that may be wrong; leave it out, or give around")
+
+    @property
+    def without_guess(self) -> "Spread":
+        """The law of the same kind and unit that knows no guess.
+
+        Examples
+        --------
+        >>> Spread("residual", 25.0, around=40.0, hedged=True).without_guess
+        Spread(kind='residual', unit=25.0, around=None, hedged=False)
+        """
+        return replace(self, around=None, hedged=False)
 
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,)."""
         if self.kind is None:
             raise InputError("kind must be given: nobody has said what is scored")
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
+        if self.hedged:
+            halves = replace(self, hedged=False), self.without_guess
+            return np.unique(np.concatenate([half.edges(max(size // 2, 2)) for half in halves]))
         edges = _EDGES[self.kind](max(size, 2), self)
         return np.unique(edges[np.isfinite(edges)])
 

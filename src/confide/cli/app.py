@@ -15,6 +15,7 @@ from confide.cli.help import Command, Group
 from confide.cli.ledger import ledger
 from confide.cli.plan import plan
 from confide.cli.predict import predict
+from confide.cli.recalibrate import recalibrate
 from confide.cli.report import report
 from confide.cli.show import show
 from confide.cli.verify import verify
@@ -53,7 +54,7 @@ def _confide(
     pass
 
 
-for command in (plan, calibrate, predict, evaluate, watch, show, verify, report, audit, demo):
+for command in (plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, audit, demo):
     app.command(cls=Command)(command)
 app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")

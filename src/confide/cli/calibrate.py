@@ -104,7 +104,7 @@ def calibrate(
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         warnings.catch_warnings(record=True) as caught,
     ):
-        for kind in _KINDS:
+        for kind in EXPECTED:
             warnings.simplefilter("always", kind)
         with source.open("counting", what, columns.ways) as (opened, what, progress):
             released = calibrate_table(
@@ -128,11 +128,11 @@ def calibrate(
     if isinstance(released, Calibration) and mechanism == "slopes" and not remarks(released):
         request = price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
-    said = [one.message for one in caught if issubclass(one.category, _KINDS)]
-    _report(released, plan, str(output.out), said, left_out, as_json=as_json)
+    said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
+    report_release(released, plan, str(output.out), said, left_out, as_json=as_json)
 
 
-_KINDS = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
+EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 """The warnings that are shown in the program's own words."""
 
 
@@ -146,9 +146,10 @@ def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
         )
 
 
-def _report(
+def report_release(
     released: Any, plan: Plan | None, out: str, said: list[Warning | str], left_out: dict[str, int], *, as_json: bool
 ) -> None:
+    """Print a release, what it is expected to cost, and what was warned of."""
     earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
     notes = [str(one) for one in said if one not in earlier]
     for note in notes:

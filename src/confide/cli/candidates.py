@@ -1,25 +1,37 @@
-"""Candidate thresholds as they are typed: `unit:1000`, `unit:1000:logit`, `geometric:0.5`, `sinh:2`, `anything`."""
+"""Candidate thresholds as they are typed: `unit:1000`, `unit:1000:logit`, `geometric:0.5`, `around:0.93`, ..."""
 
 from collections.abc import Callable
 from typing import Any
 
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 
-SPEC_HELP = "unit[:SIZE[:uniform|logit]], geometric[:UNIT[:STEP[:DECADES]]], sinh[:UNIT[:STEP[:DECADES]]] or anything"
+SPEC_HELP = (
+    "unit[:SIZE[:uniform|logit]], geometric[:UNIT[:STEP[:DECADES]]], sinh[:UNIT[:STEP[:DECADES]]], "
+    "around:THRESHOLD[:hedged] or anything"
+)
 
 _Field = tuple[str, Callable[[str], Any]]
 _SCALED: tuple[_Field, ...] = (("unit", float), ("step", float), ("decades", int))
-_FORMS: dict[str, tuple[Callable[..., Candidates], tuple[_Field, ...]]] = {
+
+
+def _hedged(text: str) -> bool:
+    if text != "hedged":
+        raise ValueError
+    return True
+
+
+_FORMS: dict[str, tuple[Callable[..., Candidates | Spread], tuple[_Field, ...]]] = {
     "unit": (Candidates.unit, (("size", int), ("spacing", str))),
     "geometric": (Candidates.geometric, _SCALED),
     "sinh": (Candidates.sinh, _SCALED),
+    "around": (Candidates.around, (("guess", float), ("hedged", _hedged))),
     "anything": (Candidates.anything, ()),
 }
 
 
-def parse_candidates(spec: str) -> Candidates:
-    """The candidates that a text stands for.
+def parse_candidates(spec: str) -> Candidates | Spread:
+    """The candidates that a text stands for, or how they are spread.
 
     Raises
     ------
@@ -32,6 +44,8 @@ def parse_candidates(spec: str) -> Candidates:
     Candidates.unit(size=500, spacing='logit')
     >>> parse_candidates("geometric:0.5")
     Candidates.geometric(unit=0.5, step=0.01, decades=12)
+    >>> parse_candidates("around:0.93:hedged")
+    Spread(kind=None, unit=None, around=0.93, hedged=True)
     """
     name, *given = spec.split(":")
     if name not in _FORMS or len(given) > len(_FORMS[name][1]):
@@ -42,6 +56,8 @@ def parse_candidates(spec: str) -> Candidates:
         try:
             arguments[field] = read(text)
         except ValueError:
-            kind = "an integer" if read is int else "a number"
+            kind = {int: "an integer", _hedged: "'hedged', or be left out"}.get(read, "a number")
             raise InputError(f"candidates: {field} must be {kind}; found {text!r} in {spec!r}") from None
+    if name == "around" and "guess" not in arguments:
+        raise InputError(f"candidates: around needs the guess, as around:0.93; found {spec!r}")
     return make(**arguments)

@@ -109,14 +109,13 @@ class ModelColumns:
 
 
 @dataclass(frozen=True)
-class Columns(ModelColumns):
-    """The columns of records whose truth is known."""
+class TrueColumns(ModelColumns):
+    """The columns of records whose truth is known, for a score and a loss that are known from elsewhere."""
 
     score_column: Annotated[
         str | None,
         o.columns("COLUMN", "Your own scores: larger means stranger."),
     ] = None
-    score: Score = None
     label: Annotated[
         str | None,
         o.columns("COLUMN", "True classes, by their names."),
@@ -144,10 +143,17 @@ class Columns(ModelColumns):
             "Risk control: losses at every finite candidate, bounded by alpha; needs --candidates and --loss.",
         ),
     ] = None
-    loss: Annotated[str | None, o.columns("NAME", "With --losses: the loss's name.")] = None
-    bound: Annotated[float, o.columns("NUMBER", "With --losses: the largest loss.")] = 1.0
 
     ways = "--probabilities with --label, --prediction with --target, or --score-column"
+
+
+@dataclass(frozen=True)
+class Columns(TrueColumns):
+    """The columns of records whose truth is known, and what is made of them."""
+
+    score: Score = None
+    loss: Annotated[str | None, o.columns("NAME", "With --losses: the loss's name.")] = None
+    bound: Annotated[float, o.columns("NUMBER", "With --losses: the largest loss.")] = 1.0
 
     @property
     def task(self) -> Task | None:
@@ -260,9 +266,17 @@ def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -
     return what.kind.spread(unit)
 
 
-def parsed(spec: str | None) -> Candidates | None:
-    """The candidates that --candidates asks for."""
+def parsed(spec: str | None) -> Candidates | Spread | None:
+    """The candidates that --candidates asks for, or how they are spread."""
     return None if spec is None else parse_candidates(spec)
+
+
+def parsed_list(spec: str | None) -> Candidates | None:
+    """The same where only a list will do."""
+    found = parsed(spec)
+    if isinstance(found, Spread):
+        raise InputError(f"--candidates must be a list, whose number is not left to a plan; found {spec!r}")
+    return found
 
 
 def _score_of(release: Release) -> str | None:

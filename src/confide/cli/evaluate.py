@@ -6,7 +6,7 @@ from typing import Annotated
 import click
 
 from confide.cli import options as o
-from confide.cli.columns import Columns, parsed
+from confide.cli.columns import Columns, parsed_list
 from confide.cli.evaluated import evaluated, worst_fields
 from confide.cli.output import check_output, emit, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
@@ -56,7 +56,7 @@ def evaluate(
         raise click.UsageError("--examples needs --out and --probabilities")
     check_output(out, Kind.EVALUATION, *source.files, release.calibration, force=force)
     released = release.load()
-    what = columns.to_evaluate(released, release.calibration, parsed(candidates))
+    what = columns.to_evaluate(released, release.calibration, parsed_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
     with (
         said_by_the_command(),

@@ -8,13 +8,24 @@ from typing import Annotated
 import typer
 
 from confide.cli import options as o
+from confide.cli.course import course, renewed
 from confide.cli.federated import shown
 from confide.cli.output import emit, say, warn
 from confide.errors import InputError
 from confide.federated import FederatedCalibration
 from confide.ledger import Schedule, decimal_form
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
-from confide.releases import ABOUT, Calibration, Release, about_of, class_list, classes_of, load_release, remarks
+from confide.releases import (
+    ABOUT,
+    Calibration,
+    Release,
+    about_of,
+    class_list,
+    classes_of,
+    load_release,
+    predecessors_of,
+    remarks,
+)
 from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer
 from confide.watching import Watch
 
@@ -62,7 +73,9 @@ def show(
         warn(note)
     say(str(released))
     making = _making(released) if isinstance(released, Calibration) else ()
-    say(aligned([*_words(released), *_losses(released.privacy, k), *making]))
+    if predecessors_of(released):
+        say(renewed(released))
+    say(aligned([*_words(released), *_losses(released.privacy, k), *making, *course(released)]))
 
 
 def _schedule(schedule: Schedule) -> str:

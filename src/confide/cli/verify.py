@@ -11,7 +11,7 @@ from confide.cli.output import say, warn
 from confide.errors import InputError
 from confide.federated import FederatedCalibration, FederatedGroups, FederatedLevels
 from confide.federated import verify as verify_federated
-from confide.releases import load_release
+from confide.releases import Release, links, load_release, predecessors_of
 from confide.support import read_text
 from confide.watching import Watch
 
@@ -24,13 +24,18 @@ def verify(
     answer: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A silo's answer: demand that it counts; repeat it.")
     ] = None,
+    previous: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="An earlier release: demand that it is in the chain; repeat it."),
+    ] = None,
 ) -> int:
-    r"""Check a calibration: its claims, who signed it, and which answers count.
+    r"""Check a calibration: its claims, its chain, who signed it.
 
     Every claim is computed again from what FILE states; a file that claims
     more than follows is refused (exit code 3). Of a federation it is said who
     signed the calibration and what its threshold was made from. Exit code 5 if
-    it is not signed by --coordinator, or an --answer does not count in it.
+    it is not signed by --coordinator, an --answer does not count in it, or a
+    --previous release is not what its chain says.
 
     Example:
 
@@ -44,9 +49,24 @@ def verify(
             raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
         what = "noisy counts" if isinstance(released, Watch) else "thresholds"
         say(f"not signed: everything but {what} follows from public choices")
-        return DONE
+        return _chain(released, previous or [])
+    if previous:
+        raise InputError(f"{str(file)!r} is a federated calibration, which renews none: leave --previous out")
     signer = None if coordinator is None else read_silo(coordinator)
     told = verify_federated(released, signer, [read_text(path) for path in answer or ()])
+    for line in told.found:
+        say(line)
+    for line in told.wrong:
+        warn(line)
+    return DONE if told.holds else CLAIM_FAILED
+
+
+def _chain(released: Release, previous: list[Path]) -> int:
+    """Whether the earlier releases are those that the chain names."""
+    if not predecessors_of(released) and not previous:
+        return DONE
+    told = links(released, [load_release(path) for path in previous])
+    say(f"chain: number {len(predecessors_of(released)) + 1}")
     for line in told.found:
         say(line)
     for line in told.wrong:

@@ -10,7 +10,7 @@ all scores at the first candidate. They touch efficiency, never validity.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ _UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
 _NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
 _OF_A_GUESS = 0.3
 """A guess of the threshold is better than a unit: everything lies so many times nearer, as the list around it does."""
+_WRONG_GUESS = 0.1
+"""Where half of a list is spread for a guess that is wrong, the weight of the laws without a guess."""
 _BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
@@ -65,7 +67,7 @@ def law_of(candidates: Candidates) -> Spread | None:
     recipe = dict(candidates.recipe)
     kind = recipe.pop("kind")
     if kind == "spread":
-        return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
+        return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False))
     return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
 
 
@@ -107,6 +109,10 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float)
 
 def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
+    if law is not None and law.hedged:
+        right, weights = suggested_laws(edges, replace(law, hedged=False))
+        wrong, others = suggested_laws(edges, law.without_guess)
+        return right + wrong, weights + [_WRONG_GUESS * weight for weight in others]
     if law is not None and law.kind in ("residual", "signed"):
         decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
         return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)

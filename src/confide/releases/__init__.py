@@ -3,6 +3,8 @@
 release.py           what every release can do: JSON, files, pickles; one reader for all kinds
 kinds.py             the kinds of release by the names in their files, the form of a file, its checksum
 calibration.py       `Calibration`: one threshold, what is promised with it, and what it cost
+predecessors.py      the earlier releases of a chain, and what they released
+chain.py             whether files are the predecessors that a release names
 about.py             what a release says about itself in public words
 calibration_json.py  its fields, and its claims computed again
 several.py           thresholds for several levels, for groups or classes, for two sides; the parts of any release
@@ -17,7 +19,9 @@ Nothing here knows what people do with releases.
 from confide.releases import calibration_json, kinds, several_json
 from confide.releases.about import ABOUT, check_about
 from confide.releases.calibration import Calibration, candidates_of, everything
+from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
 from confide.releases.kinds import register_kind
+from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks, warn_of
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
@@ -35,8 +39,9 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "ABOUT", "FALSE_NEGATIVES", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration", "Release",
-    "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json", "candidates_of", "check_about",
-    "class_list", "classes_of", "critical_score", "everything", "kinds", "load_release", "names_among", "names_for",
-    "parts_of", "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
+    "ABOUT", "FALSE_NEGATIVES", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration",
+    "Links", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json",
+    "candidates_of", "check_about", "class_list", "classes_of", "critical_score", "everything", "is_warm", "kinds",
+    "links", "load_release", "miss_if_reused", "names_among", "names_for", "parts_of", "predecessors_of",
+    "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
 ]  # fmt: skip

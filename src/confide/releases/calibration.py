@@ -17,6 +17,7 @@ from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, PrivacyStatement
 from confide.planning import Population
 from confide.releases.about import check_about
+from confide.releases.predecessors import Predecessor, check_predecessors
 from confide.releases.release import Release
 from confide.scores import score_kind
 from confide.support import MOST_CANDIDATES, Classes, Level, exact_level, positive_integer, public_classes
@@ -52,6 +53,8 @@ class Calibration(Release):
         Where the promise is for a population that is a known shift away: the public weights that say which; else None.
     about
         Public words: `model`, `version` of the model, `data`, `purpose`, `responsible`, `date`; those that were given.
+    predecessors
+        The earlier releases of its chain, oldest first; none for a release that renews none.
 
     Examples
     --------
@@ -76,11 +79,16 @@ class Calibration(Release):
     classes: Classes | None = field(default=None, kw_only=True)
     about: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
     population: Population | None = field(default=None, kw_only=True)
+    predecessors: tuple[Predecessor, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         if self.classes is not None:
             object.__setattr__(self, "classes", public_classes("classes", self.classes))
         object.__setattr__(self, "about", check_about(self.about))
+        object.__setattr__(self, "predecessors", check_predecessors(self.predecessors))
+        around = self.recipe.get("around")
+        if self.predecessors and around is not None and around != self.predecessors[-1].threshold:
+            raise InputError("candidates must be spread around the threshold of the last predecessor, or around none")
         object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 

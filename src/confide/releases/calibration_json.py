@@ -20,6 +20,7 @@ from confide.mechanisms import (
 from confide.planning import read_population
 from confide.releases.calibration import Calibration
 from confide.releases.kinds import Kind, register
+from confide.releases.predecessors import read_predecessors, write_predecessors
 from confide.releases.words import read_words, write_words
 from confide.scores import score_kind
 from confide.selection import Selector, zcdp_by_square
@@ -51,6 +52,7 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
         "versions": dict(c.versions),
         **({} if c.population is None else {"population": c.population.fields()}),
         **write_words(c.classes, c.about),
+        **write_predecessors(c.predecessors),
     }
 
 
@@ -136,6 +138,7 @@ def _read(fields: Fields) -> Calibration:
         versions=fields.take("versions", dict),
         population=population,
         **read_words(fields),
+        predecessors=read_predecessors(fields),
     )
     if mechanism is not None:
         mechanism.finish()
@@ -259,6 +262,7 @@ register(
                 "classes",
                 "about",
                 "population",
+                "predecessors",
                 "mechanism.rise",
                 "candidates.recipe.of",
                 "privacy.zcdp",

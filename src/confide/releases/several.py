@@ -17,6 +17,7 @@ from confide.arrays import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.releases.calibration import Calibration, threshold_text
+from confide.releases.predecessors import same_line
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
 from confide.support import Level, Name, exact_level, order_of, places
@@ -49,6 +50,7 @@ class LevelCalibration(Release):
             raise InputError("parts must be calibrations of their levels with nested thresholds")
         if len({part.classes for part in ordered.values()}) != 1:
             raise InputError("parts must be calibrations for the same classes")
+        _refuse_other_lines(list(ordered.values()))
         object.__setattr__(self, "parts", MappingProxyType(ordered))
 
     @property
@@ -104,6 +106,7 @@ class GroupCalibration(Release):
     def __post_init__(self) -> None:
         if not self.parts or len({(p.score, p.alpha, p.classes) for p in self.parts.values()}) != 1:
             raise InputError("parts must be calibrations of one score and one level, for the same classes")
+        _refuse_other_lines(list(self.parts.values()))
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 
     @property
@@ -192,6 +195,7 @@ class SidesCalibration(Release):
     def __post_init__(self) -> None:
         if self.low.score != "cqr_low" or self.high.score != "cqr_high":
             raise InputError("low and high must be calibrations of the scores cqr_low and cqr_high")
+        _refuse_other_lines([self.low, self.high])
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -209,6 +213,11 @@ class SidesCalibration(Release):
             f"upper side: threshold {threshold_text(self.high)}; {self.high.guarantee}\n"
             f"privacy of both together: {self.privacy}"
         )
+
+
+def _refuse_other_lines(parts: list[Calibration]) -> None:
+    if not same_line(part.predecessors for part in parts):
+        raise InputError("parts must renew the same releases")
 
 
 def parts_of(release: Release) -> dict[str, Calibration]:

@@ -1,4 +1,4 @@
-"""Public words in a release: which classes it is for, and what it was made of, for what, by whom and when.
+"""Public words in a release: which classes it is for, what it was made of, for what, by whom and when, what it renews.
 
 No threshold depends on them, and no claim: they are no part of what is asked of the data.
 """
@@ -10,6 +10,7 @@ from typing import Any
 from confide.errors import FormatError, InputError
 from confide.releases.about import check_about
 from confide.releases.calibration import Calibration
+from confide.releases.predecessors import Predecessor, check_predecessors
 from confide.releases.release import Release
 from confide.releases.several import GroupCalibration, parts_of
 from confide.support import Classes, Fields, canonical, only_count, order_of, public_classes
@@ -35,16 +36,22 @@ class Words:
 
     classes: Classes | None = None
     about: Mapping[str, str] | None = None
+    predecessors: tuple[Predecessor, ...] | None = None
 
     @classmethod
-    def stated(cls, classes: Iterable[Any] | int | None, about: Mapping[str, str] | None) -> "Words":
+    def stated(
+        cls,
+        classes: Iterable[Any] | int | None,
+        about: Mapping[str, str] | None,
+        predecessors: Iterable[Predecessor] = (),
+    ) -> "Words":
         """What is said, in the form in which a release keeps it."""
         kept = None if classes is None else public_classes("classes", classes)
-        return cls(kept, None if about is None else check_about(about))
+        return cls(kept, None if about is None else check_about(about), check_predecessors(predecessors) or None)
 
     def of(self, release: Calibration) -> Calibration:
         """The same release with these words."""
-        said = {"classes": self.classes, "about": self.about}
+        said = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
         words: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
         return replace(release, **words) if words else release
 

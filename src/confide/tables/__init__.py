@@ -14,7 +14,7 @@ predictors.py      from columns to sets and intervals; targets.py and database_w
 spreadsheets.py    CSV cells that a spreadsheet would run
 figures.py         what is told of written predictions
 findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
-calibrate.py, predict.py, evaluate.py, looks.py, pilot.py, counts.py, batches.py   the calls
+calibrate.py, recalibrate.py, predict.py, evaluate.py, looks.py, pilot.py, counts.py, batches.py   the calls
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
@@ -29,6 +29,7 @@ from confide.tables.people import People
 from confide.tables.pilot import read_pilot
 from confide.tables.predict import predict_table
 from confide.tables.progress import Progress, silent
+from confide.tables.recalibrate import recalibrate_table
 from confide.tables.targets import is_folder, refuse_existing_folder, refuse_existing_predictions
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
@@ -36,6 +37,6 @@ __all__ = [
     "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
     "calibrate_table", "class_histograms", "class_keys",
     "count_batches", "covered_counts", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
-    "merge_counts", "open_table", "predict_table", "read_pilot", "refuse_existing_folder",
+    "merge_counts", "open_table", "predict_table", "read_pilot", "recalibrate_table", "refuse_existing_folder",
     "refuse_existing_predictions", "score_batches", "score_histogram", "silent", "size_counts",
 ]  # fmt: skip

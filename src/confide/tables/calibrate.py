@@ -1,7 +1,7 @@
 """Calibrations from tables, wherever they live: counted, paid for, drawn."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from confide.calibration import (
@@ -31,6 +31,67 @@ from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
 from confide.tables.weight_column import WeightColumn
 from confide.tables.what import Classified, Losses, Regressed, What
+
+Counted = Mapping[Any, ScoreHistogram]
+"""Histograms by the name of a group, of a side's score, or None; or by the name of a threshold."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is counted, but for the candidates; as `Counting`."""
+
+    table: Table
+    what: What
+    group: NamedColumn | None
+    people: People | None
+    skip_incomplete: bool
+    progress: Progress
+    weight: WeightColumn | None = None
+
+    def over(self, candidates: Candidates) -> Counting:
+        """The pass that counts over these candidates."""
+        given = self.group, self.people, self.skip_incomplete, self.weight
+        return Counting.of(self.table, self.what, candidates, *given)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of the counts of a table, whose number n of records may be public.
+
+    Parameters
+    ----------
+    suited
+        From n to the candidates to count over; with `known_later` to all that may be needed when n is known.
+    price
+        From n, and the pass that counts, to the priced release.
+    own
+        From counts, and n, to those that each threshold sees.
+    """
+
+    suited: Callable[..., Candidates]
+    price: Callable[[int | None, Counting], PricedRelease]
+    own: Callable[[Counted, int | None], Counted]
+
+    def release(self, counts: Counts, n: int | None, *, public: bool, paid: bool) -> Any:
+        """Count, pay and draw, in the order that `calibrate_table` states; `paid` if a ledger is."""
+        table = counts.table
+        some_count = counts.skip_incomplete or counts.people is not None
+        rows = table.counted_rows() if public and n is None and table.local and not some_count else n
+        counting = counts.over(self.suited(rows, known_later=public and rows is None))
+        if not public and n is not None:
+            raise InputError("n must be left out: the number of records, or of those in each group, is secret")
+        if public and n is None:
+            if not table.local and paid:
+                raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+            if paid:
+                self.price(1, counting)  # an account that keeps n secret refuses whatever n is, before a row is read
+            counted = by_name(counting, counts.progress)
+            total = next(iter(counted.values())).total
+            if not total:
+                raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
+            return self.price(total, counting).release(lambda: self.own(counted, total))
+        priced = self.price(n, counting)
+        return priced.release(lambda: self.own(by_name(counting, counts.progress, n), n), charge_first=not table.local)
 
 
 def calibrate_table(
@@ -131,51 +192,32 @@ def calibrate_table(
                 raise InputError("by must be left out with weights of records")
             options["population"] = population
         shift = population if isinstance(population, ClassShift) else None
-        group = _group(table, what, by, groups, by_class) if shift is None else _classes(table, what, by, shift)
+        group = (
+            group_of(table, what, by, groups, by_class) if shift is None else shifted_classes(table, what, by, shift)
+        )
         weight = WeightColumn.of(table, weights, population) if isinstance(population, RecordWeights) else None
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
             options["classes"] = what.columns(table)[1]
         public = group is None and weight is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
-        some_count = skip_incomplete or people is not None
-        rows = table.counted_rows() if public and n is None and table.local and not some_count else n
         parts = None if group is None or shift is not None else len(group.names)
-        later = public and rows is None
 
         def suited(n: int | None, *, known_later: bool = False) -> Candidates:
             own = {"unit": unit, "groups": parts, "known_later": known_later, **options}
             return _suited(what, candidates, alpha, epsilon, n, **own)
 
-        chosen = suited(rows, known_later=later)
-        counting = Counting.of(table, what, chosen, group, people, skip_incomplete, weight)
+        def price(n: int | None, counting: Counting) -> PricedRelease:
+            return _priced(what, alpha, epsilon, n, counting, suited(n), by_class, shift is not None, options)
 
-        def price(records: int | None) -> PricedRelease:
-            chosen = suited(records) if later else counting.candidates[0]
-            return _priced(what, alpha, epsilon, records, counting, chosen, by_class, shift is not None, options)
+        def own(counted: Counted, n: int | None) -> Counted:
+            found = counted if shift is None else {None: weighted_sum(dict(counted), shift)}
+            return {name: one.over(suited(n)) for name, one in found.items()}
 
-        if not public and n is not None:
-            raise InputError("n must be left out: the number of records, or of those in each group, is secret")
-        if public and n is None:
-            if not table.local and options.get("ledger") is not None:
-                raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
-            if options.get("ledger") is not None:
-                price(1)  # an account that keeps n secret refuses whatever n is, before a row is read
-            counted = _by_name(counting, progress)
-            total = next(iter(counted.values())).total
-            if not total:
-                raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-            if later:
-                chosen = suited(total)
-                counted = {name: one.over(chosen) for name, one in counted.items()}
-            return price(total).release(lambda: counted)
-
-        def counts() -> dict[Any, Any]:
-            found = _by_name(counting, progress, n)
-            return found if shift is None else {None: weighted_sum(found, shift)}
-
-        return price(n).release(counts, charge_first=not table.local)
+        counts = Counts(table, what, group, people, skip_incomplete, progress, weight)
+        paid = options.get("ledger") is not None
+        return Asked(suited, price, own).release(counts, n, public=public, paid=paid)
 
 
-def _by_name(counting: Counting, progress: Progress, n: int | None = None) -> dict[Any, Any]:
+def by_name(counting: Counting, progress: Progress, n: int | None = None) -> dict[Any, Any]:
     """The histograms, by the name of the group or, for two sides, of the score; of n records if that is stated."""
     found = counting.run(progress)
     if len(found) > 1:
@@ -235,7 +277,7 @@ def _suited(
     return suited(candidates, what.kind.name, alpha, epsilon, n, **options)
 
 
-def _group(
+def group_of(
     table: Table, what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool
 ) -> NamedColumn | None:
     """What thresholds depend on: the label, or a column with a public list of names; None for one threshold."""
@@ -256,15 +298,15 @@ def _group(
     return replace(column, names=names)
 
 
-def _classes(table: Table, what: What, by: str | None, shift: ClassShift) -> NamedColumn:
+def shifted_classes(table: Table, what: What, by: str | None, shift: ClassShift) -> NamedColumn:
     """The class of each record, for its weight: its label, or a column; the names are those of the weights."""
     if by is None and not isinstance(what, Classified):
         raise InputError(
             "by must name the column of each record's class with class_weights: no label is read otherwise"
         )
     if by is not None:
-        return _group(table, what, by, shift.classes, False)  # type: ignore[return-value]
-    column = _group(table, what, None, None, True)
+        return group_of(table, what, by, shift.classes, False)  # type: ignore[return-value]
+    column = group_of(table, what, None, None, True)
     assert column is not None
     order = order_of(column.names, shift.classes)
     if order is None:
@@ -293,7 +335,7 @@ def class_histograms(
     {'no': [1, 0, 0], 'yes': [0, 1, 0]}
     """
     with opened(source) as table:
-        column = _group(table, what, None, None, by_class=True)
+        column = group_of(table, what, None, None, by_class=True)
         return dict(Counting.of(table, what, candidates, column, people, skip_incomplete).run(progress)[0])
 
 

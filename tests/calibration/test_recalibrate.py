@@ -1,0 +1,381 @@
+"""A release is renewed: the same request on new records, around the earlier threshold, with any release's promise."""
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import confide
+from confide.calibration import PricedRelease, Renewal, price_threshold
+from confide.candidates import Candidates, Spread
+from confide.planning import check_request, make_plan
+from confide.planning.typical import answer_among
+from confide.releases import Release, is_warm, load_release, miss_if_reused, parts_of, predecessors_of
+from confide.tables import Scored, recalibrate_table
+from tests.exact import histograms, mechanism_law
+from tests.exact_tests import assert_covers
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
+
+N = 600
+SAMPLES = Path(__file__).parents[1] / "releases" / "samples" / "0.1"
+
+
+def month(k, n=N):
+    """The scores of one month."""
+    return np.random.default_rng(k).beta(2, 5, n)
+
+
+WARD = np.arange(N) % 2
+WIDTH = np.tile([-1.0, 1.0], (N, 1))
+P = np.random.default_rng(9).random((N, 4))
+TRUTH = np.random.default_rng(8).random(P.shape) < P
+FEW = Candidates.unit(20)
+SHORTFALL = np.clip(month(1)[:, None] - FEW.edges, 0, 1)
+FINE = confide.Candidates.geometric(2.0, 0.1, 4)
+
+
+def one(**options):
+    return confide.calibrate(month(1), options.pop("alpha", 0.1), score=options.pop("score", "lac"), **options)
+
+
+def levels(**options):
+    return confide.calibrate_levels(month(1), [0.3, 0.1], score="lac", **options)
+
+
+def groups(**options):
+    return confide.calibrate_groups(month(1), WARD, [0, 1], 0.2, score="lac", **options)
+
+
+def sides(**options):
+    return confide.calibrate_sides(WIDTH, month(1) * 4 - 2, (0.1, 0.2), **options)
+
+
+KINDS = {
+    "one threshold": (one, {"epsilon": 1.0}),
+    "public n": (one, {"epsilon": 0.7, "neighbors": "replace_one", "alpha": "1/3"}),
+    "zCDP": (one, {"rho": 0.125}),
+    "a training-conditional promise": (one, {"epsilon": 2.0, "delta": 0.1}),
+    "several records per person": (one, {"epsilon": 3.864, "records_per_person": 3, "n_min": 200, "n_typical": 800}),
+    "the exponential mechanism": (one, {"epsilon": 1.0, "selector": "exponential"}),
+    "residuals with a unit": (one, {"epsilon": 1.0, "score": "absolute_residual", "unit": 5.0}),
+    "a list that suits no plan": (one, {"epsilon": 1.0, "score": "absolute_residual", "candidates": FINE}),
+    "pps": (one, {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"}),
+    "pps-laplace": (one, {"epsilon": 9.0, "neighbors": "replace_one", "mechanism": "pps-laplace"}),
+    "noisy-histogram": (one, {"epsilon": 2.0, "mechanism": "noisy-histogram"}),
+    "opendp-quantile": (one, {"epsilon": 2.0, "mechanism": "opendp-quantile"}),
+    "none": (one, {"mechanism": "none"}),
+    "levels": (levels, {"epsilon": 1.5, "neighbors": "replace_one"}),
+    "levels with shares": (levels, {"epsilon": 2.0, "shares": ["1/4", "3/4"], "neighbors": "replace_one"}),
+    "levels that hold together": (levels, {"epsilon": 4.0, "delta": "1/5", "neighbors": "replace_one"}),
+    "groups": (groups, {"epsilon": 1.5}),
+    "groups that a record can change": (groups, {"epsilon": 2.5, "neighbors": "replace_one"}),
+    "groups with zCDP": (groups, {"rho": 0.2}),
+    "two sides": (sides, {"epsilon": 1.5, "neighbors": "replace_one"}),
+    "two sides with shares": (sides, {"epsilon": 2.0, "share_low": "0.3"}),
+}
+EVERYDAY = ("public n", "noisy-histogram", "levels with shares", "groups")
+BY_TIME = [pytest.param(kind, marks=() if kind in EVERYDAY else pytest.mark.slow) for kind in KINDS]
+NEW_OPTIONS = {"several records per person": {"n_typical": 800}}
+
+
+@cache
+def first_of(kind):
+    """The first release of a kind, and the requests of its thresholds."""
+    made, options = KINDS[kind]
+    asked = []
+    settle = PricedRelease.release
+
+    def noted(self, *given, **more):
+        asked.extend(part.request for _, part in self.parts.values())
+        return settle(self, *given, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PricedRelease, "release", noted)
+        return made(**options), asked
+
+
+def renewed(first, **options):
+    """The release renewed on records of another month."""
+    if isinstance(first, confide.SidesCalibration):
+        return confide.recalibrate(first, WIDTH, targets=month(2) * 4 - 2, **options)
+    records = {"groups": WARD} if isinstance(first, confide.GroupCalibration) else {}
+    return confide.recalibrate(first, month(2), **records, **options)
+
+
+# --- the same request
+
+
+@pytest.mark.parametrize("kind", BY_TIME)
+def test_a_cold_start_asks_what_was_asked(kind):
+    first, asked = first_of(kind)
+    priced = Renewal.of(first, cold=True, **NEW_OPTIONS.get(kind, {})).price(N)
+    assert [part.request for _, part in priced.parts.values()] == asked
+
+
+@pytest.mark.parametrize("kind", BY_TIME)
+def test_a_renewal_is_of_the_same_kind_and_names_what_it_renews(kind):
+    first, _ = first_of(kind)
+    second = renewed(first, **NEW_OPTIONS.get(kind, {}))
+    assert type(second) is type(first)
+    before, after = parts_of(first), parts_of(second)
+    assert list(after) == list(before)
+    for old, new in zip(before.values(), after.values(), strict=True):
+        assert (new.alpha, new.score, new.classes) == (old.alpha, old.score, old.classes)
+        assert (new.guarantee.delta, new.guarantee.n_min) == (old.guarantee.delta, old.guarantee.n_min)
+        assert new.privacy.epsilon == pytest.approx(old.privacy.epsilon, rel=1e-12)
+        said = new.predecessors[0]
+        assert (said.checksum, said.threshold, said.epsilon) == (first.checksum, old.threshold, first.privacy.epsilon)
+        if "around" in new.recipe:
+            assert (new.recipe["around"], new.recipe["hedged"]) == (old.threshold, True)
+    warm = [is_warm(part) for part in after.values()]
+    finite = [math.isfinite(part.threshold) and part.recipe["kind"] == "spread" for part in before.values()]
+    assert warm == finite
+    assert Release.from_json(second.to_json()) == second
+
+
+@pytest.mark.slow
+def test_a_chain_does_not_wear_out():
+    """The request of the fourth release is that of the second."""
+    release, _ = first_of("several records per person")
+    losses = []
+    for _ in range(4):
+        release = renewed(release)
+        losses.append(release.epsilon)
+    assert len(set(losses)) == 1
+    assert Renewal.of(release).asked[None]["epsilon"] == 3.864
+    assert len(release.predecessors) == 4
+
+
+def test_weights_for_a_known_shift():
+    """The population is that of the release; who is in which class, or the weight of each, is said again."""
+    shift, labels = {"a": 1, "b": 2}, np.array(["a", "b"])[WARD]
+    first = one(epsilon=2.0, class_weights=shift, labels=labels)
+    second = confide.recalibrate(first, month(2), labels=labels)
+    assert (second.population, second.recipe["around"]) == (first.population, first.threshold)
+    assert Release.from_json(second.to_json()) == second
+    with pytest.raises(confide.InputError, match=r"labels must be given: .* known shift away"):
+        confide.recalibrate(first, month(2))
+    table = pa.table({"s": month(2), "class": labels, "w": np.ones(N)})
+    again = recalibrate_table(first, table, Scored("s"), by="class")
+    assert again.population == first.population
+    with pytest.raises(confide.InputError, match=r"^weights, the column, must be given for"):
+        recalibrate_table(first, table, Scored("s"), by="class", weights="w")
+    asked = Renewal.of(first, cold=True).price(None).parts[None][1].request
+    assert (
+        asked
+        == price_threshold(0.1, 2.0, candidates=asked.candidates, score="lac", population=first.population).request
+    )
+
+
+def test_losses_and_false_negatives():
+    public = {"neighbors": "replace_one"}
+    rates = confide.calibrate_false_negatives(P, TRUTH, 0.2, 2.0, **public)
+    again = confide.recalibrate(rates, P, truth=TRUTH)
+    assert (again.loss, again.risk, again.calibration.recipe["around"]) == (rates.loss, rates.risk, rates.threshold)
+    assert again.calibration.recipe["of"] == "probability"
+    short = confide.calibrate_losses(SHORTFALL, FEW, 0.2, 2.0, loss="shortfall", **public)
+    other = confide.recalibrate(short, SHORTFALL, u=np.linspace(0, 0.99, N))
+    assert (other.bound, other.calibration.recipe) == (short.bound, short.calibration.recipe)
+    for found in (again, other):
+        assert Release.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*.json") if path.name != "expected.json"))
+@pytest.mark.slow
+def test_releases_of_the_first_version_can_be_renewed(name):
+    first = load_release(SAMPLES / name)
+    listed = next(iter(parts_of(first).values())).recipe["kind"] in ("of", "from_reference")
+    own = {"candidates": FEW} if listed else {}
+    spent = first.privacy.epsilon
+    renewal = Renewal.of(first, **own, **({"epsilon": 1.0} if spent == 0 else {}))
+    assert renewal.price(1000).parts.keys() == renewal.parts.keys()
+
+
+def test_what_is_the_user_s_to_say_again():
+    own = one(epsilon=1.0, candidates=Candidates.of([0.2, 0.5, 0.9]), neighbors="replace_one")
+    with pytest.raises(confide.InputError, match="candidates must be given again: previous has 4 of its own"):
+        confide.recalibrate(own, month(2))
+    assert confide.recalibrate(own, month(2), candidates=Candidates.of([0.2, 0.5, 0.9])).candidates == 4
+    empty = one(epsilon=0.01, neighbors="replace_one")
+    assert empty.mechanism is None
+    with pytest.raises(confide.InputError, match="epsilon must be given: previous answered"):
+        confide.recalibrate(empty, month(2))
+    assert confide.recalibrate(empty, month(2), epsilon=1.0).epsilon == 1.0
+    first, _ = first_of("levels with shares")
+    assert [part.epsilon for part in renewed(first, epsilon=1.0).parts.values()] == [0.25, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        ("groups", {}, "groups must be given"),
+        ("two sides", {}, "targets must be given"),
+        ("public n", {"groups": WARD}, "groups must be left out"),
+        ("public n", {"u": WARD}, "u must be left out"),
+        ("public n", {"partition": "ward"}, "partition must be left out"),
+        ("public n", {"alpha": 0.2}, "options must be slopes, rise or shift"),
+        ("public n", {"cold": 1}, "cold must be True or False"),
+        ("public n", {"candidates": Spread("probability", around=0.5)}, "candidates must be a confide.Candidates"),
+    ],
+)
+def test_what_does_not_belong_to_a_renewal(kind, options, words):
+    with pytest.raises((confide.InputError, confide.InputTypeError), match=f"^{words}"):
+        confide.recalibrate(first_of(kind)[0], month(2), **options)
+
+
+def test_only_releases_are_renewed_and_scores_are_the_same():
+    with pytest.raises(confide.InputTypeError, match=r"^previous must be a release"):
+        confide.recalibrate(0.5, month(2))
+    other = confide.margin_score(np.full((N, 2), 0.5), np.zeros(N, int))
+    with pytest.raises(confide.InputError, match="which these scores are; found 'lac'"):
+        confide.recalibrate(first_of("public n")[0], other)
+
+
+# --- where it starts
+
+
+@pytest.mark.parametrize(
+    ("kind", "threshold", "around"),
+    [
+        ("probability", 0.4, 0.4), ("probability", 1.0, None), ("residual", 2.0, 2.0), ("residual", 0.0, None),
+        ("margin", -0.5, -0.5), ("margin", 1.0, None), ("mass", 0.9, 0.9), ("mass", 1.0, None), ("rank", 3.0, 3.0),
+        ("penalised", 1.02, 1.02), ("signed", -1.0, -1.0), ("signed", 0.0, None), ("any", 0.5, None),
+        ("residual", math.inf, None),
+    ],
+)  # fmt: skip
+def test_a_threshold_at_an_end_or_infinite_is_no_place_to_start(kind, threshold, around):
+    edges = [] if math.isinf(threshold) else [threshold]
+    listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2})
+    first = confide.calibrate(np.zeros(0), 0.1, 1.0, candidates=listed)
+    first = Renewal.of(type(first)(**{**vars(first), "threshold": threshold}))
+    assert first.laws[None] == Spread(kind, around=around, hedged=around is not None)
+
+
+def test_levels_stay_nested_over_lists_of_their_own():
+    """A raised threshold is a candidate of its own level, so that the file can be read."""
+    first, _ = first_of("levels with shares")
+    low = np.full(N, 0.999)
+    for _ in range(3):
+        first = confide.recalibrate(first, low)
+        assert Release.from_json(first.to_json()) == first
+    thresholds = [part.threshold for part in first.parts.values()]
+    assert thresholds == sorted(thresholds)
+
+
+@cache
+def excess(kind, law, around):
+    """How many records too many are covered in the mean, exactly, with 1000 records and epsilon 1."""
+    spread = Spread(kind, around=around, hedged=around is not None)
+    terms = check_request(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", candidates=spread)
+    plan = make_plan(terms, 1000)
+    below = np.append(law.cdf(terms.candidates.edges), 1.0)
+    return float((answer_among(plan.mechanism, below, 1000) @ below - 0.9) * 1001)
+
+
+@pytest.mark.parametrize(("kind", "law"), [("probability", stats.beta(1, 4)), ("residual", stats.halfnorm())])
+def test_a_warm_start_is_sharper_and_bears_a_wrong_guess(kind, law):
+    cold = excess(kind, law, None)
+    assert excess(kind, law, float(law.ppf(0.9))) < cold
+    for level in (0.8, 0.98, 0.995):  # wrong by 80 ranks and more
+        assert excess(kind, law, float(law.ppf(level))) < 1.36 * cold
+    far = (0.999, 0.01) if kind == "probability" else (60.0, 0.02)
+    for guess in far:
+        assert excess(kind, law, guess) < 1.8 * cold
+
+
+# --- what is promised
+
+
+@pytest.mark.parametrize("shift", [1.0, 0.1])
+def test_a_chain_on_new_records_covers(shift):
+    """Each release of a chain, at 1e-6, also where scores have become ten times smaller than before."""
+    rng = np.random.default_rng(0)
+    public = {"neighbors": "replace_one"}
+    release = confide.calibrate(rng.exponential(size=300), 0.1, 1.0, score="absolute_residual", **public)
+    for scale in (shift, shift, shift**2):
+        release = confide.recalibrate(release, scale * rng.exponential(size=300))
+        assert is_warm(release)
+        assert_covers(release, 300, scale * rng.exponential(size=20_000) <= release.threshold)
+
+
+def lists_of(m):
+    """All lists over m bins that end with the last."""
+    return [(*some, m - 1) for k in range(1, m) for some in itertools.combinations(range(m - 1), k)]
+
+
+@cache
+def planned(n, m):
+    request = check_request(alpha="0.4", epsilon=2.0, n=n, neighbors="replace_one", candidates=m)
+    return make_plan(request, n).mechanism
+
+
+@cache
+def missed_over(candidates, rest, new):
+    """The chance that a score in bin `new` is missed by a threshold over these bins from others."""
+    ends = np.cumsum(rest)[list(candidates)]
+    law = mechanism_law(planned(sum(rest), len(candidates)), tuple(int(v) for v in np.diff(ends, prepend=0)))
+    return float(law[[one < new for one in candidates]].sum())
+
+
+def missed_after(points, m, reused):
+    """The chance of a miss for each earlier threshold and each list: points in turn are new, the others calibrate.
+
+    The earlier release was made from `reused` of the others.
+    """
+    table, count = np.zeros((m, len(lists_of(m)))), 0
+    for new in range(len(points)):
+        others = points[:new] + points[new + 1 :]
+        rest = tuple(int(v) for v in np.bincount(others, minlength=m))
+        missed = np.array([missed_over(one, rest, points[new]) for one in lists_of(m)])
+        for some in itertools.combinations(others, reused):
+            earlier = mechanism_law(planned(reused, m), tuple(int(v) for v in np.bincount(some, minlength=m)))
+            table, count = table + earlier[:, None] * missed, count + 1
+    return table / count
+
+
+@pytest.mark.parametrize("reused", [4, 3])
+def test_records_that_are_used_again_cost_part_of_the_promise(reused):
+    """Enumerated: the list that is worst after each earlier threshold misses more than any one, and at most as stated.
+
+    To choose it so is more than a warm start does with what the earlier threshold tells of the records.
+    """
+    grown, most = math.exp(planned(reused, 3).replace_one), 0.0
+    for h in histograms(5, 3):
+        table = missed_after(tuple(int(v) for v in np.repeat(np.arange(3), h)), 3, reused)
+        fixed, chosen = table.sum(axis=0).max(), table.max(axis=1).sum()
+        assert fixed <= 0.4 + 1e-12
+        assert chosen <= min(grown * fixed, 1 - (1 - fixed) / grown) + 1e-12
+        most = max(most, chosen - fixed)
+    assert most > 0.01
+
+
+def test_what_is_left_of_the_promise_for_records_used_again():
+    first, _ = first_of("public n")
+    warm, cold = renewed(first), renewed(first, cold=True)
+    assert miss_if_reused(cold) == 1 - cold.coverage
+    a, grown = 1 - warm.coverage, math.exp(0.7)
+    assert miss_if_reused(warm) == pytest.approx(min(grown * a, 1 - (1 - a) / grown))
+    third = confide.recalibrate(warm, month(3))
+    assert miss_if_reused(third) == pytest.approx(1 - (1 - a) / math.exp(1.4))
+
+
+@pytest.mark.slow
+def test_what_is_left_where_n_is_secret_and_of_training_conditional_promises():
+    secret = renewed(first_of("one threshold")[0])
+    assert miss_if_reused(secret) == pytest.approx(min(math.exp(2.0) * 0.1, 1 - 0.9 / math.exp(2.0)))
+    assert miss_if_reused(renewed(first_of("a training-conditional promise")[0])) is None
+
+
+def test_the_promise_is_not_for_the_records_of_the_predecessor_alone():
+    """Requests are about public numbers: the earlier release's records appear nowhere but in its threshold."""
+    first, _ = first_of("public n")
+    assert predecessors_of(first) == ()
+    assert Renewal.of(first).candidates(N) == Renewal.of(Release.from_json(first.to_json())).candidates(N)
+    assert Fraction(1, 3) == Renewal.of(first).asked[None]["alpha"]

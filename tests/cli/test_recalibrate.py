@@ -1,0 +1,215 @@
+"""`confide recalibrate`, `verify --previous` and `show` of a chain: a release renewed month by month."""
+
+import json
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide.candidates import Spread
+from confide.cli.candidates import parse_candidates
+from confide.releases import load_release
+
+N = 500
+COLUMNS = ("--probabilities", "p_*", "--label", "y")
+
+
+def records(k):
+    rng = np.random.default_rng(k)
+    p = rng.dirichlet([4, 2, 1], N)
+    y = (p.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
+    rows = {f"p_{i}": p[:, i] for i in range(3)} | {"y": y, "ward": np.array(["a", "b"])[np.arange(N) % 2]}
+    low, high = -np.ones(N), np.ones(N)
+    return pa.table({**rows, "low": low, "high": high, "target": rng.normal(size=N), "s": rng.random(N)})
+
+
+@pytest.fixture
+def months(folder):
+    for k in (1, 2, 3):
+        pq.write_table(records(k), folder / f"{k}.parquet")
+    return folder
+
+
+def scores_of(k):
+    table = records(k)
+    p = np.column_stack([table[f"p_{i}"] for i in range(3)])
+    return confide.lac_score(p, table["y"].to_numpy())
+
+
+@pytest.fixture
+def first(months):
+    """The release of the first month."""
+    about = {"date": "2026-01"}
+    released = confide.calibrate(scores_of(1), 0.1, 1.0, neighbors="replace_one", about=about)
+    released.save(months / "1.json")
+    return released
+
+
+def test_a_year_begins(months, first, confide_run):
+    ran = confide_run("recalibrate", "1.json", "2.parquet", *COLUMNS, "--out", "2.json", "--about", "date=2026-02")
+    assert ran.code == 0, ran.err
+    second = load_release(months / "2.json")
+    assert second.predecessors[0].checksum == first.checksum
+    assert (second.alpha, second.score, second.recipe["around"]) == (first.alpha, "lac", first.threshold)
+    assert "renews: number 1 of its chain, and is number 2" in ran.out
+    assert f"start: warm, around {first.threshold:.4g}; the promise is for new records" in ran.out
+    ran = confide_run("recalibrate", "2.json", "3.parquet", *COLUMNS, "--out", "3.json", "--cold", "--json")
+    third = load_release(months / "3.json")
+    assert ran.json["calibration"] == json.loads(third.to_json())
+    assert "around" not in third.recipe
+    shown = confide_run("show", "3.json").out
+    assert "renews: number 2 of its chain, and is number 3" in shown
+    assert "start: cold" in shown
+    assert f"chain, number 1 (2026-01)            threshold {first.threshold:.4g}; epsilon 1" in shown
+    assert "chain, all together                  epsilon 3 for a person who is in each" in shown
+
+
+def test_verify_checks_the_links(months, first, confide_run):
+    second = confide.recalibrate(first, scores_of(2))
+    second.save("2.json")
+    ran = confide_run("verify", "2.json", "--previous", "1.json")
+    assert (ran.code, ran.err) == (0, "")
+    assert "chain: number 2\nnumber 1 of the chain is the release that is named" in ran.out
+    ran = confide_run("verify", "1.json", "--previous", "2.json")
+    assert ran.code == 5
+    assert ran.err.startswith("warning: the release with SHA-256 ")
+    assert "chain" not in confide_run("verify", "1.json").out
+
+
+def test_the_ledger_charges_new_records_and_knows_the_same(months, confide_run):
+    paid = ("--ledger", "ledger.db", "--dataset", "patients")
+    public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1")
+    assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, *paid, "--out", "1.json").code == 0
+    renew = ("recalibrate", "1.json", "2.parquet", *COLUMNS, *paid)
+    assert confide_run(*renew, "--out", "2.json").code == 0
+    account = confide.Ledger("ledger.db").account("patients")
+    assert account.spent().epsilon == 2.0
+    again = confide_run(*renew, "--out", "again.json")
+    assert "nothing was charged" in again.out
+    assert (months / "again.json").read_bytes() == (months / "2.json").read_bytes()
+    assert confide_run("recalibrate", "2.json", "3.parquet", *COLUMNS, *paid, "--out", "3.json").code == 0
+    assert confide_run("recalibrate", "3.json", "1.parquet", *COLUMNS, *paid, "--cold", "--out", "4.json").code == 0
+    assert confide.Ledger("ledger.db").account("patients").spent().epsilon == 4.0
+    confide.Ledger("ledger.db").set_limit("patients", 4.5, neighbors="replace_one")
+    ran = confide_run("recalibrate", "3.json", "2.parquet", *COLUMNS, *paid, "--n", N, "--out", "5.json")
+    assert ran.code == 3
+    assert "has 0.5 left of its limit" in ran.error
+    assert not (months / "5.json").exists()
+
+
+def test_another_answer_to_the_same_renewal_is_refused(months, first, confide_run):
+    paid = ("--ledger", "ledger.db", "--dataset", "patients")
+    assert confide_run("recalibrate", "1.json", "2.parquet", *COLUMNS, *paid, "--out", "2.json").code == 0
+    ran = confide_run("recalibrate", "1.json", "3.parquet", *COLUMNS, *paid, "--out", "3.json")
+    assert "other data" in ran.error
+    ran = confide_run("recalibrate", "1.json", "3.parquet", *COLUMNS, *paid, "--again", "--out", "3.json")
+    assert ran.code == 0
+
+
+def test_a_database_counts(months, first, confide_run):
+    with duckdb.connect("clinic.duckdb") as connection:
+        connection.sql("CREATE TABLE records AS SELECT * FROM '2.parquet'")
+    ran = confide_run(
+        "recalibrate", "1.json", "duckdb://clinic.duckdb", "--table", "records", *COLUMNS, "--out", "2.json"
+    )
+    assert ran.code == 0, ran.err
+    assert load_release(months / "2.json").n == N
+
+
+@pytest.mark.slow
+def test_groups_sides_classes_and_levels_are_read_off_the_release(months, confide_run):
+    table, public = records(1), {"neighbors": "replace_one"}
+    ward = table["ward"].to_pylist()
+    confide.calibrate_groups(scores_of(1), ward, ["a", "b"], 0.2, 2.0).save("wards.json")
+    classes = confide.calibrate_groups(scores_of(1), table["y"].to_numpy(), [0, 1, 2], 0.3, 4.0, by="class")
+    classes.save("classes.json")
+    quantiles = np.column_stack([table["low"], table["high"]])
+    confide.calibrate_sides(quantiles, table["target"].to_numpy(), 0.2, 2.0, **public).save("sides.json")
+    confide.calibrate_levels(scores_of(1), [0.3, 0.1], 2.0, **public).save("levels.json")
+    asked = {
+        "wards": (*COLUMNS, "--by", "ward"),
+        "classes": COLUMNS,
+        "sides": ("--prediction", "low,high", "--target", "target"),
+        "levels": COLUMNS,
+    }
+    for name, columns in asked.items():
+        ran = confide_run("recalibrate", f"{name}.json", "2.parquet", *columns, "--out", f"{name}-2.json")
+        assert ran.code == 0, ran.err
+        before, after = load_release(f"{name}.json"), load_release(f"{name}-2.json")
+        assert type(after) is type(before)
+        assert confide_run("verify", f"{name}-2.json", "--previous", f"{name}.json").code == 0
+    missing = confide_run("recalibrate", "wards.json", "2.parquet", *COLUMNS, "--out", "x.json")
+    assert "by must be given" in missing.error
+    paid = ("--ledger", "l.db", "--dataset", "d")
+    assert (
+        "--partition"
+        in confide_run("recalibrate", "wards.json", "2.parquet", *asked["wards"], *paid, "--out", "x").error
+    )
+    paid = (*paid, "--partition", "ward")
+    assert confide_run("recalibrate", "wards.json", "2.parquet", *asked["wards"], *paid, "--out", "x.json").code == 0
+    assert confide.Ledger("l.db").account("d").spent().epsilon == 2.0
+
+
+def test_losses_are_read_off_the_release(months, confide_run):
+    few, rng = confide.Candidates.unit(5), np.random.default_rng(0)
+    losses = np.clip(rng.random((N, 1)) - few.edges, 0, 1)
+    pq.write_table(pa.table({f"l_{i}": losses[:, i] for i in range(4)}), "losses.parquet")
+    confide.calibrate_losses(losses, few, 0.3, 2.0, loss="shortfall", neighbors="replace_one").save("risk.json")
+    ran = confide_run("recalibrate", "risk.json", "losses.parquet", "--losses", "l_*", "--out", "risk-2.json")
+    assert ran.code == 0, ran.err
+    assert load_release("risk-2.json").loss == "shortfall"
+    assert "bounds a loss" in confide_run("recalibrate", "risk.json", "2.parquet", *COLUMNS, "--out", "x.json").error
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (("--prediction", "target", "--target", "target"), "was made for the score 'lac'"),
+        ((), "say which columns to read"),
+        (("--losses", "p_*"), "bounds no loss"),
+        ((*COLUMNS, "--candidates", "around:0.5"), "--candidates must be a list"),
+        ((*COLUMNS, "--partition", "ward"), "partition must be left out"),
+        ((*COLUMNS, "--by", "ward"), "by must be left out"),
+    ],
+)
+def test_what_does_not_fit(months, first, confide_run, columns, words):
+    assert words in confide_run("recalibrate", "1.json", "2.parquet", *columns, "--out", "2.json").error
+    assert not (months / "2.json").exists()
+
+
+def test_secret_numbers_stay_secret(months, confide_run):
+    confide.calibrate_groups(scores_of(1), np.arange(N) % 2, [0, 1], 0.2, 2.0).save("groups.json")
+    ran = confide_run("recalibrate", "groups.json", "2.parquet", *COLUMNS, "--by", "ward", "--n", N, "--out", "x.json")
+    assert "--n must be left out" in ran.error
+
+
+# --- candidates around a guess, as they are typed
+
+
+@pytest.mark.parametrize(
+    ("text", "spread"),
+    [("around:0.93", Spread(around=0.93)), ("around:-2:hedged", Spread(around=-2.0, hedged=True))],
+)
+def test_candidates_around_a_guess(text, spread):
+    assert parse_candidates(text) == spread
+
+
+@pytest.mark.parametrize("text", ["around", "around:x", "around:0.9:wide", "around:inf", "around:0.9:hedged:1"])
+def test_guesses_that_are_none(text):
+    with pytest.raises(confide.InputError):
+        parse_candidates(text)
+
+
+def test_calibrate_and_plan_take_a_guess(months, confide_run):
+    public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1", "--candidates", "around:0.8:hedged")
+    assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, "--out", "1.json").code == 0
+    assert dict(load_release("1.json").recipe) | {"size": 0} == {
+        "kind": "spread", "of": "probability", "size": 0, "around": 0.8, "hedged": True,
+    }  # fmt: skip
+    planned = confide_run("plan", *public, "--n", N, "--json").json["candidates"]["recipe"]
+    assert (planned["around"], planned["hedged"]) == (0.8, True)
+    ran = confide_run("calibrate", "1.parquet", "--score-column", "s", *public, "--out", "2.json")
+    assert "name the score" in ran.error

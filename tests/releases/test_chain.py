@@ -1,0 +1,171 @@
+"""A chain of releases: what it says of its predecessors is read, compared, and refused where it cannot be."""
+
+import hashlib
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import FormatError
+from confide.releases import MOST_PREDECESSORS, Predecessor, Release, links, predecessors_of
+from fuzz.source import Source, change, one_line
+from tests.releases.test_samples import signed
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
+PUBLIC = {"neighbors": "replace_one"}
+RNG = np.random.default_rng(0)
+
+
+def scores(n=300):
+    return RNG.beta(2, 5, n)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    first = confide.calibrate(scores(), 0.1, 1.0, score="lac", about={"date": "2026-01"}, **PUBLIC)
+    second = confide.recalibrate(first, scores(), about={"date": "2026-02"})
+    return [first, second, confide.recalibrate(second, scores())]
+
+
+@pytest.fixture(scope="module")
+def nested():
+    first = confide.calibrate_levels(scores(), [0.3, 0.1], 2.0, score="lac", **PUBLIC)
+    return [first, confide.recalibrate(first, scores())]
+
+
+def altered(release, **fields):
+    """The release with another entry for its first predecessor, and a right checksum."""
+    content = json.loads(release.to_json())
+    content["predecessors"][0] |= fields
+    return signed(content)
+
+
+# --- files
+
+
+def test_a_chain_travels_in_files_of_schema_2(chain):
+    content = json.loads(chain[2].to_json())
+    said = [{"sha256": one.checksum, "threshold": one.threshold, "epsilon": 1.0} for one in chain[:2]]
+    assert content["predecessors"] == [said[0] | {"date": "2026-01"}, said[1] | {"date": "2026-02"}]
+    assert content["schema"] == 2
+    assert chain[0].checksum == hashlib.sha256(chain[0].to_json().encode()).hexdigest()
+    assert "predecessors" not in json.loads(chain[0].to_json())
+    for release in chain:
+        assert Release.from_json(release.to_json()) == release
+
+
+def test_every_part_names_the_same_releases(nested):
+    lines = [part.predecessors for part in nested[1].parts.values()]
+    assert [line[0].threshold for line in lines] == [part.threshold for part in nested[0].parts.values()]
+    assert {line[0].checksum for line in lines} == {nested[0].checksum}
+    parts = dict(nested[1].parts)
+    level = next(iter(parts))
+    parts[level] = nested[0].parts[level]
+    with pytest.raises(confide.InputError, match=r"^parts must renew the same releases$"):
+        confide.LevelCalibration(parts)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"sha256": "0" * 63}, {"sha256": "g" * 64}, {"threshold": "nan"}, {"threshold": "-inf"}, {"threshold": None},
+        {"threshold": True}, {"epsilon": -1.0}, {"epsilon": "1"}, {"date": ""}, {"date": "a\nb"}, {"date": 2026},
+        {"number": 1}, {"threshold": 10**400},
+    ],
+)  # fmt: skip
+def test_entries_that_are_none_are_refused(chain, fields):
+    with pytest.raises(FormatError):
+        Release.from_json(altered(chain[2], **fields))
+
+
+def test_an_altered_chain_is_refused(chain):
+    text = chain[2].to_json()
+    with pytest.raises(FormatError, match="altered or damaged"):
+        Release.from_json(text.replace(chain[0].checksum, "0" * 64))
+    content = json.loads(text)
+    twice = {**content, "predecessors": [content["predecessors"][0]] * 2}
+    with pytest.raises(FormatError, match="one is named twice"):
+        Release.from_json(signed(twice))
+    with pytest.raises(FormatError, match="must name releases, or be left out"):
+        Release.from_json(signed({**content, "predecessors": []}))
+    content["predecessors"][1]["threshold"] += 1e-6  # the candidates of a warm start are around it
+    with pytest.raises(FormatError, match="around the threshold of the last predecessor"):
+        Release.from_json(signed(content))
+
+
+def test_a_line_has_an_end(chain):
+    line = tuple(Predecessor(f"{i:064x}", chain[1].threshold, 1.0) for i in range(MOST_PREDECESSORS + 1))
+    with pytest.raises(confide.InputError, match="start a new chain"):
+        confide.Calibration(**{**vars(chain[0]), "predecessors": line})
+
+
+@pytest.mark.slow
+def test_ten_thousand_altered_chains(chain, nested):
+    """Whatever is changed in a line with a right checksum: it is read and survives, or refused in one line."""
+    rng, read = random.Random(0), 0
+    documents = [json.loads(one.to_json()) for one in (*chain[1:], nested[1])]
+    for _ in range(10_000):
+        content = json.loads(json.dumps(rng.choice(documents)))
+        places = [part["calibration"] for part in content.get("parts", [])] or [content]
+        place = rng.choice(places)
+        source = Source(rng.randbytes(60))
+        place["predecessors"] = change({"predecessors": place["predecessors"]}, source).get("predecessors", [])
+        for part in content.get("parts", []):
+            part["calibration"] = json.loads(_signed(part["calibration"]))
+        try:
+            release = Release.from_json(_signed(content))
+        except FormatError as error:
+            one_line(error)
+        else:
+            read += 1
+            assert Release.from_json(release.to_json()) == release
+            assert all(one.epsilon >= 0 and not math.isnan(one.threshold) for one in predecessors_of(release))
+    assert 100 < read < 9_000
+
+
+def _signed(content):
+    try:
+        return signed(content)
+    except UnicodeEncodeError:
+        return "{}"
+
+
+# --- links
+
+
+def test_links_hold(chain):
+    found = links(chain[2], chain[:2])
+    assert (found.holds, len(found.found)) == (True, 2)
+    assert links(chain[2], [chain[1]]).found[-1] == "not looked at: number 1 of the chain"
+    assert links(chain[0], []).holds
+
+
+def test_another_release_is_no_predecessor(chain):
+    other = confide.calibrate(scores(), 0.1, 1.0, score="lac", **PUBLIC)
+    assert links(chain[2], [other]).wrong == (
+        f"the release with SHA-256 {other.checksum[:16]}... is no predecessor of this one",
+    )
+    assert not links(chain[0], [chain[1]]).holds
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [({"threshold": 0.5}, "threshold"), ({"epsilon": 0.5}, "privacy loss"), ({"date": "2025-01"}, "date")],
+)
+def test_what_a_chain_says_wrongly_of_a_predecessor(chain, fields, words):
+    told = Release.from_json(altered(chain[2], **fields))
+    assert links(told, chain[:1]).wrong == (f"number 1 of the chain has another {words} than this release says",)
+
+
+def test_a_release_of_another_kind_or_level_is_not_what_is_meant(chain, nested):
+    of_levels = Release.from_json(altered(chain[2], sha256=nested[0].checksum))
+    assert "kind or other parts" in links(of_levels, [nested[0]]).wrong[0]
+    other = confide.calibrate(scores(), 0.2, 1.0, score="lac", **PUBLIC)
+    of_level = Release.from_json(altered(chain[2], sha256=other.checksum))
+    assert "another level" in links(of_level, [other]).wrong[0]
+    line = Release.from_json(altered(chain[1], sha256=chain[2].checksum, date="x"))
+    assert links(line, [chain[2]]).wrong
