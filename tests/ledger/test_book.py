@@ -26,8 +26,8 @@ def cost(epsilon, **options):
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "budget.db")
+def ledger(place):
+    return Ledger(place)
 
 
 def test_limit_is_exact_and_says_what_remains(ledger):
@@ -53,13 +53,13 @@ def test_limits_can_be_lowered_raised_and_lifted_and_stay_on_record(ledger):
     ledger.charge("patients", cost(100.0), digest(3))
 
 
-def test_default_limit_is_given_once(tmp_path):
-    first = Ledger(tmp_path / "budget.db", limit=1.0)
+def test_default_limit_is_given_once(place):
+    first = Ledger(place, limit=1.0)
     first.charge("a", cost(0.5), digest(1))
     with pytest.raises(BudgetError):
         first.charge("b", cost(1.5), digest(1))
     assert "b" not in first.accounts()
-    other = Ledger(tmp_path / "budget.db", limit=(10.0, 1e-6))
+    other = Ledger(place, limit=(10.0, 1e-6))
     with pytest.raises(BudgetError):
         other.charge("a", cost(5.0), digest(2))
     other.charge("c", cost(9.0), digest(1))
@@ -229,8 +229,8 @@ def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
 def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypatch):
     def readings(groups):
         read, ledger, unit = [], Ledger(tmp_path / f"{groups}.db"), confide.Candidates.unit(20)
-        whole = store._records
-        monkeypatch.setattr(store, "_records", lambda connection: (read.append(1), whole(connection))[1])
+        whole = store._chain
+        monkeypatch.setattr(store, "_chain", lambda connection: (read.append(1), whole(connection))[1])
         asked = {"ledger": ledger, "dataset": "patients", "partition": "ward"}
         counts = dict.fromkeys(range(groups), confide.ScoreHistogram.from_scores(SCORES, unit))
         price_groups(list(counts), 0.1, 1.0, unit, "lac", **asked).release(lambda: counts)

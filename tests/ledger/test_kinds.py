@@ -10,8 +10,8 @@ PRIVACY = PrivacyStatement("add_remove", 0.5, 1, 0.5, 1.0, None)
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "budget.db", limit=1.0)
+def ledger(place):
+    return Ledger(place, limit=1.0)
 
 
 def released(ledger, counts, *, week=3, mechanism="look by discrete-laplace", charge_first=False, **options):

@@ -14,8 +14,8 @@ COMPOSED, DECOMPOSED, CAPITAL = "café", "cafe\u0301", "Café"
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "budget.db", limit=2.5)
+def ledger(place):
+    return Ledger(place, limit=2.5)
 
 
 def test_unicode_forms_and_case_are_one_name(ledger):

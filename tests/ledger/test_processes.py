@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -82,8 +83,8 @@ def arm(place, when):
 UNIT = confide.Candidates.unit(50)
 confide.calibrate(SCORES, 0.1, 1.0)  # before the forks, so that children need not load and plan again what they do
 confide.calibrate_levels(SCORES, [0.1, 0.2], 1.0, candidates=UNIT)
-for folder, (place, when, later) in json.loads(sys.argv[1]).items():
-    ledger = Ledger(folder + "/budget.db", limit=1.5)
+for folder, (kept_in, place, when, later) in json.loads(sys.argv[1]).items():
+    ledger = Ledger(kept_in, limit=1.5)
     out = folder + "/published"
     if later:
         confide.calibrate(SCORES, 0.1, 0.5, candidates=UNIT, ledger=ledger, dataset="patients")
@@ -108,13 +109,12 @@ def run(code: str, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True)
 
 
-def test_processes_never_overspend(tmp_path):
+def test_processes_never_overspend(place):
     """Four processes ask for 80 releases of 0.1 under a limit of 3: exactly 30 are charged, whoever gets them."""
-    path = tmp_path / "budget.db"
-    Ledger(path).set_limit("patients", 3.0)
-    workers = [run(SPEND, str(path), str(k)) for k in range(4)]
+    Ledger(place).set_limit("patients", 3.0)
+    workers = [run(SPEND, str(place), str(k)) for k in range(4)]
     done = [int(worker.communicate(timeout=300)[0]) for worker in workers]
-    account = Ledger(path).account("patients")
+    account = Ledger(place).account("patients")
     assert sum(done) == len(account.entries) == 30
     assert account.spent().epsilon == 3.0
     assert all(entry.release is not None for entry in account.entries)
@@ -128,24 +128,43 @@ def test_processes_make_one_ledger(tmp_path):
     assert len(Ledger(tmp_path / "new.db").account("patients").entries) == 80
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory) -> dict[str, Path]:
+@dataclass(frozen=True)
+class Killed:
+    """Where a process was killed at a step: its own folder, and its ledger."""
+
+    folder: Path
+    place: str
+
+
+@pytest.fixture(scope="module", params=["file", pytest.param("server", marks=pytest.mark.slow)])
+def killed(request, tmp_path_factory) -> dict[str, Killed]:
     folders = {step: tmp_path_factory.mktemp("killed") for step in [*STEPS, *LATER_STEPS]}
-    plan = {str(folders[step]): (*where, False) for step, where in STEPS.items()}
-    plan |= {str(folders[step]): (*where, True) for step, where in LATER_STEPS.items()}
+    if request.param == "file":
+        places = {step: str(folder / "budget.db") for step, folder in folders.items()}
+    else:
+        new = request.getfixturevalue("new_server_ledger")
+        places = {step: new().url() for step in folders}
+    steps = [(step, *where, False) for step, where in STEPS.items()]
+    steps += [(step, *where, True) for step, where in LATER_STEPS.items()]
+    plan = {str(folders[step]): (places[step], *of_server(where, request.param), *more) for step, where, *more in steps}
     driver = run(DRIVER, json.dumps(plan))
     driver.communicate(timeout=300)
     assert driver.returncode == 0
-    return folders
+    return {step: Killed(folders[step], places[step]) for step in folders}
+
+
+def of_server(where: str, kept_in: str) -> tuple[str]:
+    """The same step in the other store."""
+    return (where.replace("ledger.store.", "ledger.postgres_store.") if kept_in == "server" else where,)
 
 
 @pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_between_request_and_release(killed, step):
     """Never a release without a charge, never a lost charge: whatever the step, the ledger opens and adds up."""
-    folder = killed[step]
+    folder, place = killed[step].folder, killed[step].place
     assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
-    accounts = Ledger(folder / "budget.db").accounts()
+    accounts = Ledger(place).accounts()
     entries = accounts["patients"].entries if accounts else ()
     committed = step not in ("before the charge", "key written, not committed", "charge written, not committed")
     assert [entry.cost.epsilon for entry in entries] == ([1.0] if committed else [])
@@ -158,9 +177,9 @@ def test_killed_between_request_and_release(killed, step):
 @pytest.mark.parametrize("step", LATER_STEPS)
 def test_killed_between_comparison_and_release(killed, step):
     """What was kept before is neither charged again nor lost; what is new is charged before it is drawn."""
-    folder = killed[step]
+    folder, place = killed[step].folder, killed[step].place
     assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
-    entries = Ledger(folder / "budget.db").account("patients").entries
+    entries = Ledger(place).account("patients").entries
     charged = step != "compared, not charged"
     assert [entry.cost.epsilon for entry in entries] == ([0.5, 0.5] if charged else [0.5])
     kept = step == "the other one kept"
@@ -175,31 +194,30 @@ def test_after_a_kill_the_limit_still_counts_the_charge(killed):
     import confide
 
     scores = np.random.default_rng(0).random(300)
-    ledger = Ledger(killed["after the draw"] / "budget.db")
+    ledger = Ledger(killed["after the draw"].place)
     with pytest.raises(confide.BudgetError, match=r"0\.5 left"):
         confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
     # A release that was kept before the process died is found, and costs nothing.
-    ledger = Ledger(killed["release kept"] / "budget.db")
+    ledger = Ledger(killed["release kept"].place)
     with pytest.warns(confide.EarlierReleaseWarning):
         assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients").epsilon == 1.0
     assert len(ledger.account("patients").entries) == 1
 
 
-def test_killed_at_random_times(tmp_path):
+def test_killed_at_random_times(place):
     """Workers are killed while they spend: every release that was acknowledged has its charge, and the ledger opens."""
     import time
 
-    path = tmp_path / "budget.db"
-    Ledger(path).set_limit("patients", 1000.0)
+    Ledger(place).set_limit("patients", 1000.0)
     code = SPEND.replace("range(20)", "range(100000)").replace("done += 1", "print(k, flush=True)")
     acknowledged = 0
     for k in range(6):
-        with run(code, str(path), str(k)) as worker:
+        with run(code, str(place), str(k)) as worker:
             assert worker.stdout is not None
             assert worker.stdout.readline().strip() == "0"
             time.sleep(0.03 * k)
             worker.kill()
             acknowledged += 1 + len(worker.stdout.read().split())
-        account = Ledger(path).account("patients")
+        account = Ledger(place).account("patients")
         released = sum(entry.release is not None for entry in account.entries)
         assert acknowledged <= released <= len(account.entries) <= acknowledged + 2 * (k + 1)

@@ -54,8 +54,8 @@ KINDS = {
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "budget.db")
+def ledger(place):
+    return Ledger(place)
 
 
 def charges(ledger, dataset="clinic"):

@@ -8,8 +8,8 @@ from confide import Ledger
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "budget.db")
+def ledger(place):
+    return Ledger(place)
 
 
 @pytest.fixture

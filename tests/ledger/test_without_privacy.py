@@ -17,8 +17,8 @@ SCORES = np.random.default_rng(0).random(300)
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "budget.db")
+def ledger(place):
+    return Ledger(place)
 
 
 def bare(ledger, scores=SCORES):

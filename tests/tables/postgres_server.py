@@ -54,7 +54,7 @@ def running() -> Iterator[Server]:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        settings = f"-c listen_addresses=127.0.0.1 -p {port} -c fsync=off -c unix_socket_directories={folder}"
+        settings = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories={folder}"
         run(programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", settings, "start")
         try:
             server = Server(port)

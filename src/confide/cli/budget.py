@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from confide.cli.options import accounting
 from confide.errors import InputError
-from confide.ledger import Dataset, Group, Ledger, fingerprint
+from confide.ledger import Dataset, Group, Ledger, file_of, fingerprint
 
 _MOST_KEY = 2**16
 
@@ -16,8 +16,12 @@ class LedgerOptions:
     """Who pays."""
 
     ledger: Annotated[
-        Path | None,
-        accounting("FILE", "Charge this ledger first, for --dataset; the same request about the same data is free."),
+        str | None,
+        accounting(
+            "LEDGER",
+            "Charge this ledger first, for --dataset; the same request about the same data is free. A file, or "
+            "postgresql://ROLE@HOST/DB.",
+        ),
     ] = None
     dataset: Annotated[str | None, accounting("NAME", "The name of these people's data in the ledger.")] = None
     again: Annotated[
@@ -28,6 +32,9 @@ class LedgerOptions:
         str | None,
         accounting("PARTITION=CELL", "The records are one cell of a public partition, as region=north."),
     ] = None
+    charged_by: Annotated[
+        str | None, accounting("NAME", "Who charges, kept in a ledger file; a server keeps the role itself.")
+    ] = None
     ledger_key: Annotated[
         Path | None,
         accounting("FILE", "At least 16 secret random bytes: binds the name to this very input file."),
@@ -36,11 +43,12 @@ class LedgerOptions:
     @property
     def files(self) -> tuple[Path | None, ...]:
         """The files that are read, or written, to account for the release."""
-        return self.ledger, self.ledger_key
+        return file_of(self.ledger), self.ledger_key
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
-        if (self.ledger, self.dataset, self.group, self.ledger_key, self.again) == (None, None, None, None, False):
+        named = (self.ledger, self.dataset, self.group, self.charged_by, self.ledger_key)
+        if not self.again and named == (None,) * len(named):
             return {}
         if self.ledger is None or self.dataset is None:
             raise InputError("--ledger and --dataset must be given together")
@@ -48,7 +56,7 @@ class LedgerOptions:
             raise InputError("--ledger-key binds to one file's bytes; leave it out for everything else")
         mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
         dataset = Dataset(self.dataset, _group(self.group), mark)
-        return {"ledger": Ledger(self.ledger), "dataset": dataset, "again": self.again}
+        return {"ledger": Ledger(self.ledger, by=self.charged_by), "dataset": dataset, "again": self.again}
 
 
 def _group(text: str | None) -> Group | None:

@@ -14,17 +14,22 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.help import Command, Group
+from confide.cli.ledger_places import check, init, move_
 from confide.cli.output import check_output, emit, number, say, warn
 from confide.errors import SimilarNameWarning
-from confide.ledger import Account, Entry, Ledger, Loss, Schedule, decimal_form, plain
+from confide.ledger import Account, Entry, Ledger, Loss, Schedule, decimal_form, file_of, plain
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
 from confide.support import Kind, aligned, write_text
 
 ledger = typer.Typer(
-    help="What has been spent on which data: list, show, limit, follow, export.", cls=Group, rich_markup_mode=None
+    help="What has been spent on which data: list, show, limit, follow, export; where it is kept: init, move, check.",
+    cls=Group,
+    rich_markup_mode=None,
 )
 
-LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, as `confide calibrate --ledger` made.")]
+LedgerPlace = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="A file that `confide calibrate --ledger` made, or postgresql://...")
+]
 DatasetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set.")]
 DpDelta = Annotated[
     float, typer.Option("--dp-delta", metavar="DELTA", help="State (epsilon, delta)-privacy; 0 states pure epsilon.")
@@ -32,12 +37,13 @@ DpDelta = Annotated[
 
 
 @ledger.command("list", cls=Command)
-def list_(file: LedgerFile, as_json: o.AsJson = False) -> None:
+def list_(file: LedgerPlace, as_json: o.AsJson = False) -> None:
     """List the data sets with what was spent and what remains.
 
     Example: confide ledger list budget.db
     """
-    accounts = Ledger(file, create=False).accounts()
+    opened = Ledger(file, create=False)
+    accounts = opened.accounts()
     if as_json:
         rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
         emit({"datasets": [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]})
@@ -46,10 +52,12 @@ def list_(file: LedgerFile, as_json: o.AsJson = False) -> None:
         say(f"{account.dataset}: {_summary(account)}")
     if not accounts:
         say("no data sets")
+    if (to := opened.moved_to()) is not None:
+        say(f"moved to {to}: charged there only")
 
 
 @ledger.command(cls=Command)
-def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_json: o.AsJson = False) -> None:
+def show(file: LedgerPlace, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_json: o.AsJson = False) -> None:
     """Show every charge on a data set, what all of them cost together, and how that figure comes about.
 
     Example: confide ledger show budget.db patients --dp-delta 1e-6
@@ -64,8 +72,9 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
     for entry in account.entries:
         group = "" if entry.cost.group is None else f"  group {'='.join(entry.cost.group)}"
         zcdp = "" if entry.cost.rho is None else f" ({number(entry.cost.rho)}-zCDP)"
+        who = "" if entry.by is None else f"  by {entry.by}"
         kept = "" if entry.release is not None else "  (no release: the run ended before it)"
-        say(f"  {entry.made}  {_what(entry)}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{kept}")
+        say(f"  {entry.made}  {_what(entry)}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{who}{kept}")
     say(f"together: {loss}")
     if account.schedule is not None and (bound := account.under_schedule) is not None:
         say(f"schedule: {account.schedule.statement}")
@@ -82,7 +91,7 @@ def show(file: LedgerFile, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_jso
 
 @ledger.command(cls=Command)
 def limit(
-    file: LedgerFile,
+    file: LedgerPlace,
     dataset: DatasetName,
     epsilon: Annotated[
         float | None, typer.Argument(metavar="EPSILON", help="The most that may be spent; leave out to lift the limit.")
@@ -109,7 +118,7 @@ def limit(
 
 @ledger.command(cls=Command)
 def follow(
-    file: LedgerFile,
+    file: LedgerPlace,
     schedule: Annotated[
         Path, typer.Argument(metavar="SCHEDULE", help="The schedule, as `confide budget plan --out` wrote.")
     ],
@@ -136,7 +145,7 @@ def follow(
 
 @ledger.command(cls=Command)
 def export(
-    file: LedgerFile,
+    file: LedgerPlace,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write (default: standard output).")] = None,
     force: o.Force = False,
 ) -> None:
@@ -144,13 +153,17 @@ def export(
 
     Example: confide ledger export budget.db --out budget.json
     """
-    check_output(out, Kind.EXPORT, file, force=force)
+    check_output(out, Kind.EXPORT, file_of(file), force=force)
     document: dict[str, Any] = Ledger(file, create=False).export()
     if out is None:
         emit(document)
         return
     write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     say(f"saved: {out}")
+
+
+for name, function in (("init", init), ("move", move_), ("check", check)):
+    ledger.command(name, cls=Command)(function)
 
 
 def _what(entry: Entry) -> str:

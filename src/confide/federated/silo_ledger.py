@@ -20,7 +20,7 @@ from confide.errors import BudgetError, EarlierReleaseWarning, InputError, Other
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan
-from confide.ledger import Cost, Entry, Ledger, known, request_digest
+from confide.ledger import Cost, Entry, Ledger, Server, known, place_of, request_digest
 from confide.support import outside
 
 RECORDS = "calibration records"
@@ -35,7 +35,8 @@ class SiloLedger:
     Parameters
     ----------
     path
-        The ledger's file; made if it does not exist. Keep it on a local disk of the silo.
+        The ledger's file; made if it does not exist. Keep it on a local disk of the silo. Or the address of a
+        PostgreSQL server of the silo, as `confide.Ledger` takes it.
     dataset
         The name of the silo's records in the ledger. An answer without privacy makes what was spent on them infinite.
 
@@ -47,11 +48,11 @@ class SiloLedger:
     0.0
     """
 
-    path: str | Path
+    path: str | Path | Server
     dataset: str = RECORDS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "path", place_of(self.path))
         self._ledger()
 
     @property

@@ -5,7 +5,12 @@ composition.py  from the costs of many releases to these figures
 accountants.py  the figures that dp-accounting gives
 events.py       the append-only records of a ledger, each sealed with the one before
 account.py      records to what has been spent (a pure function)
+chain.py        rows to records: every seal checked
+place.py        where a ledger lies: a file, or the address of a server
 store.py        records in SQLite: durable, atomic across processes, suspicious of what it reads
+postgres_store.py   the same on a PostgreSQL server; postgres_schema.py: its table, guards and roles
+witness.py      who remembers a ledger's head notices that it forgot
+stores.py       both behind one interface; moving.py: from one place to another
 schedule.py     what a year may spend on one person, and its file
 budget_plan.py  the dearest schedule that keeps a total, by each rule
 following.py    what a followed schedule allows next (a pure function)
@@ -23,11 +28,16 @@ from confide.ledger.composition import compose
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form
 from confide.ledger.identity import Dataset, fingerprint, request_digest
 from confide.ledger.limit import Limit
+from confide.ledger.moving import move
 from confide.ledger.payment import Bill, Payment, make_payment, pay
+from confide.ledger.place import Server, file_of, place_of
+from confide.ledger.postgres_store import make_server_ledger
 from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted
+from confide.ledger.witness import check_head
 
 __all__ = [
     "IN_WORDS", "RULES", "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit",
-    "Loss", "Payment", "Planned", "Schedule", "best_of", "budget_plan", "by_rules", "compose", "counted",
-    "decimal_form", "fingerprint", "known", "make_payment", "pay", "plain", "request_digest",
+    "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules", "check_head", "compose",
+    "counted", "decimal_form", "file_of", "fingerprint", "known", "make_payment", "make_server_ledger", "move", "pay",
+    "place_of", "plain", "request_digest",
 ]  # fmt: skip

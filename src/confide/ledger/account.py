@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from confide.errors import FormatError, InputError
 from confide.ledger.composition import compose, epsilon_of_zcdp, worst
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal, decimal_above, decimal_below
-from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released
+from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Moved, Opened, Released
 from confide.ledger.following import Stage, stage_of
 from confide.ledger.limit import Limit, added, concentrated, fits, unfit
 from confide.ledger.names import name_key
@@ -36,6 +36,8 @@ class Entry:
         Of what the mechanism saw, under the ledger's own key; None if it was not kept. Not for publication.
     joined
         Whether it was charged together with the one before, under a schedule.
+    by
+        Who charged it: on a server the role, in a file what `Ledger(by=...)` said; None if that was not kept.
     """
 
     token: str
@@ -45,6 +47,7 @@ class Entry:
     release: str | None
     fingerprint: str | None = field(default=None, repr=False)
     joined: bool = False
+    by: str | None = None
 
     @property
     def kind(self) -> str:
@@ -195,13 +198,14 @@ def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
     ------
     FormatError
         If an event does not follow from those before: a charge to a data set that was never opened, a release that
-        nobody paid for, or something twice.
+        nobody paid for, something twice, or anything after the ledger was moved.
     """
     accounts: dict[str, Account] = {}
     entries: dict[str, dict[str, Entry]] = {}
     owner: dict[str, str] = {}
-    keys = 0
+    keys, moved = 0, False
     for made, event in events:
+        _require(not moved)
         match event:
             case Opened(dataset, neighbors, fingerprint):
                 _require(dataset not in accounts)
@@ -215,12 +219,12 @@ def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
                 _require(dataset in accounts and schedule.neighbors == accounts[dataset].neighbors)
                 follows = (*accounts[dataset].follows, (len(entries[dataset]), schedule))
                 accounts[dataset] = replace(accounts[dataset], follows=follows)
-            case Charged(dataset, token, request, cost, joined):
+            case Charged(dataset, token, request, cost, joined, by):
                 _require(dataset in accounts and token not in owner)
                 _require(cost.neighbors == accounts[dataset].neighbors)
                 owner[token] = dataset
                 true = replace(cost, epsilon=math.inf) if cost.epsilon == 0 and cost.mechanism in _BARE else cost
-                entries[dataset][token] = Entry(token, made, request, true, None, joined=joined)
+                entries[dataset][token] = Entry(token, made, request, true, None, joined=joined, by=by)
             case Released(token, text, fingerprint):
                 _require(token in owner)
                 entry = entries[owner[token]][token]
@@ -229,6 +233,8 @@ def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
             case Keyed():
                 keys += 1
                 _require(keys == 1)
+            case Moved():
+                moved = True
     return {name: replace(account, entries=tuple(entries[name].values())) for name, account in accounts.items()}
 
 

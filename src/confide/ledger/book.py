@@ -23,40 +23,48 @@ from typing import Any
 
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry, known, replay
+from confide.ledger.chain import moved_to
 from confide.ledger.composition import check_delta, worst
 from confide.ledger.cost import Cost, check_name, decimal_above, decimal_form
 from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released, check_release
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
 from confide.ledger.limit import Limit
 from confide.ledger.names import similar
+from confide.ledger.place import Server, place_of
 from confide.ledger.schedule import Schedule
-from confide.ledger.store import Store, Writer
+from confide.ledger.stores import Store, Writer, open_store, tried_again
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import one_of, outside, positive_number
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """A privacy-budget ledger in one SQLite file.
+    """A privacy-budget ledger, in one SQLite file or on a PostgreSQL server.
 
-    Safe to use from several threads and processes at once, on a local disk (not on a network file system).
+    Safe to use from several threads and processes at once; a file on a local disk (not on a network file system), a
+    server from several machines.
 
     Parameters
     ----------
     path
-        The file; it is made if it does not exist and `create` is true.
+        The file; it is made if it does not exist and `create` is true. Or `postgresql://role@host/database`, where
+        `confide ledger init` made a ledger; it is then kept as a `Server`, whose text has no password.
     create
         Whether a missing file is made.
     limit
         Limit that data sets get when they are first charged: a number (pure epsilon) or (epsilon, dp_delta); None for
         no limit. It never changes a data set that is already known.
     timeout
-        Seconds to wait for other processes, positive.
+        Seconds to wait for other processes, and for a server, positive.
+    by
+        Who charges: a public name, 1 to 200 printable characters, kept with charges and limits in a file; None keeps
+        nothing. On a server it must be left out: the server keeps the role.
 
     Raises
     ------
     LedgerError, FormatError
-        If the file cannot be made or read, is damaged, of another program, or of a newer schema.
+        If the file cannot be made or read, or the server not used; if the ledger is damaged, of another program, or
+        of a newer schema.
 
     Examples
     --------
@@ -74,26 +82,29 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    path: Path
+    path: Path | Server
     create: bool = True
     limit: Limit | None = None
     timeout: float = 30.0
+    by: str | None = None
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Server,
         *,
         create: bool = True,
         limit: float | tuple[float, float] | Limit | None = None,
         timeout: float = 30.0,
+        by: str | None = None,
     ) -> None:
-        if not isinstance(path, str | Path):
-            raise InputTypeError(f"ledger's path must be a path; found {type(path).__name__}")
-        object.__setattr__(self, "path", Path(path))
+        object.__setattr__(self, "path", place_of(path))
         object.__setattr__(self, "create", create)
         object.__setattr__(self, "limit", None if limit is None else check_limit(limit))
         object.__setattr__(self, "timeout", positive_number("timeout", timeout))
-        Store(self.path, create=create, timeout=self.timeout).read()
+        object.__setattr__(self, "by", None if by is None else check_name("by", by))
+        if by is not None and isinstance(self.path, Server):
+            raise InputError("by must be left out: a server keeps the role that charges")
+        open_store(self.path, create=create, timeout=self.timeout).read()
 
     def accounts(self) -> dict[str, Account]:
         """What was spent, by data set, in the order of their opening."""
@@ -113,6 +124,7 @@ class Ledger:
             raise InputError(f"dataset {dataset!r} is not in the ledger; it holds {others}")
         return account
 
+    @tried_again
     def set_limit(
         self,
         dataset: str,
@@ -140,9 +152,10 @@ class Ledger:
             elif account.neighbors != neighbors:
                 raise _other_relation(account, neighbors)
             name = dataset if account is None else account.dataset
-            writer.append(Limited(name, new.epsilon if new else None, new.dp_delta if new else 0.0))
+            writer.append(Limited(name, new.epsilon if new else None, new.dp_delta if new else 0.0, self._who(writer)))
             return replay(writer.records)[name]
 
+    @tried_again
     def follow(self, dataset: str, schedule: Schedule) -> Account:
         """Let charges to a data set follow a schedule from now on.
 
@@ -186,7 +199,7 @@ class Ledger:
             if (why := account.unfit(schedule)) is not None:
                 raise BudgetError(f"dataset {account.dataset!r} {why}")
             if account.limit is None:
-                writer.append(Limited(account.dataset, schedule.epsilon, schedule.dp_delta))
+                writer.append(Limited(account.dataset, schedule.epsilon, schedule.dp_delta, self._who(writer)))
             writer.append(Followed(account.dataset, schedule))
             return replay(writer.records)[account.dataset]
 
@@ -280,6 +293,7 @@ class Ledger:
         token = secrets.token_hex(16) if token is None else token
         return self.charge_all([Charge(as_dataset(dataset), cost, request, token)], at_most=at_most, again=again)[0]
 
+    @tried_again
     def charge_all(
         self,
         charges: Sequence["Charge"],
@@ -315,14 +329,14 @@ class Ledger:
                 writer.append(Keyed(secrets.token_hex(32)))
             for place, one in enumerate(charges):
                 joined = place > 0 and account.schedule is not None
-                writer.append(Charged(account.dataset, one.token, one.request, one.cost, joined))
+                writer.append(Charged(account.dataset, one.token, one.request, one.cost, joined, self._who(writer)))
         return [one.token for one in charges]
 
     def _opened(self, writer: Writer, data: Dataset, neighbors: Neighbors) -> Account:
         """A new account, with the limit that data sets get."""
         writer.append(Opened(data.name, neighbors, data.fingerprint))
         if self.limit is not None:
-            writer.append(Limited(data.name, self.limit.epsilon, self.limit.dp_delta))
+            writer.append(Limited(data.name, self.limit.epsilon, self.limit.dp_delta, self._who(writer)))
         return replay(writer.records)[data.name]
 
     def attach(self, token: str, release: str, seen: bytes | None = None) -> None:
@@ -345,6 +359,7 @@ class Ledger:
         """
         self.attach_all([(token, release, seen)])
 
+    @tried_again
     def attach_all(self, releases: Sequence[tuple[str, str, bytes | None]]) -> None:
         """Keep several releases in one transaction: all or none; token, text and what was seen as in `attach`."""
         if not releases:
@@ -382,8 +397,20 @@ class Ledger:
         """All records with their times. They hold the ledger's key: not for publication."""
         return self._store().read()
 
+    def moved_to(self) -> str | None:
+        """Where the ledger was moved to; None if it was not. A moved ledger can be read and not be charged."""
+        return moved_to(self.records())
+
+    def seals(self) -> list[str]:
+        """The seals of all records, oldest first: the last one stands for all of them."""
+        return self._store().chain().seals
+
     def _store(self) -> Store:
-        return Store(self.path, create=False, timeout=self.timeout)
+        return open_store(self.path, create=False, timeout=self.timeout)
+
+    def _who(self, writer: Writer) -> str | None:
+        """Who charges: the server's role, or what a file's user says."""
+        return writer.by or self.by
 
 
 @dataclass(frozen=True)
@@ -431,6 +458,7 @@ def plain(account: Account) -> dict[str, Any]:
                 "group": None if entry.cost.group is None else "=".join(entry.cost.group),
                 "release": _as_json(entry.release),
             }
+            | ({} if entry.by is None else {"by": entry.by})
             for entry in account.entries
         ],
     }

@@ -40,22 +40,27 @@ class Opened:
 
 @dataclass(frozen=True)
 class Limited:
-    """A data set got a limit (epsilon at dp_delta), or lost it (None)."""
+    """A data set got a limit (epsilon at dp_delta), or lost it (None); `by` says who set it, where that is kept."""
 
     dataset: str
     epsilon: float | None
     dp_delta: float
+    by: str | None = None
 
 
 @dataclass(frozen=True)
 class Charged:
-    """A release was paid for. The token tells charges apart; one that is `joined` went with the charge before it."""
+    """A release was paid for. The token tells charges apart; one that is `joined` went with the charge before it.
+
+    `by` says who charged, where that is kept.
+    """
 
     dataset: str
     token: str
     request: str
     cost: Cost
     joined: bool = False
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Keyed:
-    """The ledger got its key: fingerprints of data are made with it, and it never leaves the ledger's file."""
+    """The ledger got its key: fingerprints of data are made with it, and it never leaves the ledger."""
 
     key: str
 
@@ -82,12 +87,20 @@ class Followed:
     schedule: Schedule
 
 
-Event: TypeAlias = Opened | Limited | Charged | Released | Keyed | Followed
+@dataclass(frozen=True)
+class Moved:
+    """The ledger goes on in another place, and nothing more is charged here: the last record of a ledger."""
+
+    to: str
+
+
+Event: TypeAlias = Opened | Limited | Charged | Released | Keyed | Followed | Moved
 
 
 def schema_of(event: Event) -> int:
-    """The schema that a ledger has at least from this record on: 3 with a schedule, else 2."""
-    return SCHEMA if isinstance(event, Followed) or (isinstance(event, Charged) and event.joined) else 2
+    """The schema that a ledger has at least from this record on: 3 with a schedule, a move or a name, else 2."""
+    later = isinstance(event, Followed | Moved) or (isinstance(event, Charged) and event.joined)
+    return SCHEMA if later or getattr(event, "by", None) is not None else 2
 
 
 def seal(previous: str, made: str, body: str) -> str:
@@ -105,6 +118,8 @@ def write_event(event: Event) -> str:
         content["epsilon"] = "+inf"
     if isinstance(event, Released) and event.fingerprint is None:
         del content["fingerprint"]
+    if content.get("by", "") is None:
+        del content["by"]
     return json.dumps(content, allow_nan=False)
 
 
@@ -114,12 +129,12 @@ def read_event(body: str) -> Event:
     Raises
     ------
     FormatError
-        If the record is not one of the six, lacks a field, has one too many or one that cannot be used.
+        If the record is not one of the seven, lacks a field, has one too many or one that cannot be used.
 
     Examples
     --------
     >>> read_event(write_event(Limited("patients", 2.0, 0.0)))
-    Limited(dataset='patients', epsilon=2.0, dp_delta=0.0)
+    Limited(dataset='patients', epsilon=2.0, dp_delta=0.0, by=None)
     """
     try:
         content = parse_object(body)
@@ -133,9 +148,9 @@ def _opened(dataset: Any, neighbors: Any, fingerprint: Any) -> Opened:
     return Opened(check_name("dataset", dataset), one_of("neighbors", neighbors, NEIGHBORS), mark)
 
 
-def _limited(dataset: Any, epsilon: Any, dp_delta: Any) -> Limited:
+def _limited(dataset: Any, epsilon: Any, dp_delta: Any, by: Any = None) -> Limited:
     limit = None if epsilon is None else finite_loss("limit", epsilon)
-    return Limited(check_name("dataset", dataset), limit, check_delta(dp_delta))
+    return Limited(check_name("dataset", dataset), limit, check_delta(dp_delta), _who(by))
 
 
 def _charged(
@@ -148,12 +163,15 @@ def _charged(
     rho: Any,
     group: Any,
     joined: Any = None,
+    by: Any = None,
 ) -> Charged:
     if joined not in (None, True):
         raise ValueError
     loss = math.inf if epsilon == "+inf" else finite_loss("epsilon", epsilon)
     cost = Cost(loss, neighbors, mechanism, rho, None if group is None else Group(*group))
-    return Charged(check_name("dataset", dataset), _hexadecimal(token), _hexadecimal(request), cost, joined is True)
+    return Charged(
+        check_name("dataset", dataset), _hexadecimal(token), _hexadecimal(request), cost, joined is True, _who(by)
+    )
 
 
 def _released(token: Any, text: Any, fingerprint: Any = None) -> Released:
@@ -169,6 +187,16 @@ def _followed(dataset: Any, schedule: Any) -> Followed:
     return Followed(check_name("dataset", dataset), schedule_of(schedule))
 
 
+def _moved(to: Any) -> Moved:
+    if not isinstance(to, str):
+        raise TypeError
+    return Moved(to)
+
+
+def _who(by: Any) -> str | None:
+    return None if by is None else check_name("by", by)
+
+
 _READERS: dict[str, Callable[..., Event]] = {
     "opened": _opened,
     "limited": _limited,
@@ -176,6 +204,7 @@ _READERS: dict[str, Callable[..., Event]] = {
     "released": _released,
     "keyed": _keyed,
     "followed": _followed,
+    "moved": _moved,
 }
 """By keyword: a field that is lacking, or one too many, is a TypeError."""
 

@@ -7,13 +7,15 @@ operation, so handles may be shared between threads and processes.
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
-from confide.ledger.events import FIRST_SEAL, SCHEMA, Event, read_event, schema_of, seal, write_event
+from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
+from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
 from confide.support import LEDGER_ID, OutputExistsError, new_file
 
 APPLICATION_ID = LEDGER_ID
@@ -30,6 +32,7 @@ _TABLE = """CREATE TABLE record (
 ) STRICT"""
 _NO_UPDATE = "CREATE TRIGGER no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
 _NO_DELETE = "CREATE TRIGGER no_delete BEFORE DELETE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+_INSERT = "INSERT INTO record (made, body, seal) VALUES (?, ?, ?)"
 _SCHEMA = {"record": _TABLE, "no_update": _NO_UPDATE, "no_delete": _NO_DELETE}
 
 
@@ -44,17 +47,26 @@ class Store:
 
     def read(self) -> list[tuple[str, Event]]:
         """All records with their times, checked against their seals, in one consistent snapshot."""
+        return self.chain().records
+
+    def chain(self) -> Chain:
+        """The same, with the head."""
         with self._connection(write=False) as connection:
-            return _records(connection)[0]
+            return _chain(connection)
+
+    def rows(self) -> list[Row]:
+        """All records as they are stored; to be checked by whoever reads them."""
+        with self._connection(write=False) as connection:
+            return _rows(connection)
 
     @contextmanager
     def writing(self) -> Iterator["Writer"]:
         """A transaction that no other process can interleave. When the block ends without an error, it is on disk."""
         with self._connection(write=True) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            records, last = _records(connection)
-            writer = Writer(connection, records, last)
-            yield writer
+            chain = _chain(connection)
+            refuse_moved(chain.records)
+            yield Writer(connection, chain)
             connection.execute("COMMIT")
 
     @contextmanager
@@ -81,51 +93,75 @@ class Store:
 
 
 class Writer:
-    """Appends records within a transaction."""
+    """Appends records within a transaction. A file does not know who writes: `by` is None."""
 
-    def __init__(self, connection: sqlite3.Connection, records: list[tuple[str, Event]], last: str) -> None:
-        self._connection, self.records, self._last = connection, records, last
+    by: str | None = None
+
+    def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
+        self._connection, self.records, self.head = connection, chain.records, chain.head
+
+    def rows(self) -> list[Row]:
+        """All records as they are stored."""
+        return _rows(self._connection)
 
     def append(self, event: Event) -> None:
         """Append one record, sealed with the last."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
-        self._last = seal(self._last, made, body)
-        row = (made, body, self._last)
+        self.head = Head(self.head.number + 1, seal(self.head.seal, made, body))
+        row = (made, body, self.head.seal)
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
-        self._connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
+        self._connection.execute(_INSERT, row)
         self.records.append((made, event))
 
 
-def _records(connection: sqlite3.Connection) -> tuple[list[tuple[str, Event]], str]:
-    last, records = FIRST_SEAL, []
-    for expected, row in enumerate(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"), 1):
-        number, made, body, sealed = row
-        last = seal(last, made, body)
-        if number != expected or sealed != last:
-            raise FormatError("the ledger was altered or damaged: a seal does not match; restore it from a backup")
-        records.append((made, read_event(body)))
-    return records, last
+def _chain(connection: sqlite3.Connection) -> Chain:
+    return read_chain(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"))
 
 
-def _create(path: Path) -> None:
+def _rows(connection: sqlite3.Connection) -> list[Row]:
+    return connection.execute("SELECT made, body, seal FROM record ORDER BY id").fetchall()
+
+
+@contextmanager
+def filled(path: Path) -> Iterator[Callable[[list[Row]], None]]:
+    """Hands out what puts rows into a new ledger file, which is there, on disk, when the block ends without an error.
+
+    Raises
+    ------
+    OutputExistsError, LedgerError
+        If the file exists, or cannot be made.
+    """
     try:
         with new_file(path, overwrite=False) as part:
-            try:
-                with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-                    connection.execute("PRAGMA journal_mode=WAL")
-                    for statement in _SCHEMA.values():
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                    connection.execute(f"PRAGMA user_version={_FIRST_SCHEMA}")
-            except sqlite3.Error as error:
-                raise failure(path, error) from None
+            yield partial(_fill, path, part)
             _to_disk(part)
-    except OutputExistsError:
-        return  # another process made it first
+    except (OutputExistsError, FormatError):
+        raise
     except InputError as error:
         raise LedgerError(f"ledger {str(path)!r} cannot be made: {error}") from None
     _to_disk(path.parent)
+
+
+def _fill(path: Path, part: Path, rows: list[Row]) -> None:
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            for statement in _SCHEMA.values():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            needed = max((schema_of(read_event(body)) for _, body, _ in rows), default=_FIRST_SCHEMA)
+            connection.execute(f"PRAGMA user_version={needed}")
+            connection.execute("BEGIN")
+            connection.executemany(_INSERT, rows)
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise failure(path, error) from None
+
+
+def _create(path: Path) -> None:
+    with suppress(OutputExistsError), filled(path) as fill:  # if it exists, another process made it first
+        fill([])
 
 
 def _size(path: Path) -> int:

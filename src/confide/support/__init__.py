@@ -7,11 +7,13 @@ strict_json.py  the one reader of JSON: texts to objects, objects field by field
 files.py        files written whole or not at all
 file_kinds.py   what a file is, and what may be written over it
 extras.py       optional packages
+addresses.py    addresses of servers, shown without passwords
 callers.py      where warnings point
 foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens and notebooks
 """
 
+from confide.support.addresses import names_server, shown_address
 from confide.support.callers import outside
 from confide.support.checks import (
     LEAST_LOSS,
@@ -52,8 +54,9 @@ __all__ = [
     "MOST_WEIGHT", "Classes", "Fields",
     "Kind", "Level", "Name", "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names",
     "decimal_text", "exact_level", "float_above", "float_below", "harmless", "harmless_json", "html_lines",
-    "html_table", "kind_of", "known_positions", "needs_extra", "new_file", "one_line", "one_of", "only_count",
-    "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss",
+    "html_table", "kind_of", "known_positions", "names_server", "needs_extra", "new_file", "one_line", "one_of",
+    "only_count", "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number",
+    "privacy_loss",
     "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
-    "several", "write_text",
+    "several", "shown_address", "write_text",
 ]  # fmt: skip

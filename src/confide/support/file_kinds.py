@@ -27,6 +27,7 @@ class Kind(StrEnum):
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
+    HEAD = "a ledger's head"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
     OPENING = "a coordinator's opening"
@@ -56,6 +57,7 @@ _DOCUMENTS = {
     "audit": Kind.AUDIT,
     "ledger": Kind.EXPORT,
     "schedule": Kind.SCHEDULE,
+    "ledger-head": Kind.HEAD,
     "federated.plan": Kind.PLAN,
     "federated.plans": Kind.PLAN,
     "federated.answer": Kind.ANSWER,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
+from confide.support import names_server, shown_address
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.failures import of_engine
 from confide.tables.ibis_table import IbisTable
@@ -28,6 +29,8 @@ def without_password(source: str) -> str:
     >>> without_password("postgresql://me:secret@host:5432/db?sslkey=x")
     'postgresql://me@host:5432/db'
     """
+    if names_server(source):
+        return shown_address(source)
     scheme, separator, rest = source.partition("://")
     if not separator:
         return source

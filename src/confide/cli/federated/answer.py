@@ -57,7 +57,7 @@ def answer(
         --ledger north.db --budget 4 --out north-answer.json
     """
     what, policy = what_of(columns, people), rules.agreed()
-    output.check(Kind.ANSWER, *source.files, plan, keys, records.ledger, *rules.files)
+    output.check(Kind.ANSWER, *source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
     read, _ = read_plan(text)
     of_scores = read.first if isinstance(read, SeveralPlans) else read

@@ -14,6 +14,7 @@ from confide.cli.columns import Columns
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.federated import RECORDS, Refusal, Silo, SiloLedger
+from confide.ledger import file_of
 from confide.mechanisms import practically_none
 from confide.releases import class_list, names_among
 from confide.support import Classes, Kind, Name, kind_of, read_text
@@ -21,6 +22,13 @@ from confide.tables import Classified, Losses, Regressed, What, class_histograms
 
 Budget = Annotated[
     float, typer.Option(help="Privacy loss that all releases about these records together may cost.", min=0)
+]
+SiloLedgerPlace = Annotated[
+    str,
+    typer.Option(
+        metavar="LEDGER",
+        help="This silo's budget ledger: a file, made if new, or postgresql://ROLE@HOST/DB. Keep it.",
+    ),
 ]
 Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
 PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")]
@@ -30,8 +38,13 @@ PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")
 class SiloRecords:
     """Where it is kept what a silo's records have paid."""
 
-    ledger: Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")]
+    ledger: SiloLedgerPlace
     dataset: Annotated[str, typer.Option(help="The name of these records in the ledger.")] = RECORDS
+
+    @property
+    def file(self) -> Path | None:
+        """The ledger, if it is a file."""
+        return file_of(self.ledger)
 
     def open(self) -> SiloLedger:
         """The ledger, for these records."""

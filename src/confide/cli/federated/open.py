@@ -7,11 +7,12 @@ import click
 import typer
 
 from confide.cli import options as o
-from confide.cli.federated.arguments import Keys, PlanFile, read_silo
+from confide.cli.federated.arguments import Keys, PlanFile, SiloLedgerPlace, read_silo
 from confide.cli.federated.rules import read_policy
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.federated import Policy, SiloKeys, SiloLedger, open_part
+from confide.ledger import file_of
 from confide.support import Kind, read_text
 
 
@@ -27,7 +28,7 @@ def open_sum(
     policy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A policy file, instead of --coordinator.")
     ] = None,
-    ledger: Annotated[Path, typer.Option(metavar="FILE", help="This silo's budget ledger; made if new. Keep it.")],
+    ledger: SiloLedgerPlace,
     output: o.Output,
 ) -> None:
     r"""Help to open the sum of the answers on a list: one small signed file.
@@ -42,7 +43,7 @@ def open_sum(
         --keys north.key --coordinator coordinator.json \
         --ledger north.db --out north-part.json
     """
-    output.check(Kind.PART, opening, plan, keys, coordinator, policy, ledger)
+    output.check(Kind.PART, opening, plan, keys, coordinator, policy, file_of(ledger))
     part = open_part(
         read_text(plan), read_text(opening), SiloKeys.load(keys), _whose(coordinator, policy), SiloLedger(ledger)
     )

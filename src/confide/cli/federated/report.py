@@ -50,7 +50,7 @@ def report(
     """
     what = what_of(columns, people)
     privacy_loss("epsilon", epsilon)
-    output.check(Kind.REPORT, *source.files, calibration, records.ledger)
+    output.check(Kind.REPORT, *source.files, calibration, records.file)
     released = load_release(calibration)
     if not isinstance(released, FederatedCalibration):
         raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")

@@ -1,0 +1,352 @@
+"""Records on a PostgreSQL server, for many machines: the promises of a ledger file, kept by a server.
+
+Whoever writes holds the table's lock from before the records are read until the transaction ends, so nobody charges
+between another's look and charge. A commit is on the server's disk when it is acknowledged; a server that does not see
+to that is refused. The server numbers, dates and seals what is added (postgres_schema.py).
+
+When the connection is lost before the commit was asked for, nothing was written. When it is lost afterwards, nobody
+knows at first: the store asks again, behind the same lock, whether the record is there, and where it cannot ask it says
+so, and nothing is released.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.ledger import postgres_schema
+from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
+from confide.ledger.events import Event, write_event
+from confide.ledger.place import Server
+from confide.support import needs_extra
+
+LEAST_VERSION = 120000
+_LOCAL = ("", "localhost", "127.0.0.1", "::1")
+_ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "30000"}
+"""A peer that is gone is noticed within half a minute."""
+_ALL = "SELECT id, made, body, seal FROM confide.record ORDER BY id"
+_SHOWN = "SELECT id, made, body, seal FROM confide.shown ORDER BY id"
+_PAUSE = 0.2
+_LOST = "the connection was lost, and nothing was charged; try again"
+_UNKNOWN = (
+    "the connection was lost, and it is not known whether the last records were written: count them as charged, "
+    "release nothing, and look with `confide ledger show` when the server is back"
+)
+
+
+class NothingWrittenError(LedgerError):
+    """The server was lost, and it is certain that nothing was written: the same may be tried again."""
+
+
+class PostgresStore:
+    """The records of one ledger on a server; `timeout` is in seconds, for waiting on others and on the server."""
+
+    def __init__(self, place: Server, *, timeout: float) -> None:
+        self.place, self.timeout = place, timeout
+
+    def read(self) -> list[tuple[str, Event]]:
+        """All records with their times, checked against their seals, in one consistent snapshot."""
+        return self.chain().records
+
+    def chain(self) -> Chain:
+        """The same, with the head. A role that may only read does not get the ledger's key."""
+        with self._connection() as connection:
+            state = self._state(connection)
+            return _chain(connection, state)
+
+    def rows(self) -> list[Row]:
+        """All records as they are stored; to be checked by whoever reads them."""
+        with self._connection() as connection:
+            if not self._state(connection).sees_all:
+                raise LedgerError(f"ledger {str(self.place)!r} may be read whole by its owner only: it holds a key")
+            return _rows(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator["Writer"]:
+        """A transaction that nobody can interleave. When the block ends without an error, it is on the server's disk.
+
+        Raises
+        ------
+        NothingWrittenError
+            If the server was lost, and nothing was written.
+        LedgerError
+            If it refuses, or if it is not known whether it wrote: then release nothing.
+        """
+        with self._connection() as connection:
+            state = self._state(connection)
+            state.refuse_forgetful(self.place)
+            self._begin(connection)
+            chain = _chain(connection, state)
+            refuse_moved(chain.records)
+            writer = Writer(connection, chain, state.role)
+            yield writer
+            try:
+                connection.execute("COMMIT")
+            except connection_errors() as error:
+                if not lost(connection, error) or writer.head == chain.head:
+                    raise
+            else:
+                return
+        self._settle(writer.head)
+
+    def _settle(self, head: Head) -> None:
+        """Find out whether a commit whose acknowledgement was lost came about, by asking until the timeout."""
+        end = time.monotonic() + self.timeout
+        while True:
+            try:
+                there = self._holds(head)
+                break
+            except LedgerError:
+                if time.monotonic() > end:
+                    raise LedgerError(_about(self.place, _UNKNOWN)) from None
+                time.sleep(_PAUSE)
+        if not there:
+            raise NothingWrittenError(_about(self.place, _LOST))
+
+    def _holds(self, head: Head) -> bool:
+        """Whether a record is there. Behind the lock every earlier transaction has ended, one way or the other."""
+        with self._connection() as connection:
+            self._begin(connection)
+            found = connection.execute("SELECT seal FROM confide.record WHERE id = %s", (head.number,)).fetchone()
+            connection.execute("ROLLBACK")
+            return bool(found == (head.seal,))
+
+    def _begin(self, connection: Any) -> None:
+        wait = math.ceil(self.timeout * 1000)
+        connection.execute(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "  # each statement after the lock sees what is committed
+            f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = {wait + 30_000}; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {wait + 60_000}"  # of a client that is gone
+        )
+        if connection.execute("SELECT current_setting('synchronous_commit')").fetchone() != ("remote_apply",):
+            connection.execute("SET LOCAL synchronous_commit = on")
+        connection.execute("SELECT confide.lock_ledger()")
+
+    def _state(self, connection: Any) -> "_State":
+        """What the role may do, of a ledger whose guards are in place."""
+        found = connection.execute(postgres_schema.STATE).fetchone()
+        if found is None or found[1] is None or not found[1].startswith("confide.ledger "):
+            raise LedgerError(_about(self.place, "there is none; the owner makes one with `confide ledger init`"))
+        role, comment, version, fsync, whole_pages, sees_all, owns, ruled, triggers, functions = found
+        if comment != f"confide.ledger {postgres_schema.SCHEMA}":
+            raise FormatError(_about(self.place, "it has a newer schema than this version reads; upgrade confide"))
+        if version < LEAST_VERSION:
+            raise LedgerError(_about(self.place, "the server is older than PostgreSQL 12; upgrade it"))
+        if ruled or not postgres_schema.guarded(triggers or {}, functions or {}):
+            raise FormatError(
+                _about(self.place, "the triggers that guard its records were changed; compare it with a backup")
+            )
+        return _State(role, sees_all, owns, fsync == "on" and whole_pages == "on")
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        with connected(self.place, self.timeout) as connection:
+            yield connection
+
+
+class _State:
+    def __init__(self, role: str, sees_all: bool, owns: bool, durable: bool) -> None:
+        self.role, self.sees_all, self.owns, self.durable = role, sees_all, owns, durable
+
+    def refuse_forgetful(self, place: Server) -> None:
+        if not self.durable:
+            raise LedgerError(
+                _about(place, "the server runs with fsync or full_page_writes off and forgets charges; switch them on")
+            )
+        if not self.sees_all:
+            raise LedgerError(_about(place, f"role {self.role!r} may read and not charge"))
+
+
+class Writer:
+    """Appends records within a transaction, in the name of a role."""
+
+    def __init__(self, connection: Any, chain: Chain, by: str) -> None:
+        self._connection, self.by = connection, by
+        self.records, self.head = chain.records, chain.head
+
+    def rows(self) -> list[Row]:
+        """All records as they are stored."""
+        return _rows(self._connection)
+
+    def append(self, event: Event) -> None:
+        """Append one record; the server numbers, dates and seals it."""
+        body = write_event(event)
+        if "\\u0000" in body.replace("\\\\", ""):
+            raise InputError("release must not hold the character U+0000, which PostgreSQL does not keep")
+        added = self._connection.execute(
+            "INSERT INTO confide.record (body) VALUES (%s) RETURNING id, made, seal", (body,)
+        ).fetchone()
+        if added is None:
+            raise LedgerError("the ledger's server took a record and kept none")
+        number, made, sealed = added
+        self.records.append((made, event))
+        self.head = Head(number, sealed)
+
+
+def make_server_ledger(
+    address: str, *, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = (), timeout: float = 30.0
+) -> Server:
+    """Make a ledger on a server, or let more roles use one that is there; the role of the address is its owner.
+
+    Parameters
+    ----------
+    address
+        `postgresql://owner@host/database`. A database holds one ledger, in a schema `confide` of its own.
+    charge_roles
+        Roles that may charge and read, and never change what is there. Those that do not exist are made, without login.
+    read_roles
+        Roles that may read everything but the ledger's key.
+
+    Raises
+    ------
+    LedgerError, InputError
+        If the server refuses, or a name is unusable.
+    """
+    place = Server(address)
+    for role in (*charge_roles, *read_roles):
+        postgres_schema.check_role(role)
+    with filled(place, timeout=timeout, charge_roles=charge_roles, read_roles=read_roles):
+        pass
+    return place
+
+
+@contextmanager
+def filled(
+    place: Server, *, timeout: float, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = ()
+) -> Iterator[Callable[[list[Row]], None]]:
+    """Hands out what puts rows into an empty ledger, made here if there is none; others see it when the block ends."""
+    store = PostgresStore(place, timeout=timeout)
+    with connected(place, timeout) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('confide.ledger'))")
+        if connection.execute("SELECT to_regnamespace('confide')").fetchone() == (None,):
+            postgres_schema.make(connection)
+        state = store._state(connection)
+        state.refuse_forgetful(place)
+        if not state.owns:
+            raise LedgerError(_about(place, f"role {state.role!r} is not its owner"))
+        postgres_schema.grant(connection, charge_roles, read_roles)
+
+        def fill(rows: list[Row]) -> None:
+            connection.execute("SELECT confide.lock_ledger()")
+            if connection.execute("SELECT FROM confide.record LIMIT 1").fetchone() is not None:
+                raise InputError(_about(place, "it has records already; name an empty one"))
+            with connection.cursor() as cursor:
+                cursor.executemany("INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", rows)
+
+        yield fill
+        end_of_filling(connection, place)
+
+
+def end_of_filling(connection: Any, place: Server) -> None:
+    """Commit what was made."""
+    try:
+        connection.execute("COMMIT")
+    except connection_errors() as error:
+        if lost(connection, error):
+            raise LedgerError(_about(place, "the connection was lost at the end; ask for the same again")) from None
+        raise
+
+
+def has_ledger(place: Server, *, timeout: float) -> bool:
+    """Whether there is a ledger in a server's database."""
+    with connected(place, timeout) as connection:
+        return connection.execute(postgres_schema.STATE).fetchone() is not None
+
+
+def _chain(connection: Any, state: _State) -> Chain:
+    return read_chain(connection.execute(_ALL if state.sees_all else _SHOWN))
+
+
+def _rows(connection: Any) -> list[Row]:
+    found: list[Row] = connection.execute("SELECT made, body, seal FROM confide.record ORDER BY id").fetchall()
+    return found
+
+
+@contextmanager
+def connected(place: Server, timeout: float) -> Iterator[Any]:
+    """A connection; what goes wrong with the server is one line without its own words, which may hold data."""
+    with needs_extra("a ledger on PostgreSQL", "postgres"):
+        import psycopg
+    try:
+        connection = psycopg.connect(_dsn(place, timeout), autocommit=True, prepare_threshold=None)
+    except psycopg.Error as error:
+        raise _unreachable(place, error) from None
+    try:
+        yield connection
+    except psycopg.Error as error:
+        raise failure(place, error, gone=lost(connection, error)) from None
+    finally:
+        with suppress(psycopg.Error):
+            connection.close()
+
+
+def _dsn(place: Server, timeout: float) -> str:
+    """The address with what it leaves open: how long to wait, how to notice that a peer is gone, and encryption."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    try:
+        given = conninfo_to_dict(place.url)
+    except psycopg.ProgrammingError:
+        raise InputError(_about(place, "its address cannot be read; write postgresql://user@host/database")) from None
+    own = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
+    hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
+    if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
+        own["sslmode"] = "require"
+    chosen: dict[str, Any] = {**own, **given, "client_encoding": "utf8"}
+    return make_conninfo(**chosen)
+
+
+def connection_errors() -> type[Exception]:
+    """The errors of psycopg."""
+    import psycopg
+
+    return psycopg.Error
+
+
+def lost(connection: Any, error: Exception) -> bool:
+    """Whether an error means that the connection is gone."""
+    state = getattr(error, "sqlstate", None) or ""
+    return bool(connection.broken or connection.closed or state[:2] == "08" or state in _GONE)
+
+
+_GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
+_SAYING: dict[str, tuple[type[ConfideError], str]] = {
+    "55P03": (LedgerError, "it is in use by other processes for too long; try again"),
+    "57014": (LedgerError, "the server did not answer in time; try again"),
+    "25006": (LedgerError, "the server is a standby and cannot be written; name the primary"),
+    "53100": (LedgerError, "it cannot grow: the server's disk is full"),
+    "42501": (
+        LedgerError,
+        "the role may not do that: limits and moves are the owner's, and charging needs a charging role",
+    ),
+    "23505": (InputError, "token must be new; the ledger has a charge with this one"),
+    "CF001": (LedgerError, "it was moved to another place and is charged there only"),
+}
+
+
+def failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
+    """One line about what a server reports. Its own text is not shown: it may quote what was sent."""
+    if gone:
+        return NothingWrittenError(_about(place, _LOST))
+    state = getattr(error, "sqlstate", None) or "unknown"
+    kind, saying = _SAYING.get(state, (LedgerError, f"the server reports an error (SQLSTATE {state})"))
+    return kind(_about(place, saying))
+
+
+def _unreachable(place: Server, error: Exception) -> ConfideError:
+    return NothingWrittenError(
+        _about(
+            place,
+            "the server cannot be reached, or does not let this role in; check host, port, database, role, password "
+            "(in a file that PGPASSFILE names) and encryption",
+        )
+    )
+
+
+def _about(place: Server, saying: str) -> str:
+    return f"ledger {str(place)!r}: {saying}"

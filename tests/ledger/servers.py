@@ -1,0 +1,62 @@
+"""Ledgers on a PostgreSQL server: a database for each, copied from one that was made once."""
+
+import itertools
+import secrets
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from confide.ledger import make_server_ledger
+from tests.tables.postgres_server import OWNER, PASSWORD, Server
+
+JOBS, OTHER_JOBS, OFFICERS = "calibrating-jobs", "other-jobs", "privacy_officers"
+_TEMPLATE = "ledger_template"
+_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True)
+class ServerLedger:
+    """A ledger of its own, by the roles that may use it."""
+
+    server: Server
+    database: str
+
+    def url(self, role: str = OWNER) -> str:
+        return url(self.server, role, self.database)
+
+    def execute(self, statement: str, *values: object, role: str = OWNER) -> list[tuple]:
+        """What a statement gives, run by a role, in a transaction of its own."""
+        import psycopg
+
+        with psycopg.connect(self.url(role)) as connection:
+            cursor = connection.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+
+def url(server: Server, role: str, database: str) -> str:
+    return urlsplit(server.url(role))._replace(path=f"/{database}").geturl()
+
+
+def make_template(server: Server) -> None:
+    """An empty ledger, and roles that may log in and charge, or read."""
+    import psycopg
+
+    with psycopg.connect(server.url(OWNER), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {_TEMPLATE}")
+        for role in (JOBS, OTHER_JOBS, OFFICERS):
+            connection.execute(f"CREATE ROLE \"{role}\" LOGIN PASSWORD '{PASSWORD}'")
+    make(url(server, OWNER, _TEMPLATE))
+
+
+def make(address: str) -> None:
+    """An empty ledger that these roles may use."""
+    make_server_ledger(address, charge_roles=(JOBS, OTHER_JOBS), read_roles=(OFFICERS,))
+
+
+def new_database(server: Server, template: str = _TEMPLATE) -> str:
+    """A database of its own: with an empty ledger, or, from template1, without."""
+    import psycopg
+
+    name = f"ledger_{next(_NUMBERS)}_{secrets.token_hex(4)}"
+    with psycopg.connect(server.url(OWNER), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    return name

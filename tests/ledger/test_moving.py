@@ -1,0 +1,214 @@
+"""A ledger moves: whole, once, and an interruption at any step leaves at most one that can be charged."""
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.ledger import Cost, Ledger, check_head, move, moving, postgres_store, request_digest, store
+from confide.ledger.book import key_of
+from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
+from tests.ledger.test_server import FORBIDDEN
+
+COST = Cost(1.0, "add_remove", "slopes")
+DIGEST = request_digest({"a": 1})
+SCORES = np.random.default_rng(0).random(300)
+SAMPLE = Path(__file__).parent / "samples" / "0.1" / "budget.ledger"
+
+
+@pytest.fixture
+def old(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", limit=10.0, by="audit team")
+    ledger.attach(ledger.charge("patients", COST, DIGEST), "release", b"seen")
+    ledger.charge("others", COST, DIGEST)
+    return ledger
+
+
+def test_to_a_server_and_back(old, on_server, tmp_path):
+    """Times, charges, releases, key and seals are the same; each place but the last is closed, and can be read."""
+    told, key, seals = old.export(), key_of(old.records()), old.seals()
+    assert move(old.path, on_server.url(), charge_roles=[JOBS]) == len(seals)
+    there = Ledger(on_server.url(JOBS))
+    assert (there.export(), key_of(there.records()), there.seals()) == (told, key, seals)
+    assert old.moved_to() == str(Ledger(on_server.url()).path)
+    assert old.export() == told
+    with pytest.raises(LedgerError, match=r"was moved to 'postgresql://owner@127\.0\.0\.1"):
+        old.charge("patients", COST, DIGEST)
+    assert there.find("patients", DIGEST, b"seen").release == "release"
+    there.charge("patients", COST, DIGEST)
+
+    back = tmp_path / "back.db"
+    assert move(on_server.url(), back) == len(seals) + 1
+    for role in (JOBS, None):
+        with pytest.raises(LedgerError, match=r"moved to '.*back\.db'"):
+            Ledger(on_server.url(*filter(None, [role]))).charge("patients", COST, DIGEST)
+    new = Ledger(back)
+    assert new.seals()[: len(seals)] == seals
+    assert [entry.by for entry in new.account("patients").entries] == ["audit team", JOBS]
+    new.charge("patients", COST, DIGEST)
+    assert Ledger(on_server.url(OFFICERS)).moved_to() == str(back)
+
+
+def test_a_ledger_of_0_1_moves(on_server, tmp_path):
+    old = shutil.copy(SAMPLE, tmp_path)
+    told = Ledger(old).export()
+    move(old, on_server.url())
+    assert Ledger(on_server.url()).export() == told
+    Ledger(on_server.url()).charge("patients", Cost(0.0, "add_remove", "slopes"), DIGEST)
+
+
+def test_the_same_data_are_known_in_the_new_place(old, on_server):
+    first = confide.calibrate(SCORES, 0.1, 1.0, ledger=old, dataset="patients")
+    move(old.path, on_server.url())
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(SCORES, 0.1, 1.0, ledger=Ledger(on_server.url()), dataset="patients") == first
+
+
+def test_moves_that_are_refused(old, tmp_path):
+    full = Ledger(tmp_path / "full.db")
+    full.charge("patients", COST, DIGEST)
+    with pytest.raises(InputError, match="exists already"):
+        move(old.path, full.path)
+    with pytest.raises(InputError, match="another place than the source"):
+        move(old.path, old.path)
+    with pytest.raises(InputError, match="a file has no roles"):
+        move(old.path, tmp_path / "new.db", charge_roles=["jobs"])
+    with pytest.raises(LedgerError, match="cannot be made"):
+        move(old.path, tmp_path / "none" / "new.db")
+    old.charge("patients", COST, DIGEST)  # none of that closed it
+    move(old.path, tmp_path / "new.db")
+    with pytest.raises(LedgerError, match=r"was moved to '.*new\.db' before"):
+        move(old.path, tmp_path / "newer.db")
+    assert move(old.path, tmp_path / "new.db") == len(old.seals()) - 1  # it is there already
+
+
+def test_servers_that_are_refused(old, on_server):
+    Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST)
+    with pytest.raises(InputError, match="has records already"):
+        move(old.path, on_server.url())
+    with pytest.raises(LedgerError, match="not its owner"):
+        move(old.path, on_server.url(OTHER_JOBS))
+    for role, says in ((OFFICERS, "may read and not charge"), (JOBS, "moves are the owner's")):
+        with pytest.raises(LedgerError, match=says):
+            move(on_server.url(role), old.path.with_name("new.db"))
+    assert not old.path.with_name("new.db").exists()
+    old.charge("patients", COST, DIGEST)
+
+
+class StopError(Exception):
+    pass
+
+
+def stop_at(monkeypatch, step):
+    """Stop before the given step of a move: where a row is put, the source is closed or committed, the target ends."""
+    steps = itertools.count()
+
+    def counted(owner, name):
+        whole = getattr(owner, name)
+
+        def run(*arguments, **options):
+            if next(steps) == step:
+                raise StopError
+            return whole(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, run)
+
+    counted(moving, "_filled")
+    counted(store, "_fill")
+    counted(store, "_to_disk")
+    counted(store.Writer, "append")
+    counted(postgres_store.Writer, "append")
+    counted(postgres_store, "end_of_filling")
+    return steps
+
+
+@pytest.mark.parametrize("to_server", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_interrupted_at_every_step(old, to_server, request, tmp_path, monkeypatch):
+    """Whatever the step, at most one of the two takes a charge; and the same move, asked for again, comes to an end."""
+    new_server = request.getfixturevalue("new_server_ledger") if to_server else None
+    for step in itertools.count():
+        source = tmp_path / f"{step}.db"
+        shutil.copy(old.path, source)
+        target = new_server().url() if to_server else tmp_path / f"{step}-moved.db"
+        with monkeypatch.context() as patch:
+            stop_at(patch, step)
+            try:
+                move(source, target)
+                ended = True
+            except StopError:
+                ended = False
+        live = [place for place in (source, target) if can_charge(place)]
+        assert len(live) <= 1
+        assert len(live) == 1 or not ended
+        if live == [source]:
+            assert Ledger(source).account("patients").spent().epsilon == 2.0
+        move(source, target)
+        assert not can_charge(source)
+        assert Ledger(target).account("patients").spent().epsilon == 2.0 if live else 1.0
+        if ended:
+            break
+    assert step >= 3
+
+
+def can_charge(place):
+    """Whether a ledger with these accounts takes another charge."""
+    try:
+        ledger = Ledger(place, create=False)
+        if not ledger.accounts():  # a server's empty ledger is not this one
+            return False
+        ledger.charge("patients", COST, DIGEST)
+    except ConfideError:
+        return False
+    return True
+
+
+def test_what_was_forgotten_is_found(old, tmp_path):
+    """A backup that was put back is a whole ledger; who remembers a later head finds that it is none of today."""
+    head, backup = tmp_path / "head.json", tmp_path / "backup.db"
+    assert check_head(old, head).number == len(old.seals())
+    shutil.copy(old.path, backup)
+    old.charge("patients", COST, DIGEST)
+    assert check_head(old, head) == (len(old.seals()), old.seals()[-1])
+    assert json.loads(head.read_text())["seal"] == old.seals()[-1]
+    kept = head.read_text()
+    shutil.copy(backup, old.path)
+    with pytest.raises(LedgerError, match="a backup was put back, or it is another ledger"):
+        check_head(old, head)
+    old.charge("patients", COST, DIGEST)  # as many records as before, and others
+    old.attach(old.charge("patients", COST, DIGEST), "release")
+    with pytest.raises(LedgerError, match="a backup was put back"):
+        check_head(old, head)
+    assert head.read_text() == kept
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{}", "text", '{"kind": "confide.ledger-head", "schema": 1, "number": -1, "seal": ""}',
+        '{"kind": "confide.ledger-head", "schema": 1, "number": 2, "seal": "00"}',
+        '{"kind": "confide.ledger-head", "schema": 2, "number": 0, "seal": ""}',
+        '{"kind": "confide.ledger-head", "schema": 1, "number": 0, "seal": "", "more": 1}',
+    ],
+)  # fmt: skip
+def test_heads_that_are_none(old, tmp_path, content):
+    (tmp_path / "head.json").write_text(content)
+    with pytest.raises(FormatError):
+        check_head(old, tmp_path / "head.json")
+
+
+def test_a_restored_server_is_found(on_server, tmp_path):
+    """The owner, who can, takes the last charges away, as a standby that missed them would."""
+    ledger = Ledger(on_server.url(JOBS))
+    ledger.charge("patients", COST, DIGEST)
+    ledger.charge("patients", COST, DIGEST)
+    check_head(Ledger(on_server.url(OFFICERS)), tmp_path / "head.json")
+    off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
+    on_server.execute(f"{off}; {FORBIDDEN['delete the last']}; {on}")
+    assert ledger.account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
+    with pytest.raises(LedgerError, match="a backup was put back"):
+        check_head(Ledger(on_server.url(OFFICERS)), tmp_path / "head.json")

@@ -1,0 +1,338 @@
+"""A ledger on a PostgreSQL server: who may do what, what is found on reading, what a server must keep to."""
+
+# ruff: noqa: S608 - statements that must be refused
+
+import json
+import pickle
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.ledger import Cost, Ledger, Server, make_server_ledger, request_digest
+from confide.ledger.book import key_of
+from confide.ledger.events import Limited, Opened, Released, write_event
+from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
+from tests.tables.postgres_server import PASSWORD
+
+COST = Cost(1.0, "add_remove", "slopes")
+DIGEST = request_digest({"a": 1})
+TOKEN = "0" * 32
+
+
+@pytest.fixture
+def charged(on_server):
+    """A ledger with a limit, two charges of one role, and one release."""
+    Ledger(on_server.url()).set_limit("patients", 100.0)
+    ledger = Ledger(on_server.url(JOBS))
+    ledger.attach(ledger.charge("patients", COST, DIGEST), "release", b"seen")
+    ledger.charge("patients", COST, DIGEST, token=TOKEN)
+    return on_server
+
+
+def test_jobs_charge_and_the_server_says_who_and_when(charged):
+    ledger = Ledger(charged.url(JOBS))
+    scores = np.random.default_rng(0).random(300)
+    released = confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients") == released
+    entries = ledger.account("patients").entries
+    assert [entry.by for entry in entries] == [JOBS] * 3
+    assert (
+        entries[0].made == charged.execute("SELECT made FROM confide.record WHERE kind = 'charged' ORDER BY id")[0][0]
+    )
+    assert ledger.export()["datasets"][0]["entries"][0]["by"] == JOBS
+
+
+def test_limits_are_the_owners_and_new_data_sets_begin_with_one(charged):
+    jobs = Ledger(charged.url(JOBS), limit=2.0)
+    with pytest.raises(LedgerError, match="limits and moves are the owner's"):
+        jobs.set_limit("patients", 1000.0)
+    jobs.charge("new", COST, DIGEST)
+    assert jobs.account("new").limit == (2.0, 0.0)
+    assert jobs.account("patients").limit == (100.0, 0.0)
+
+
+ANOTHER_GUARD = """CREATE OR REPLACE FUNCTION confide.refuse() RETURNS trigger LANGUAGE plpgsql
+    AS 'BEGIN RETURN new; END'"""
+OPENED, RAISED = write_event(Opened("x", "add_remove", None)), Limited("patients", 1e9, 0.0, JOBS)
+FORBIDDEN = {
+    "delete": "DELETE FROM confide.record",
+    "delete the last": "DELETE FROM confide.record WHERE id = (SELECT max(id) FROM confide.record)",
+    "update": "UPDATE confide.record SET body = body",
+    "truncate": "TRUNCATE confide.record",
+    "merge": "MERGE INTO confide.record USING (SELECT 1) AS one ON true WHEN MATCHED THEN DELETE",
+    "upsert": "INSERT INTO confide.record (body) VALUES ('{}') ON CONFLICT (id) DO UPDATE SET body = '{}'",
+    "drop": "DROP TABLE confide.record",
+    "drop the schema": "DROP SCHEMA confide CASCADE",
+    "drop a guard": "DROP TRIGGER keep ON confide.record",
+    "drop a function": "DROP FUNCTION confide.append() CASCADE",
+    "disable guards": "ALTER TABLE confide.record DISABLE TRIGGER ALL",
+    "disable a guard": "ALTER TABLE confide.record DISABLE TRIGGER append",
+    "replication": "SET session_replication_role = replica",
+    "add a column": "ALTER TABLE confide.record ADD COLUMN x int",
+    "rename": "ALTER TABLE confide.record RENAME TO other",
+    "own": f'ALTER TABLE confide.record OWNER TO "{JOBS}"',
+    "a trigger": "CREATE TRIGGER mine BEFORE INSERT ON confide.record EXECUTE FUNCTION confide.refuse()",
+    "a rule": "CREATE RULE mine AS ON INSERT TO confide.record DO INSTEAD NOTHING",
+    "a policy": "CREATE POLICY mine ON confide.record USING (false)",
+    "a function": "CREATE FUNCTION confide.sha256(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT $1'",
+    "another guard": ANOTHER_GUARD,
+    "alter a guard": "ALTER FUNCTION confide.append() SECURITY INVOKER",
+    "a table": "CREATE TABLE confide.other (x int)",
+    "the view": "CREATE OR REPLACE VIEW confide.shown AS SELECT * FROM confide.record",
+    "through the view": "DELETE FROM confide.shown",
+    "become the owner": "SET ROLE owner",
+    "the owner's session": "SET SESSION AUTHORIZATION owner",
+    "give rights away": f'GRANT ALL ON confide.record TO "{OTHER_JOBS}"',
+    "hold everybody up": "LOCK TABLE confide.record IN ACCESS EXCLUSIVE MODE",
+    "lock rows": "SELECT * FROM confide.record FOR UPDATE",
+    "a broken chain": "INSERT INTO confide.record (body, seal) VALUES ('{}', repeat('0', 64))",
+    "another number": f"INSERT INTO confide.record (id, body) VALUES (1000, '{OPENED}')",
+    "another time": f"INSERT INTO confide.record (made, body) VALUES ('2020-01-01', '{OPENED}')",
+    "another kind": f"""INSERT INTO confide.record (kind, body) VALUES ('limited', '{OPENED}')""",
+    "by copying": "COPY confide.record FROM STDIN",
+    "raise the limit": f"INSERT INTO confide.record (body) VALUES ('{write_event(RAISED)}')",
+    "no JSON": "INSERT INTO confide.record (body) VALUES ('x')",
+    "no object": "INSERT INTO confide.record (body) VALUES ('[]')",
+    "no kind": "INSERT INTO confide.record (body) VALUES ('{}')",
+    "an unknown kind": """INSERT INTO confide.record (body) VALUES ('{"kind": "erased"}')""",
+    "close the ledger": """INSERT INTO confide.record (body) VALUES ('{"kind": "moved", "to": "mine"}')""",
+    "a second key": """INSERT INTO confide.record (body) VALUES ('{"kind": "keyed", "key": "00"}')""",
+    "in another's name": f"""INSERT INTO confide.record (body)
+        SELECT replace(body, '{JOBS}', '{OTHER_JOBS}') FROM confide.record WHERE kind = 'charged'""",
+    "in nobody's name": """INSERT INTO confide.record (body) VALUES ('{"kind": "charged", "token": "00"}')""",
+    "the same charge": "INSERT INTO confide.record (body) SELECT body FROM confide.record WHERE kind = 'charged'",
+    "the same release": "INSERT INTO confide.record (body) SELECT body FROM confide.record WHERE kind = 'released'",
+    "a release of nobody's charge": f"""INSERT INTO confide.record (body)
+        VALUES ('{write_event(Released("1" * 32, "text"))}')""",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_a_charging_role_may_only_add(charged, what):
+    """It tries, and nothing has changed; the ledger goes on."""
+    assert_nothing_changes(charged, FORBIDDEN[what], JOBS)
+
+
+@pytest.mark.parametrize("what", ["delete", "update", "truncate", "drop a guard", "another time", "raise the limit"])
+def test_a_charging_role_may_not_erase(charged, what):
+    assert_nothing_changes(charged, FORBIDDEN[what], JOBS)
+
+
+_GUARDS = """SELECT r.relname, r.relacl::text, r.relowner, t.tgname, t.tgenabled, p.prosrc, p.prosecdef
+    FROM pg_class AS r LEFT JOIN pg_trigger AS t ON t.tgrelid = r.oid LEFT JOIN pg_proc AS p ON p.oid = t.tgfoid
+    WHERE r.relnamespace = 'confide'::regnamespace ORDER BY 1, 4"""
+
+
+def assert_nothing_changes(charged, statement, role):
+    import psycopg
+
+    before = charged.execute("SELECT * FROM confide.record ORDER BY id")
+    guards = charged.execute(_GUARDS)
+    only_warned = statement.startswith("GRANT")  # of a right that one may not give away
+    with nullcontext() if only_warned else pytest.raises(psycopg.Error):
+        charged.execute(statement, role=role)
+    assert charged.execute("SELECT * FROM confide.record ORDER BY id") == before
+    assert charged.execute(_GUARDS) == guards
+    Ledger(charged.url(JOBS)).charge("patients", COST, DIGEST)
+
+
+def test_a_release_belongs_to_the_role_that_paid(charged):
+    with pytest.raises(LedgerError, match="may not do that"):
+        Ledger(charged.url(OTHER_JOBS)).attach(TOKEN, "a false release")
+    Ledger(charged.url(JOBS)).attach(TOKEN, "the true one")
+
+
+def test_names_in_temporary_schemas_are_not_looked_up(charged):
+    """Functions of the same names that a role makes for itself do not stand in for those that guards call."""
+    import psycopg
+
+    charged.execute("GRANT TEMPORARY ON DATABASE " + charged.database + " TO PUBLIC")
+    body = write_event(Opened("new", "add_remove", None))
+    with psycopg.connect(charged.url(JOBS), autocommit=True) as connection:
+        connection.execute("CREATE TEMP TABLE record (id int)")
+        for made in (
+            "pg_temp.pg_has_role(name, name, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+            "pg_temp.sha256(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT $1'",
+        ):
+            connection.execute(f"CREATE FUNCTION {made}")
+        connection.execute("SET search_path = pg_temp, confide, pg_catalog")
+        connection.execute("INSERT INTO confide.record (body) VALUES (%s)", (body,))
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO confide.record (body) VALUES (%s)", (write_event(RAISED),))
+    assert "new" in Ledger(charged.url(JOBS)).accounts()
+
+
+def test_readers_see_everything_but_the_key(charged):
+    import psycopg
+
+    ledger = Ledger(charged.url(OFFICERS))
+    assert ledger.export() == Ledger(charged.url(JOBS)).export()
+    assert key_of(ledger.records()) is None
+    key = key_of(Ledger(charged.url(JOBS)).records())
+    assert key is not None
+    assert key not in str(charged.execute("SELECT * FROM confide.shown", role=OFFICERS))
+    with pytest.raises(LedgerError, match=f"'{OFFICERS}' may read and not charge"):
+        ledger.charge("patients", COST, DIGEST)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        charged.execute("SELECT * FROM confide.record", role=OFFICERS)
+
+
+def test_the_owner_erases_nothing_by_accident(charged):
+    import psycopg
+
+    for what in ("delete", "update", "truncate"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
+            charged.execute(FORBIDDEN[what])
+
+
+@pytest.mark.parametrize("role", [None, OFFICERS])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE confide.record SET body = replace(body, '100.0', '900.0') WHERE id = 2",
+        "UPDATE confide.record SET made = '2020-01-01T00:00:00+00:00' WHERE id = 4",
+        "DELETE FROM confide.record WHERE id = 4",
+    ],
+)
+def test_altered_records_are_found_on_reading(charged, change, role):
+    """By somebody who may switch the guards off, and switches them on again."""
+    off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
+    charged.execute(f"{off}; {change}; {on}")
+    with pytest.raises(FormatError, match="a seal does not match"):
+        Ledger(charged.url(role or JOBS))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE confide.record DISABLE TRIGGER keep",
+        "ALTER TABLE confide.record ENABLE TRIGGER append",
+        "DROP TRIGGER append ON confide.record",
+        "CREATE RULE mine AS ON INSERT TO confide.record DO INSTEAD NOTHING",
+        "ALTER TABLE confide.record ENABLE ROW LEVEL SECURITY",
+        "CREATE TRIGGER more BEFORE INSERT ON confide.record EXECUTE FUNCTION confide.refuse()",
+        ANOTHER_GUARD,
+        "ALTER FUNCTION confide.append() SECURITY INVOKER",
+    ],
+)
+def test_changed_guards_are_found(charged, change):
+    charged.execute(change)
+    with pytest.raises(FormatError, match="triggers that guard its records were changed"):
+        Ledger(charged.url(JOBS))
+
+
+def test_a_newer_schema_is_refused(charged):
+    charged.execute("COMMENT ON TABLE confide.record IS 'confide.ledger 2'")
+    with pytest.raises(FormatError, match="newer schema"):
+        Ledger(charged.url(JOBS))
+
+
+def test_a_server_that_forgets_is_refused(charged):
+    """Its settings are read before every charge; reading goes on."""
+    import psycopg
+
+    def switch(word: str) -> None:
+        with psycopg.connect(charged.url(), autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET fsync = {word}")
+            connection.execute("SELECT pg_reload_conf()")
+
+    ledger = Ledger(charged.url(JOBS))
+    switch("off")
+    try:
+        for _ in range(100):
+            if charged.execute("SHOW fsync") == [("off",)]:
+                break
+        with pytest.raises(LedgerError, match="fsync or full_page_writes off"):
+            ledger.charge("patients", COST, DIGEST)
+        assert ledger.account("patients").spent().epsilon == 2.0
+    finally:
+        switch("on")
+        for _ in range(100):
+            if charged.execute("SHOW fsync") == [("on",)]:
+                break
+
+
+def test_a_charge_is_on_disk_whatever_the_role_prefers(charged):
+    """Under synchronous_commit = off a commit could be forgotten; the transaction that charges sets it on."""
+    from confide.ledger.stores import open_store
+
+    address = charged.url(JOBS) + "?options=-csynchronous_commit%3Doff"
+    with open_store(Server(address), create=False, timeout=5.0).writing() as writer:
+        assert writer._connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+        assert writer._connection.execute("SHOW transaction_isolation").fetchone() == ("read committed",)
+        (locks,) = charged.execute(
+            "SELECT count(*) FROM pg_locks WHERE relation = 'confide.record'::regclass AND mode = 'ExclusiveLock'"
+        )
+        assert locks == (1,)
+
+
+def test_a_busy_ledger_says_so_and_readers_do_not_wait(charged):
+    import psycopg
+
+    with psycopg.connect(charged.url(JOBS)) as holder:
+        holder.execute("SELECT confide.lock_ledger()")
+        with pytest.raises(LedgerError, match="in use by other processes for too long"):
+            Ledger(charged.url(JOBS), timeout=0.2).charge("patients", COST, DIGEST)
+        assert Ledger(charged.url(OFFICERS)).account("patients").spent().epsilon == 2.0
+    assert len(Ledger(charged.url(JOBS)).account("patients").entries) == 2
+
+
+def test_where_there_is_no_ledger(postgres, on_server):
+    with pytest.raises(LedgerError, match="there is none; the owner makes one with `confide ledger init`"):
+        Ledger(postgres.url("owner"))
+    with pytest.raises(LedgerError, match="cannot be reached, or does not let this role in"):
+        Ledger(on_server.url("nobody-knows-me"))
+    with pytest.raises(LedgerError, match="cannot be reached"):
+        Ledger("postgresql://me:secret@127.0.0.1:1/db", timeout=1.0)
+
+
+def test_more_roles_later_and_names_that_no_server_takes(on_server):
+    make_server_ledger(on_server.url(), charge_roles=("ward-9",))
+    assert on_server.execute("SELECT has_any_column_privilege('ward-9', 'confide.record', 'INSERT')") == [(True,)]
+    on_server.execute('DROP OWNED BY "ward-9"; DROP ROLE "ward-9"')
+    for name in ("x;y", 'a"b', "", "é", "public", "pg_read_all_data"):
+        with pytest.raises(InputError, match="role must be a name"):
+            make_server_ledger(on_server.url(), charge_roles=(name,))
+    with pytest.raises(LedgerError, match="is not its owner"):
+        make_server_ledger(on_server.url(JOBS))
+
+
+def test_passwords_are_nowhere(charged, monkeypatch):
+    """Not in what a ledger looks like, nor in anything that goes wrong."""
+    ledger = Ledger(charged.url(JOBS))
+    assert pickle.loads(pickle.dumps(ledger)) == ledger  # noqa: S301
+    shown = [repr(ledger), str(ledger.path), json.dumps(ledger.export(), default=str)]
+    broken = charged.url(JOBS).replace("127.0.0.1", "127.0.0.1:x")
+    addresses = [
+        charged.url("nobody"), broken, charged.url(JOBS) + "?nonsense=1", charged.url(JOBS).replace("@", "@@"),
+        f"postgresql://127.0.0.1:1/x?password={PASSWORD}", f"postgresql://{PASSWORD}/{PASSWORD}@h:1/x",
+        f"postgresql://me:{PASSWORD}?{PASSWORD}@127.0.0.1:1/x",
+    ]  # fmt: skip
+    for address in addresses:
+        with pytest.raises(ConfideError) as caught:
+            Ledger(address, timeout=1.0)
+        error = caught.value
+        while error is not None:
+            shown += [str(error), repr(error)]
+            error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    assert PASSWORD not in "\n".join(shown)
+
+
+def test_a_server_keeps_who_charges_itself(on_server, tmp_path):
+    with pytest.raises(InputError, match="by must be left out"):
+        Ledger(on_server.url(), by="me")
+    ledger = Ledger(tmp_path / "budget.db", by="audit team")
+    ledger.charge("patients", COST, DIGEST)
+    assert ledger.account("patients").entries[0].by == "audit team"
+
+
+def test_a_character_that_the_server_cannot_keep(charged):
+    with pytest.raises(InputError, match=r"U\+0000"):
+        Ledger(charged.url(JOBS)).attach(TOKEN, "a\0b")
+    Ledger(charged.url(JOBS)).attach(TOKEN, "a\\u0000b")
+    assert Ledger(charged.url(JOBS)).account("patients").entries[1].release == "a\\u0000b"
