@@ -27,9 +27,20 @@ from confide.errors import ConfideError
 from confide.federated.answers import read_answer
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
-from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger import Cost, Ledger, Planned, Schedule, request_digest
 from confide.ledger.account import replay
-from confide.ledger.events import FIRST_SEAL, Charged, Keyed, Limited, Opened, Released, read_event, seal, write_event
+from confide.ledger.events import (
+    FIRST_SEAL,
+    Charged,
+    Followed,
+    Keyed,
+    Limited,
+    Opened,
+    Released,
+    read_event,
+    seal,
+    write_event,
+)
 from confide.ledger.store import Store
 from confide.support.rationals import exact_level
 from fuzz.opened_targets import opened_calibration, opened_plan, opening_for_a_silo, part_of_an_opener, sealed_answer
@@ -102,6 +113,8 @@ def _read_calibration(text: str) -> None:
     assert str(read)
 
 
+YEAR = Schedule(3.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 0.25, "exponential"), Planned("look", 52, 2, 0.1)))
+
 EVENTS = (
     Opened("patients", "add_remove", None),
     Opened("others", "replace_one", "ab" * 32),
@@ -112,6 +125,9 @@ EVENTS = (
     Keyed("4" * 64),
     Charged("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
     Released("2" * 32, "{}", "6" * 64),
+    Followed("patients", YEAR),
+    Charged("patients", "7" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace")),
+    Charged("patients", "9" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace"), joined=True),
 )
 
 
@@ -127,7 +143,7 @@ def ledger_fields(data: bytes) -> None:
     for _ in range(1 + source.byte() % 8):
         document = json.loads(write_event(EVENTS[source.below(len(EVENTS))]))
         bodies.append(json.dumps(change(document, source) if source.byte() % 2 else document))
-    _replay([*map(write_event, EVENTS[: source.byte() % 10]), *bodies])
+    _replay([*map(write_event, EVENTS[: source.byte() % (len(EVENTS) + 1)]), *bodies])
 
 
 def _replay(bodies: list[str]) -> None:
@@ -141,6 +157,32 @@ def _replay(bodies: list[str]) -> None:
     for account in accounts.values():
         assert account.spent().epsilon >= 0
         assert account.remaining() is None or account.remaining() >= 0
+        assert account.under_schedule is None or account.under_schedule.epsilon >= 0
+        assert account.left.keys() == {entry.kind for entry in (account.schedule.entries if account.schedule else ())}
+
+
+def schedule_text(data: bytes) -> None:
+    """`Schedule.from_json` on arbitrary text."""
+    _read_schedule(data.decode("utf-8", "surrogateescape"))
+
+
+def schedule_fields(data: bytes) -> None:
+    """`Schedule.from_json` on a valid schedule with changed fields and a right checksum."""
+    document = change(json.loads(YEAR.to_json()), Source(data))
+    document.pop("sha256", None)
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    _read_schedule(json.dumps({**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}))
+
+
+def _read_schedule(text: str) -> None:
+    try:
+        read = Schedule.from_json(text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert read.loss <= read.epsilon
+    assert Schedule.from_json(read.to_json()) == read
+    assert str(read)
 
 
 @cache
@@ -335,6 +377,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         ledger_fields,
         ledger_database,
         ledger_sealed,
+        schedule_text,
+        schedule_fields,
         level,
         candidates,
         federated_text,
@@ -365,6 +409,7 @@ def seeds(name: str) -> list[bytes]:
     texts = {
         "calibration_text": [json.dumps(document, indent=2) for document in calibrations()],
         "ledger_text": [write_event(event) for event in EVENTS],
+        "schedule_text": [YEAR.to_json()],
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
     }
@@ -385,6 +430,8 @@ RUNS = {
     "ledger_fields": 200_000,
     "ledger_database": 15_000,
     "ledger_sealed": 10_000,
+    "schedule_text": 100_000,
+    "schedule_fields": 50_000,
     "level": 300_000,
     "candidates": 100_000,
     "federated_text": 100_000,

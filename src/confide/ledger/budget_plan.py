@@ -125,7 +125,8 @@ def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, a
         return round(math.fsum(schedule.plan(one, alpha).expected_coverage for one in sizes), 4), -last
 
     basic = schedules.get("basic")
-    return min((one for one in schedules.values() if one.rule != "pld" or _dearer(one, basic)), key=worth)
+    worthy = [one for one in schedules.values() if one.rule != "pld" or _dearer(one, basic)]
+    return worthy[0] if len(worthy) == 1 else min(worthy, key=worth)
 
 
 def by_rule(
@@ -182,7 +183,7 @@ def by_rule(
     def fits(scale: float) -> bool:
         return made(lambda kind: scale * math.sqrt(weights[kind])).loss <= total
 
-    scale = _largest(fits, total)
+    scale = _largest(fits, total, within=1e-5)  # which is finer than the grid of the distributions
     return made(lambda kind: scale * math.sqrt(weights[kind])).check()
 
 
@@ -198,15 +199,15 @@ def rho_within(epsilon: float, dp_delta: float) -> float:
     return _largest(lambda rho: epsilon_of_zcdp(rho, dp_delta) <= epsilon, epsilon)
 
 
-def _largest(fits: Callable[[float], bool], start: float) -> float:
-    """The largest number that fits, to one part in 10**8, where all below it fit."""
+def _largest(fits: Callable[[float], bool], start: float, within: float = 1e-8) -> float:
+    """The largest number that fits, to this relative error, where all below it fit."""
     low = start
     while not fits(low):
         low /= 2
     high = 2 * low
     while fits(high):
         low, high = high, 2 * high
-    while high - low > 1e-8 * low:
+    while high - low > within * low:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
