@@ -168,3 +168,22 @@ def test_looks_follow_a_schedule(confide_run, schedule, folder):
         ran = confide_run(*look, "--look", "three", "--batch", 40, option, says.rpartition(" ")[2])
         assert ran.code == REFUSED
         assert f"{option} must be left out with --schedule, {says}" in ran.error
+
+
+def test_renewals_follow_a_schedule(confide_run, records, schedule, folder):
+    """The loss of the schedule, not of the earlier release; another relation or selector begins a new chain."""
+    again = ("--schedule", "schedule.json", "--probabilities", "p_*", "--label", "name")
+    assert confide_run("calibrate", records, *ASK, "--epsilon", 1, "--out", "one.json").code == 0
+    assert confide_run("recalibrate", "one.json", records, *again, "--cold", "--out", "two.json").code == 0
+    assert load_release(folder / "two.json").epsilon == 0.5
+    ran = confide_run("recalibrate", "one.json", records, *again, "--epsilon", 1, "--out", "three.json")
+    assert "--epsilon must be left out with --schedule, which says 0.5; found 1.0" in ran.error
+    for options, says in (
+        (("--epsilon", 1, "--selector", "exponential"), "selector exponential, and --schedule says permute_and_flip"),
+        (("--epsilon", 1, "--neighbors", "replace_one"), "neighbors replace_one, and --schedule says add_remove"),
+        (("--epsilon", 1, "--records-per-person", 2), "records_per_person 2, and --schedule says 1"),
+    ):
+        assert confide_run("calibrate", records, *ASK, *options, "--out", "one.json", "--force").code == 0
+        ran = confide_run("recalibrate", "one.json", records, *again, "--out", "three.json")
+        assert ran.code == REFUSED
+        assert f"PREVIOUS was made with {says}; begin a new chain with `confide calibrate --schedule`" in ran.error

@@ -16,6 +16,7 @@ from confide.cli.columns import Columns, TrueColumns, check_fits, parsed_list
 from confide.cli.course import renewed
 from confide.cli.output import say
 from confide.cli.parameters import command
+from confide.cli.schedule import ScheduleFile, refuse_another_request, scheduled
 from confide.errors import InputError
 from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, load_release, parts_of
 from confide.support import Kind, new_file
@@ -51,6 +52,7 @@ def recalibrate(
     candidates: o.CandidatesSpec = None,
     people: o.PeopleOptions,
     budget: LedgerOptions,
+    schedule: ScheduleFile = None,
     partition: Annotated[
         str | None,
         o.grouping("NAME", "With --ledger, for groups: the public name of this division, as ward."),
@@ -75,16 +77,16 @@ def recalibrate(
     release = load_release(previous)
     words = stated_words(about)
     bounded = people.people
-    renewal = Renewal.of(
-        release, epsilon=epsilon, rho=rho, n_typical=n_typical, cold=cold, candidates=parsed_list(candidates)
-    )
+    spent = scheduled(schedule, "calibration", {"epsilon": epsilon, "rho": rho})
+    renewal = Renewal.of(release, **spent, n_typical=n_typical, cold=cold, candidates=parsed_list(candidates))
+    refuse_another_request(schedule, release.privacy, next(iter(renewal.asked.values())).get("selector"))
     what = _what(columns, release, previous)
     groups = isinstance(release, GroupCalibration)
     if groups and (budget.ledger is not None) != (partition is not None):
         raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
     if n is not None and not renewal.public_n:
         raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
-    output.check(Kind.RELEASE, previous, *source.files, *budget.files)
+    output.check(Kind.RELEASE, previous, *source.files, *budget.files, schedule)
     account: dict[str, Any] = {**budget.account(source.file), "partition": partition}
     if n is not None or not renewal.public_n:  # what the ledger's limit does not allow is refused before all else
         renewal.price(n, **account).refuse_early()
@@ -106,8 +108,7 @@ def recalibrate(
                 skip_incomplete=source.skip_incomplete,
                 about=words,
                 progress=progress,
-                epsilon=epsilon,
-                rho=rho,
+                **spent,
                 n_typical=n_typical,
                 cold=cold,
                 candidates=parsed_list(candidates),

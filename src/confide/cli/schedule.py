@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 from confide.cli import options as o
 from confide.errors import InputError
 from confide.ledger import Schedule
+from confide.mechanisms import PrivacyStatement
 
 ScheduleFile: TypeAlias = Annotated[
     Path | None,
@@ -79,3 +80,31 @@ def scheduled_privacy(file: Path | None, privacy: o.PrivacyOptions, most: int | 
             )
         found["records_per_person"] = privacy.records_per_person
     return replace(privacy, **found)
+
+
+def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:
+    """Refuse to renew what was asked for otherwise than a schedule says; `selector` is None if the method has none.
+
+    Raises
+    ------
+    InputError
+        If the relation or the selector is another, or one person may have more records in a release.
+    """
+    if file is None:
+        return
+    schedule = Schedule.load(file)
+    entry = schedule.entry_for("calibration")
+    found = [
+        ("neighbors", privacy.neighbors, schedule.neighbors, privacy.neighbors == schedule.neighbors),
+        ("selector", selector, entry.selector, selector in (None, entry.selector)),
+        (
+            "records_per_person", privacy.records_per_person, schedule.records_per_person,
+            privacy.records_per_person <= schedule.records_per_person,
+        ),
+    ]  # fmt: skip
+    for name, was, stated, right in found:
+        if not right:
+            raise InputError(
+                f"PREVIOUS was made with {name} {was}, and --schedule says {stated}; begin a new chain with "
+                "`confide calibrate --schedule`"
+            )
