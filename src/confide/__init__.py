@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from confide.guarantee import Guarantee
     from confide.ledger import Dataset, Ledger, Schedule, budget_plan
     from confide.mechanisms import PrivacyStatement
-    from confide.planning import Plan, plan
+    from confide.planning import ClassShift, Plan, plan
     from confide.releases import Calibration, GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
     from confide.reports import report
     from confide.scores import (
@@ -92,19 +92,19 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "BudgetError", "Calibration", "Candidates", "ConfideError", "CoverageEstimate", "CoverageTable", "CoverageWarning",
-    "Dataset", "EarlierReleaseWarning", "Evaluation", "ExperimentalUniforms", "FormatError", "GroupCalibration",
-    "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation",
-    "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets", "PrivacyStatement",
-    "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration", "Schedule", "ScoreHistogram",
-    "SidesCalibration", "SimilarNameWarning", "Watch", "WatchPower", "absolute_residual_score", "all_scores",
-    "aps_score", "budget_plan", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
-    "calibrate_levels", "calibrate_losses", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score",
-    "evaluate_intervals", "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage",
-    "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score", "plan",
-    "plot_coverage", "plot_intervals", "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score",
-    "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch",
-    "watch_power",
+    "BudgetError", "Calibration", "Candidates", "ClassShift", "ConfideError", "CoverageEstimate", "CoverageTable",
+    "CoverageWarning", "Dataset", "EarlierReleaseWarning", "Evaluation", "ExperimentalUniforms", "FormatError",
+    "GroupCalibration", "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration",
+    "LevelEvaluation", "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets",
+    "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration", "Schedule",
+    "ScoreHistogram", "SidesCalibration", "SimilarNameWarning", "Watch", "WatchPower", "absolute_residual_score",
+    "all_scores", "aps_score", "budget_plan", "calibrate", "calibrate_false_negatives", "calibrate_groups",
+    "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides", "class_coverage",
+    "class_score", "coverage", "cqr_score", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
+    "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation",
+    "margin_score", "normalised_residual_score", "plan", "plot_coverage", "plot_intervals", "plot_sizes",
+    "predict_interval", "predict_labels", "predict_set", "raps_score", "recalibrate", "report", "saps_score",
+    "score_name", "size_coverage", "top_k_score", "tune_raps", "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -128,7 +128,7 @@ _ROOMS = {
     "guarantee": "Guarantee",
     "ledger": "Dataset Ledger Schedule budget_plan",
     "mechanisms": "PrivacyStatement",
-    "planning": "Plan plan",
+    "planning": "ClassShift Plan plan",
     "releases": "Calibration GroupCalibration LevelCalibration RiskCalibration SidesCalibration",
     "reports": "report",
     "scores": (

@@ -11,8 +11,11 @@ from scipy import stats
 
 import confide
 from confide.calibration import weighted_counts, weighted_sum
+from confide.cli.show import _words
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.planning import ClassShift, RecordWeights, check_request, mechanism_for, plan
+from confide.reports import grid
+from confide.reports.promise import any_shares
 from confide.selection import selection_law
 
 SHIFT = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8})
@@ -130,6 +133,20 @@ def test_release_says_which_population(released):
     with pytest.raises(InputError, match="promise is one on average"):
         released.conditional_coverage(0.05, 1000)
     assert released.coverage_at_most(1000) == 1.0
+
+
+def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, monkeypatch):
+    scores, labels = records
+    groups = confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, by="class", candidates=CANDIDATES)
+    assert any_shares(groups) == " It holds whatever the shares of the classes are among new records."
+    assert any_shares(released) == ""
+    assert _words(groups)[-1] == ("shares", f"the promise{any_shares(groups)[3:-1]}")
+    for name, value in {"LEVELS": (), "LOSS_REACH": (1.0, 1.0), "SIZE_REACH": (1.0, 1.0)}.items():
+        monkeypatch.setattr(grid, name, value)
+    page = confide.report(released).html
+    assert "class shares a=0.2, b=0.8" in page
+    assert "where these are wrong, fewer may be covered" in page
+    assert "Theorem 3; privacy by docs/theory.md, Theorem 1" in page
 
 
 def signed(content):

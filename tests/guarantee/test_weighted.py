@@ -1,6 +1,7 @@
 """The certificate for records that weigh differently, against enumeration of all small data sets (Theorem 3)."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -58,6 +59,16 @@ def test_coverage_of_the_shifted_population_by_enumeration(
         missed(mechanism, points, 3) for size in range(1, 6) for points in combinations_with_replacement(kinds, size)
     )
     assert 0.5 * float(Fraction(alpha)) < worst <= float(Fraction(alpha)) + 1e-12
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_few_records_have_the_head_start_of_infinity(selector: str) -> None:
+    """One or two points over five candidates, at a small alpha: without the head start half of them are missed."""
+    mechanism = asked("1/10", 1.0, 5, selector, 0.0)
+    kinds = list(product(range(5), (1, 2, 3)))
+    few = [points for size in (1, 2) for points in combinations_with_replacement(kinds, size)]
+    assert max(missed(mechanism, points, 5) for points in few) <= 0.1
+    assert max(missed(replace(mechanism, head_start=0), points, 5) for points in few) > 0.4
 
 
 @pytest.mark.parametrize("selector", SELECTORS)

@@ -33,6 +33,9 @@ REFUSALS = "tests/tables/test_refusals.py"
 WORDS = "tests/releases/test_words.py"
 FILES, SEVERAL = "tests/tables/test_files.py", "tests/tables/test_several.py"
 
+WEIGHTED, SHIFTED = "tests/guarantee/test_weighted.py", "tests/calibration/test_shifted.py"
+TABLE_WEIGHTS = "tests/tables/test_weights.py"
+
 DEFECTS = "tests/audit/test_defects.py"
 IDENTITIES, TRUST = "tests/federated/test_identities.py", "tests/federated/test_trust_by_files.py"
 
@@ -944,4 +947,25 @@ FAULTS = (
     Fault("--force offered where there is none", "cli/messages.py",
           'message.replace("; choose another name or allow overwriting", "; choose another name")', "message",
           f"{TRUST}::test_keygen_never_replaces_keys_and_offers_what_it_has"),
+    Fault("weighted records cost what one step of weight costs", SLOPES,
+          "float_above(self.heaviest * distance / Fraction(self.scale))",
+          "float_above(distance / Fraction(self.scale))",
+          f"{WEIGHTED}::test_loss_by_enumeration[exponential]"),
+    Fault("noise for one step of weight", SLOPES, "scale_for((weight or 1) * distance, epsilon)",
+          "scale_for(distance, epsilon)", f"{SHIFTED}::test_release_says_which_population"),
+    Fault("a replaced record costs what an added one costs", SLOPES, "float_above(2 * Fraction(self.add_remove))",
+          "self.add_remove", f"{WEIGHTED}::test_loss_by_enumeration[permute_and_flip]"),
+    Fault("few heavy records without a head start", "guarantee/weighted.py", "<= float(1 - rate) * (1 - 1e-9)",
+          "<= 0.9",
+          f"{WEIGHTED}::test_few_records_have_the_head_start_of_infinity[exponential]"),
+    Fault("a certificate for weights that forgets the ranks before the target", "guarantee/weighted.py",
+          "short = weighted_loss(0.0, slope, rivals, selector) - float(offset)", "short = -float(offset)",
+          f"{WEIGHTED}::test_head_start_is_needed_and_enough"),
+    Fault("a release with the weights of another population", "releases/calibration_json.py",
+          "if weight != (None if c.population is None else c.population.heaviest):", "if False:",
+          f"{SHIFTED}::test_a_release_that_claims_other_weights_is_refused"),
+    Fault("classes weigh alike in tables", "calibration/shifted.py", "one.counts * steps[name] for", "one.counts for",
+          f"{SHIFTED}::test_counts_are_sums_of_whole_weights"),
+    Fault("a weight beyond its bound counts", "tables/stream_counts.py", "noted(findings, wrong, after + 1)",
+          "noted(findings, wrong & False, after + 1)", f"{TABLE_WEIGHTS}::test_unusable_weights_are_refused[memory]"),
 )  # fmt: skip

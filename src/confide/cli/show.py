@@ -18,6 +18,7 @@ from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
 from confide.releases import (
     ABOUT,
     Calibration,
+    GroupCalibration,
     Release,
     about_of,
     class_list,
@@ -94,6 +95,9 @@ def _words(released: Release) -> list[tuple[str, str]]:
     """The classes that a release is for, and what it says of itself."""
     classes, about = classes_of(released), about_of(released)
     rows = [] if classes is None else [("classes", class_list(classes))]
+    if isinstance(released, GroupCalibration) and all(part.coverage for part in released.parts.values()):
+        some = "classes" if released.by == "class" else "groups"
+        rows.append(("shares", f"the promise holds whatever the shares of the {some} are among new records"))
     return [*rows, *((ABOUT[key].lower(), text) for key, text in about.items())]
 
 

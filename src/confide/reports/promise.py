@@ -66,6 +66,14 @@ def explanation(guarantee: Guarantee) -> str:
     )
 
 
+def any_shares(release: Release) -> str:
+    """That thresholds of groups, or classes, hold under any shift of their shares; empty for other releases."""
+    if not isinstance(release, GroupCalibration) or not all(part.coverage for part in release.parts.values()):
+        return ""
+    parts = "classes" if release.by == "class" else "groups"
+    return f" It holds whatever the shares of the {parts} are among new records."
+
+
 def _silos(guarantee: Guarantee) -> str:
     """What a promise about a federation assumes of its silos."""
     if guarantee.silos is None:

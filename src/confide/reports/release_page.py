@@ -14,7 +14,7 @@ from confide.reports.evaluation_section import check_evaluation, evaluation_char
 from confide.reports.grid import grid
 from confide.reports.numbers import dots, number
 from confide.reports.page import Page, page_of
-from confide.reports.promise import explanation, headline, noun, promise_of_part, short, threshold_text
+from confide.reports.promise import any_shares, explanation, headline, noun, promise_of_part, short, threshold_text
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
 from confide.reports.silos import report_row, silo_charts, silos
@@ -46,7 +46,7 @@ def release_page(
         "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),
         "headline": headline(release),
         "coverage": short(release),
-        "explanation": explanation(first.guarantee),
+        "explanation": f"{explanation(first.guarantee)}{any_shares(release)}",
         "parts": [
             {
                 "name": name,
