@@ -13,7 +13,7 @@ from typing import Any
 
 from confide.array_api import predict_mask, rows_unlike_one, true_scores
 from confide.arrays import ExperimentalUniforms, class_names
-from confide.calibration import calibrate_histogram, suited_candidates
+from confide.calibration import calibrate_histogram, refuse_weights, suited_candidates
 from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -98,6 +98,7 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
+    refuse_weights(options, "here: give `calibrate` the scores of your model, with labels or weights")
     public = options.get("neighbors") == "replace_one"
 
     def suited(n: int | None) -> Candidates:

@@ -224,6 +224,15 @@ def test_several_thresholds_know_no_weights():
         confide.calibrate_sides([[0.0, 1.0]] * 2, scores, 0.1, 1.0, class_weights=weights)
 
 
+def test_counts_made_elsewhere_know_no_weights():
+    counted = confide.ScoreHistogram.from_scores([0.1, 0.2], CANDIDATES)
+    with pytest.raises(InputError, match="found class_weights; counts of weighted records take population alone"):
+        confide.calibrate_histogram(counted, 0.1, 1.0, class_weights={"a": 1, "b": 2})
+    torch = pytest.importorskip("confide.torch")
+    with pytest.raises(InputError, match="population must be left out here"):
+        torch.calibrate(None, [], 0.1, 1.0, population=SHIFT)
+
+
 def test_weights_that_no_small_integers_hold_are_rounded_and_it_is_said_by_how_much():
     odd = ClassShift.of_weights({"a": "0.999983", "b": "0.333337", "c": "7.000001"})
     assert odd.heaviest == 2**20

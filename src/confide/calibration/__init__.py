@@ -14,16 +14,16 @@ from confide.calibration.risk import (
     price_risk,
 )
 from confide.calibration.shares import different_levels, divide_budget, exact_shares, part_of_failure, typical_of_groups
-from confide.calibration.shifted import population_of, weighted_counts, weighted_sum
+from confide.calibration.shifted import population_of, refuse_weights, weighted_counts, weighted_sum
 from confide.calibration.sides import calibrate_sides, price_sides, suited_for_sides
 from confide.calibration.suited import suited_candidates, suited_for_levels
 from confide.calibration.threshold import library_versions, price_threshold
 
 __all__ = [
     "PricedRelease", "Renewal", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
-    "calibrate_levels", "calibrate_losses", "calibrate_sides",
-    "critical_thresholds", "different_levels", "divide_budget", "exact_shares", "false_negative_thresholds",
-    "library_versions", "part_of_failure", "population_of", "price_groups", "price_levels", "price_risk", "price_sides",
-    "price_threshold", "recalibrate", "suited_candidates", "suited_for_levels", "suited_for_sides", "typical_of_groups",
+    "calibrate_levels", "calibrate_losses", "calibrate_sides", "critical_thresholds", "different_levels",
+    "divide_budget", "exact_shares", "false_negative_thresholds", "library_versions", "part_of_failure",
+    "population_of", "price_groups", "price_levels", "price_risk", "price_sides", "price_threshold", "recalibrate",
+    "refuse_weights", "suited_candidates", "suited_for_levels", "suited_for_sides", "typical_of_groups",
     "weighted_counts", "weighted_sum",
 ]  # fmt: skip

@@ -104,7 +104,8 @@ def price_threshold(
     1.0
     """
     if unknown := sorted(set(options) - OPTIONS):
-        raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}")
+        hint = "; counts of weighted records take population alone" if "class_weights" in unknown else ""
+        raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}{hint}")
     words = Words.stated(classes, about, predecessors)
     request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates, **options)
     payment = None
