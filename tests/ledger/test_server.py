@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.errors import ConfideError, FormatError, InputError, LedgerError
-from confide.ledger import Cost, Ledger, Server, make_server_ledger, request_digest
+from confide.errors import BudgetError, ConfideError, FormatError, InputError, LedgerError
+from confide.ledger import Charge, Cost, Dataset, Ledger, Server, budget_plan, make_server_ledger, move, request_digest
 from confide.ledger.book import key_of
 from confide.ledger.events import Limited, Opened, Released, write_event
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
@@ -48,11 +48,30 @@ def test_jobs_charge_and_the_server_says_who_and_when(charged):
 
 def test_limits_are_the_owners_and_new_data_sets_begin_with_one(charged):
     jobs = Ledger(charged.url(JOBS), limit=2.0)
-    with pytest.raises(LedgerError, match="limits and moves are the owner's"):
+    with pytest.raises(LedgerError, match="limits, schedules and moves are the owner's"):
         jobs.set_limit("patients", 1000.0)
     jobs.charge("new", COST, DIGEST)
     assert jobs.account("new").limit == (2.0, 0.0)
     assert jobs.account("patients").limit == (100.0, 0.0)
+
+
+def test_schedules_are_the_owners_and_hold_everybody(on_server, tmp_path):
+    """Jobs charge what is planned and choose no plan; a ledger that moves takes its schedule along."""
+    year = budget_plan(4.0, releases=2, looks=5, looks_per_person=1, dp_delta=0)
+    jobs, owner = Ledger(on_server.url(JOBS)), Ledger(on_server.url())
+    owner.follow("patients", year)
+    with pytest.raises(LedgerError, match="limits, schedules and moves are the owner's"):
+        jobs.follow("patients", budget_plan(0.5, looks=5, dp_delta=0))
+    jobs.charge_all([Charge(Dataset("patients"), Cost(0.5, "add_remove", "slopes"), DIGEST) for _ in range(2)])
+    with pytest.raises(BudgetError, match=r"may cost epsilon = 1; this costs 1\.5; 1 of 2 releases and 5 of 5"):
+        jobs.charge("patients", Cost(1.5, "add_remove", "slopes"), DIGEST)
+    assert owner.account("patients").left == jobs.account("patients").left == {"calibration": 1, "look": 5}
+    move(on_server.url(), tmp_path / "budget.db")
+    moved = Ledger(tmp_path / "budget.db")
+    assert (moved.account("patients").schedule, moved.account("patients").left["calibration"]) == (year, 1)
+    moved.charge("patients", COST, DIGEST)
+    with pytest.raises(BudgetError, match="has had the 2 releases"):
+        moved.charge("patients", COST, DIGEST)
 
 
 ANOTHER_GUARD = """CREATE OR REPLACE FUNCTION confide.refuse() RETURNS trigger LANGUAGE plpgsql

@@ -4,7 +4,7 @@ The guards are triggers, which run as the ledger's owner. One links every new re
 seals it, and looks at who writes it. The other refuses changes, deletions and truncation, also by the owner. So a role
 that may charge can add records that follow from those before, and nothing else:
 
-    owner       everything that the guards allow: limits, moving the ledger
+    owner       everything that the guards allow: limits, schedules, moving the ledger
     charging    reads records; inserts what opens a data set, charges it, keeps its own releases
     reading     sees records, but not the ledger's key
 """
