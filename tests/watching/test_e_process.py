@@ -179,6 +179,10 @@ def test_the_confidence_sequence_holds_at_all_looks_at_once(p):
     assert binomtest(missed_ever, paths, 0.05, alternative="greater").pvalue > LEVEL
 
 
+def test_a_look_that_says_nothing_excludes_nothing():
+    assert confidence_sequence([0], [0], 100, 0.1) == [(0.0, 1.0)]
+
+
 def test_the_confidence_sequence_narrows_and_notices_change():
     still = confidence_sequence([90] * 60, [10] * 60, 100, 1.0)
     widths = [high - low for low, high in still]

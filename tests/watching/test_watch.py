@@ -11,8 +11,9 @@ import pytest
 
 import confide
 from confide.errors import FormatError, InputError
-from confide.noisy_counts import draw_counts
+from confide.noisy_counts import coverage_interval, draw_counts
 from confide.watching import Settings, Watch, promised_of, size_bins
+from confide.watching.drift import size_tests
 from tests.calibrations import calibration_at
 
 RELEASE = calibration_at(0.5)
@@ -60,6 +61,14 @@ def test_sizes_are_compared_with_the_first_look():
     assert "sizes say nothing about coverage" in str(watch)
     assert all("2 and more" in name or "at most 1" in name or "3 and more" in name or "at most" in name
                for name in watch.named_by(watch.points[-1]))  # fmt: skip
+
+
+def test_the_bounds_of_a_reference_share_half_of_the_error():
+    tests = size_tests([20, 1400, 400, 180], [0, 1, 2, 3], 1.0, 0.05)
+    low, high = coverage_interval([1420], [580], 1.0, error=0.05 / 2 / 3, guess=0.5, noises=(2, 2))
+    shares = dict(zip(tests.names, tests.least, strict=True))
+    assert shares["sets of at most 1"] == low[0]
+    assert shares["sets of 2 and more"] == 1 - high[0]
 
 
 def test_a_reference_of_hardly_anything_tests_nothing():
