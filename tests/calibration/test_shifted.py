@@ -145,6 +145,7 @@ def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, m
         monkeypatch.setattr(grid, name, value)
     page = confide.report(released).html
     assert "class shares a=0.2, b=0.8" in page
+    assert "not rounded" in page
     assert "where these are wrong, fewer may be covered" in page
     assert "Theorem 3; privacy by docs/theory.md, Theorem 1" in page
 
@@ -264,6 +265,7 @@ def test_a_plan_says_what_weights_cost():
     assert plain.expected_coverage < weighted.expected_coverage < 0.92
     assert weighted.counted == 1250  # half of them weigh a quarter
     assert "that of about 1250 of the largest weight" in str(weighted)
+    assert "records of the largest weight more covered than asked for" in str(weighted)
     assert weighted.guarantee.population == str(SHIFT)
     bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4)
     assert bounded.counted == 500

@@ -15,6 +15,7 @@ from confide.errors import InputError
 from confide.federated import FederatedCalibration
 from confide.ledger import Schedule, decimal_form
 from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
+from confide.planning import rounding_text
 from confide.releases import (
     ABOUT,
     Calibration,
@@ -121,6 +122,7 @@ def _making(released: Calibration) -> list[tuple[str, str]]:
     versions = ", ".join(f"{name} {version}" for name, version in released.versions.items())
     return [
         ("calibration records", "secret" if released.n is None else str(released.n)),
+        *(() if released.population is None else (("weights", rounding_text(released.population)),)),
         ("mechanism", _mechanism(released)),
         ("candidate thresholds", f"{released.candidates} ({released.recipe['kind']}{', ' if recipe else ''}{recipe})"),
         ("made with", versions),

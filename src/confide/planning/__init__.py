@@ -16,7 +16,14 @@ from confide.planning.choice import PARTS, SIZES, answer_law
 from confide.planning.mechanism import mechanism_for
 from confide.planning.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.planning.plan import Plan, make_plan, plan
-from confide.planning.population import ClassShift, Population, RecordWeights, read_population, shifted_population
+from confide.planning.population import (
+    ClassShift,
+    Population,
+    RecordWeights,
+    read_population,
+    rounding_text,
+    shifted_population,
+)
 from confide.planning.reference_laws import law_of
 from confide.planning.request import OPTIONS, Request, check_request
 from confide.planning.rise import flat_for
@@ -25,5 +32,5 @@ from confide.planning.typical import typical_answer, typical_law
 __all__ = [
     "OPTIONS", "PARTS", "SIZES", "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Request",
     "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of", "make_plan", "mechanism_for", "plan",
-    "read_population", "share_of_pilot", "shifted_population", "typical_answer", "typical_law",
+    "read_population", "rounding_text", "share_of_pilot", "shifted_population", "typical_answer", "typical_law",
 ]  # fmt: skip

@@ -108,6 +108,11 @@ class Plan:
         return (self.expected_coverage - float(self.request.level)) * (self.counted + 1)
 
     @property
+    def unit_of_cost(self) -> str:
+        """What `expected_excess` counts, in words."""
+        return "records" if self.request.population is None else "records of the largest weight"
+
+    @property
     def chance_of_all(self) -> float:
         """Chance that the answer is +inf, on typical scores."""
         return 1.0 if self.mechanism is None else float(self._answer()[-1])
@@ -172,7 +177,7 @@ class Plan:
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("cost of privacy", f"about {self.expected_excess:.1f} records more covered than asked for"),
+            ("cost of privacy", f"about {self.expected_excess:.1f} {self.unit_of_cost} more covered than asked for"),
             ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold beyond all scores, "
              f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),

@@ -227,6 +227,22 @@ Population: TypeAlias = ClassShift | RecordWeights
 """Which population a promise is for; None stands for that of the calibration records."""
 
 
+def rounding_text(population: Population) -> str:
+    """What rounding does to the promise, in words.
+
+    Examples
+    --------
+    >>> rounding_text(ClassShift.of_weights({"a": 0.5, "b": 2}))
+    'not rounded'
+    >>> rounding_text(RecordWeights.bounded(4))
+    'rounded, which moves coverage by at most 3.1e-05 if their mean is 1'
+    """
+    if not population.rounding:
+        return "not rounded"
+    mean = " if their mean is 1" if isinstance(population, RecordWeights) else ""
+    return f"rounded, which moves coverage by at most {population.rounding:.1e}{mean}"
+
+
 def _class_shift(class_weights: Any) -> ClassShift:
     """A shift of class shares as users state it: a mapping from class to weight, or a `ClassShift`."""
     if isinstance(class_weights, ClassShift):

@@ -6,6 +6,7 @@ from confide.candidates import spread_words
 from confide.federated import FederatedCalibration, FederatedPlan, OpenedSum, SecureSum
 from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
+from confide.planning import Population, rounding_text
 from confide.releases import ABOUT, Calibration, Release, class_list, parts_of
 from confide.reports.numbers import number
 
@@ -69,7 +70,7 @@ def common_rows(calibration: Calibration) -> Rows:
         *((ABOUT[key], text) for key, text in calibration.about.items()),
         ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
         *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
-        *((("Promised", str(calibration.population)),) if calibration.population is not None else ()),
+        *_population(calibration.population),
         ("Miscoverage level α", str(calibration.alpha)),
         ("Candidate thresholds", f"{calibration.candidates:,} ({spread_words(calibration.recipe)})"),
         ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
@@ -78,6 +79,12 @@ def common_rows(calibration: Calibration) -> Rows:
         ("Certified by", _theorems(calibration)),
         ("Made with", ", ".join(f"{name} {version}" for name, version in calibration.versions.items())),
     )
+
+
+def _population(population: Population | None) -> Rows:
+    if population is None:
+        return ()
+    return ("Promised", str(population)), ("Weights", rounding_text(population))
 
 
 def provenance_rows(release: Release) -> dict[str, Rows]:
