@@ -34,10 +34,10 @@ def condition(release: Release) -> str:
     """For which records the promise of a warm start is, and what is left of it for others."""
     missed = [miss_if_reused(part) for part in parts_of(release).values() if is_warm(part)]
     least = None if None in missed else 1 - max(one for one in missed if one is not None)
-    left = "nothing" if least is None else f"coverage of {math.floor(1000 * least) / 1000:g}"
+    left = "nothing is" if least is None else f"only coverage of {math.floor(1000 * least) / 1000:g} is certain"
     return (
         "the promise is for new records, of other people or of people who come back as those do whose sets are wanted; "
-        f"for records that were in an earlier release of the chain, too, it is {left}, and --cold keeps it whole"
+        f"for records that were in an earlier release of the chain, too, {left}, and --cold keeps the promise whole"
     )
 
 

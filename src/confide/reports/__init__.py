@@ -5,6 +5,7 @@ page.py                Page: a template filled in, which saves itself and shows 
 release_page.py        what the page of a release says; plan_page.py: that of a plan; watch_page.py: that of a watch
 promise.py             the coverage promise in sentences; protection.py: the privacy statement
 thresholds.py          what a threshold does, in words and on invented numbers
+course.py              the course of thresholds along a chain of releases
 coverage_laws.py       how coverage varies from calibration to calibration
 grid.py                what privacy costs, around the chosen point
 evaluation_section.py  what was measured on labelled records; silos.py: who took part in a federation

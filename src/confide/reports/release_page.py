@@ -9,6 +9,7 @@ from confide.federated import FederatedCalibration, SiloReport
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
 from confide.releases import Calibration, Release, candidates_of, everything, parts_of, remarks
+from confide.reports.course import course
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
 from confide.reports.grid import grid
@@ -80,6 +81,7 @@ def release_page(
         "file_name": file_name,
         "evaluation": None if evaluation is None else evaluation_section(evaluation, release),
         "federation": federation,
+        "course": course(release),
         "silo_rows": [report_row(report) for report in silo_reports],
     }
     data = {

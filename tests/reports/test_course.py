@@ -1,0 +1,88 @@
+"""The course of thresholds on the page of a release: there without scripts, and only what was released."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import confide
+from confide.releases import Predecessor
+from confide.reports.course import HEIGHT, WIDTH, course
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+RNG = np.random.default_rng(0)
+PUBLIC = {"neighbors": "replace_one"}
+
+
+@pytest.fixture(scope="module")
+def first():
+    return confide.calibrate(RNG.beta(2, 5, 300), 0.1, 1.0, score="lac", about={"date": "<b>2026-01</b>"}, **PUBLIC)
+
+
+def after(first, thresholds):
+    """The same with predecessors that released these thresholds."""
+    line = tuple(Predecessor(f"{i:064x}", value, 0.25, f"month {i + 1}") for i, value in enumerate(thresholds))
+    return confide.Calibration(**{**vars(first), "predecessors": line})
+
+
+def test_a_first_release_has_no_course(first):
+    assert course(first) is None
+    assert 'id="course"' not in confide.report(first).html
+
+
+def test_the_page_shows_every_release_of_the_chain(first):
+    second = confide.recalibrate(first, RNG.beta(2, 5, 300), about={"date": "2026-02"})
+    html = confide.report(second).html
+    section = html[html.index('<section id="course"') : html.index('<section id="variation"')]
+    assert section.count("<circle") == 2
+    assert "<polyline" in section
+    assert "<script" not in section
+    assert "style=" not in section
+    assert "&lt;b&gt;2026-01&lt;/b&gt;" in section
+    assert first.checksum in section
+    cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", section)
+    assert cells[5:10] == ["1", "&lt;b&gt;2026-01&lt;/b&gt;", f"{first.threshold:.5g}", "1", "1/10"]
+    assert cells[10:] == ["2, this release", "2026-02", f"{second.threshold:.5g}", "1", "1/10"]
+    assert "add up to ε = 2." in section
+    assert "The promise is for new records" in section
+    assert "The promise is for new records" not in confide.report(confide.recalibrate(first, [0.5], cold=True)).html
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "circles", "lines"),
+    [
+        ([0.2, 0.4, 0.3], 4, 1),
+        ([math.inf, 0.4], 2, 1),
+        ([0.2, math.inf, 0.3], 3, 1),
+        ([math.inf, math.inf], 1, 0),
+        ([1e308, -1e308], 3, 1),
+        ([0.5] * 200, 201, 1),
+    ],
+)
+def test_whatever_the_thresholds_the_chart_is_within_its_frame(first, thresholds, circles, lines):
+    told = course(after(first, thresholds))
+    (chart,) = told["charts"]
+    assert all(0 <= point.x <= WIDTH and 0 <= point.y <= HEIGHT for point in chart.points)
+    assert sum(not point.infinite for point in chart.points) == circles
+    assert len(chart.lines) == lines
+    assert len(told["rows"]) == len(thresholds) + 1
+    assert told["total"] == f"{0.25 * len(thresholds) + 1:g}"
+    assert ("+∞" in [text for _, text in chart.ends]) == any(map(math.isinf, thresholds))
+
+
+def test_heights_are_in_order(first):
+    (chart,) = course(after(first, [0.1, 0.2, 0.4]))["charts"]
+    low, middle, high = (point.y for point in chart.points[:3])
+    assert low > middle > high
+    assert (low - middle) * 2 == pytest.approx(middle - high, abs=0.2)
+    assert chart.ends[0][1] == "0.1"
+
+
+def test_several_thresholds_have_charts_of_their_own():
+    levels = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
+    some = confide.calibrate_levels(RNG.beta(2, 5, 300), levels, 14.0, score="lac", **PUBLIC)
+    told = course(confide.recalibrate(some, RNG.beta(2, 5, 300), cold=True))
+    assert (len(told["charts"]), told["more"]) == (6, 1)
+    assert told["heads"] == ["Number", "Date", *(f"alpha {level:g}" for level in levels[:6]), "ε"]
+    assert told["rows"][0][0] == "1"
