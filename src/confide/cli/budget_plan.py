@@ -13,7 +13,7 @@ from confide.cli.help import Command, Group
 from confide.cli.output import check_output, emit, say
 from confide.cli.parameters import command
 from confide.errors import InputError
-from confide.ledger import IN_WORDS, RULES, Planned, Schedule, best_of, by_rules, counted, decimal_form
+from confide.ledger import IN_WORDS, RULES, Planned, Schedule, best_of, by_rules, decimal_form
 from confide.mechanisms import NEIGHBORS
 from confide.support import Kind, aligned
 
@@ -78,9 +78,10 @@ def plan(
     r"""Divide one total per person among a year's releases, from public numbers.
 
     All rules of composition are compared: what each release may spend, how
-    much its threshold will cover, and how many records a look needs. With
-    --out the schedule is written: --schedule takes what a release may spend
-    from it, and `confide ledger follow` has a ledger enforce it.
+    much its threshold will cover, and from how many records on the noise of a
+    look counts less than chance. With --out the schedule is written:
+    --schedule takes what a release may spend from it, and `confide ledger
+    follow` has a ledger enforce it.
 
     Example:
 
@@ -131,4 +132,4 @@ def _row(schedule: Schedule, entry: Planned, sizes: list[int], alpha: str) -> tu
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])
         drawn = str(entry.selector).replace("_", "-")
         return entry.words, f"{each}, {drawn}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
-    return entry.words, f"{each}; {counted(entry.kind, 1)} needs about {worth['records']} records"
+    return entry.words, f"{each}; from {worth['records']} records on its noise counts less than chance"

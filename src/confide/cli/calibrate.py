@@ -76,7 +76,7 @@ def calibrate(
     chosen = chosen_candidates(candidates, unit, what)
     levels = o.split(alpha)
     bounded = people.people
-    privacy = scheduled_privacy(schedule, privacy, None if bounded is None else bounded.most)
+    privacy = scheduled_privacy(schedule, privacy, bounded)
     if bounded is not None and privacy.records_per_person not in (1, bounded.most):
         raise InputError("--records-per-person must be left out with --max-records-per-person")
     divided = groups.arguments(label=columns.label, with_ledger=budget.ledger is not None)

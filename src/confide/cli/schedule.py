@@ -9,6 +9,7 @@ from confide.cli import options as o
 from confide.errors import InputError
 from confide.ledger import Schedule
 from confide.mechanisms import PrivacyStatement
+from confide.tables import People
 
 ScheduleFile: TypeAlias = Annotated[
     Path | None,
@@ -16,7 +17,7 @@ ScheduleFile: TypeAlias = Annotated[
 ]
 
 
-def scheduled(file: Path | None, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def scheduled(file: Path | None, kind: str, given: Mapping[str, Any], people: People | None = None) -> dict[str, Any]:
     """The options of a command with what a schedule says of its kind in the place of those that were not given.
 
     Parameters
@@ -27,6 +28,8 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any]) -> dict[st
         `"calibration"`, `"evaluation"` or `"look"`.
     given
         The options of the command that a schedule may speak of; None for what was not typed.
+    people
+        Whose records are bounded, if that is asked; then this bound stands for --records-per-person.
 
     Raises
     ------
@@ -37,6 +40,11 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any]) -> dict[st
         return dict(given)
     schedule = Schedule.load(file)
     entry = schedule.entry_for(kind)
+    most = schedule.records_per_person
+    if people is not None and people.most > most:
+        raise InputError(
+            f"--max-records-per-person must be at most what --schedule says, {most} in one release; found {people.most}"
+        )
     stated = {
         "epsilon": entry.epsilon,
         "rho": None,
@@ -51,17 +59,12 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any]) -> dict[st
                 "which says what this may spend" if option == "rho" else f"which says {stated[option]}; found {value}"
             )
             raise InputError(f"--{option.replace('_', '-')} must be left out with --schedule, {said}")
-    return {option: stated[option] for option in given}
+    bounded = {"records_per_person": given.get("records_per_person")} if people is not None else {}
+    return {option: stated[option] for option in given} | bounded
 
 
-def scheduled_privacy(file: Path | None, privacy: o.PrivacyOptions, most: int | None = None) -> o.PrivacyOptions:
-    """The options of a calibration with those of a schedule; `most` records of each person are kept, if that is asked.
-
-    Raises
-    ------
-    InputError
-        If an option says something else than the schedule.
-    """
+def scheduled_privacy(file: Path | None, privacy: o.PrivacyOptions, people: People | None) -> o.PrivacyOptions:
+    """The options of a calibration with those of a schedule, as `scheduled`."""
     if file is None:
         return privacy
     given = {
@@ -71,15 +74,8 @@ def scheduled_privacy(file: Path | None, privacy: o.PrivacyOptions, most: int | 
         "neighbors": None if privacy.neighbors == "add_remove" else privacy.neighbors,
         "records_per_person": None if privacy.records_per_person == 1 else privacy.records_per_person,
     }
-    found = scheduled(file, "calibration", given)
-    if most is not None:
-        if most > found["records_per_person"]:
-            records = found["records_per_person"]
-            raise InputError(
-                f"--max-records-per-person must be at most what --schedule says, {records} in one release; found {most}"
-            )
-        found["records_per_person"] = privacy.records_per_person
-    return replace(privacy, **found)
+    found = scheduled(file, "calibration", given, people)
+    return replace(privacy, **found | {"records_per_person": found["records_per_person"] or 1})
 
 
 def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:
