@@ -129,7 +129,7 @@ def test_a_schedule_by_zcdp_bounds_the_concentrated_loss(ledger):
 
 
 @accounting
-def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger):
+def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger, monkeypatch):
     schedule = budget_plan(3.0, releases=20, looks=20, rule="pld")
     release, look = (entry.epsilon for entry in schedule.entries)
     assert 20 * (release + look) > 3.3  # which a sum would not allow
@@ -144,6 +144,10 @@ def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger):
     for kind in ("calibration", "look"):
         with pytest.raises(BudgetError, match="has had the 20"):
             charge(ledger, cost(kind, 1e-3))
+    monkeypatch.setattr(sys.modules[Schedule.__module__], "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    shown = ledger.account("patients").schedule.statement  # also where dp-accounting is not installed
+    assert "by PLD accounting, since the schedule is fixed in advance" in shown
     ledger.set_limit("patients", (2.9, 1e-6))
     assert not ledger.account("patients").allows(cost("look", 1e-3))
 

@@ -32,12 +32,12 @@ from confide.ledger.moving import move
 from confide.ledger.payment import Bill, Payment, make_payment, pay
 from confide.ledger.place import Server, file_of, place_of
 from confide.ledger.postgres_store import make_server_ledger
-from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule
+from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted
 from confide.ledger.witness import check_head
 
 __all__ = [
     "IN_WORDS", "RULES", "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit",
-    "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules", "check_head", "compose",
+    "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules", "check_head", "compose", "counted",
     "decimal_form", "file_of", "fingerprint", "known", "make_payment", "make_server_ledger", "move", "pay",
     "place_of", "plain", "request_digest",
 ]  # fmt: skip
