@@ -37,7 +37,7 @@ from confide.ledger.witness import check_head
 
 __all__ = [
     "IN_WORDS", "RULES", "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit",
-    "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules", "check_head", "compose", "counted",
-    "decimal_form", "file_of", "fingerprint", "known", "make_payment", "make_server_ledger", "move", "pay",
+    "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules", "check_head", "compose",
+    "counted", "decimal_form", "file_of", "fingerprint", "known", "make_payment", "make_server_ledger", "move", "pay",
     "place_of", "plain", "request_digest",
 ]  # fmt: skip
