@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         CoverageTable,
         Evaluation,
         LevelEvaluation,
+        PrivateEvaluation,
         class_coverage,
         coverage,
         evaluate_intervals,
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
         tune_raps,
     )
     from confide.sets import PredictionIntervals, PredictionSets, predict_interval, predict_labels, predict_set
+    from confide.tables import evaluate
     from confide.watching import Watch, WatchPower, watch, watch_power
 
     __version__: str
@@ -96,15 +98,15 @@ __all__ = [
     "CoverageWarning", "Dataset", "EarlierReleaseWarning", "Evaluation", "ExperimentalUniforms", "FormatError",
     "GroupCalibration", "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration",
     "LevelEvaluation", "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets",
-    "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor", "RiskCalibration", "Schedule",
-    "ScoreHistogram", "SidesCalibration", "SimilarNameWarning", "Watch", "WatchPower", "absolute_residual_score",
-    "all_scores", "aps_score", "budget_plan", "calibrate", "calibrate_false_negatives", "calibrate_groups",
-    "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides", "class_coverage",
-    "class_score", "coverage", "cqr_score", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
-    "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation",
-    "margin_score", "normalised_residual_score", "plan", "plot_coverage", "plot_intervals", "plot_sizes",
-    "predict_interval", "predict_labels", "predict_set", "raps_score", "recalibrate", "report", "saps_score",
-    "score_name", "size_coverage", "top_k_score", "tune_raps", "watch", "watch_power",
+    "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor", "PrivateEvaluation",
+    "RiskCalibration", "Schedule", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning", "Watch", "WatchPower",
+    "absolute_residual_score", "all_scores", "aps_score", "budget_plan", "calibrate", "calibrate_false_negatives",
+    "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides",
+    "class_coverage", "class_score", "coverage", "cqr_score", "evaluate", "evaluate_intervals", "evaluate_scores",
+    "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score",
+    "load_evaluation", "margin_score", "normalised_residual_score", "plan", "plot_coverage", "plot_intervals",
+    "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score", "recalibrate", "report",
+    "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -121,7 +123,7 @@ _ROOMS = {
     ),
     "estimators": "PrivateConformalClassifier PrivateConformalRegressor",
     "evaluation": (
-        "CoverageEstimate CoverageTable Evaluation LevelEvaluation class_coverage coverage "
+        "CoverageEstimate CoverageTable Evaluation LevelEvaluation PrivateEvaluation class_coverage coverage "
         "evaluate_intervals evaluate_scores evaluate_sets false_negative_rate group_coverage "
         "load_evaluation plot_coverage plot_intervals plot_sizes size_coverage"
     ),
@@ -138,6 +140,7 @@ _ROOMS = {
     ),
     "sets": "PredictionIntervals PredictionSets predict_interval predict_labels predict_set",
     "watching": "Watch WatchPower watch watch_power",
+    "tables": "evaluate",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

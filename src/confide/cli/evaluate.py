@@ -6,14 +6,17 @@ from typing import Annotated
 import click
 
 from confide.cli import options as o
+from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, parsed_list
 from confide.cli.evaluated import evaluated, worst_fields
 from confide.cli.output import check_output, emit, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
+from confide.cli.private import PrivateOptions, account_of, heard, tell
+from confide.cli.schedule import ScheduleFile
 from confide.evaluation import MOST_EXAMPLES
 from confide.releases import remarks
 from confide.support import Kind, write_text
-from confide.tables import evaluate_table
+from confide.tables import evaluate_table, evaluate_table_privately
 
 
 @command
@@ -37,6 +40,10 @@ def evaluate(
         ),
     ] = 0,
     force: o.Force = False,
+    private: PrivateOptions,
+    people: o.PeopleOptions,
+    budget: LedgerOptions,
+    schedule: ScheduleFile = None,
     as_json: o.AsJson = False,
 ) -> None:
     r"""Measure coverage and set size on records with known truth.
@@ -47,17 +54,44 @@ def evaluate(
     promised. The numbers are computed from the records without noise: they
     are not private. Share them only if you may speak of these records.
 
+    With --epsilon they are counted with noise, and may be published: coverage
+    over all, by class, by set size, and by group (--by with --groups), with
+    intervals that hold all at once, noise included.
+
     Example:
 
       confide evaluate test.parquet --calibration cal.json \
-        --probabilities 'p_*' --label label
+        --probabilities 'p_*' --label label --epsilon 1 --out private.json
     """
+    bounded = people.people
+    private = private.scheduled(schedule, bounded)
+    if examples and private.epsilon is not None:
+        raise click.UsageError("--examples must be left out with --epsilon: records as they are cannot be private")
     if examples and (out is None or columns.task != "classification" or columns.truth is not None):
         raise click.UsageError("--examples needs --out and --probabilities")
-    check_output(out, Kind.EVALUATION, *source.files, release.calibration, force=force)
+    kind = Kind.EVALUATION if private.epsilon is None else Kind.PRIVATE_EVALUATION
+    check_output(out, kind, *source.files, release.calibration, *budget.files, schedule, force=force)
+    asking = private.asking(bounded, account_of(budget, source.file, private.epsilon))
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
+    if asking is not None:
+        with heard() as caught, source.open("evaluating", what, columns.ways) as (opened, what, progress):
+            private_one = evaluate_table_privately(
+                opened,
+                what,
+                released,
+                asking,
+                by=release.by,
+                people=bounded,
+                skip_incomplete=source.skip_incomplete,
+                progress=progress,
+            )
+            known = source.left_out(opened) if asking.neighbors == "replace_one" else {}  # else it is secret
+        if out is not None:
+            write_text(out, private_one.to_json(), overwrite=force)
+        tell(private_one, caught, out, known, as_json=as_json)
+        return
     with (
         said_by_the_command(),
         source.open("evaluating", what, columns.ways) as (opened, what, progress),

@@ -7,6 +7,7 @@ import click
 
 _GIVEN_BY = {
     "people": "person",
+    "group_names": "groups",
     "answers": "answer",
     "silos": "silo",
     "silo reports": "silo_report",

@@ -1,5 +1,6 @@
 """`confide report`: a release as a page for people."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from confide.cli import options as o
 from confide.cli.output import say
 from confide.cli.parameters import command
+from confide.evaluation import PrivateEvaluation, load_evaluation
 from confide.releases import load_release
 from confide.support import Kind, read_text
 
@@ -23,7 +25,7 @@ def report(
         Path | None,
         o.content(
             "FILE",
-            "What `confide evaluate --out FILE` wrote for this calibration. Its numbers are not private.",
+            "What `confide evaluate --out FILE` wrote for this calibration; private if it had --epsilon.",
         ),
     ] = None,
     title: Annotated[str | None, o.content("TEXT", "Heading of the page.")] = None,
@@ -50,14 +52,19 @@ def report(
     from confide.reports import report as make_report
 
     output.check(Kind.PAGE, calibration, evaluation, *(answer or ()), *(silo_report or ()))
+    measured = None if evaluation is None else load_evaluation(evaluation)
+    released = load_release(calibration)
     page = make_report(
-        load_release(calibration),
+        released,
         title=title,
         file_name=calibration.name,
-        evaluation=evaluation,
+        evaluation=measured,
         answers=[read_text(path) for path in answer or []],
         silo_reports=[SiloReport.load(path) for path in silo_report or []],
     )
     output.write(page.html)
-    if evaluation is not None:
+    if isinstance(measured, PrivateEvaluation):
+        whole = "" if math.isinf(released.privacy.epsilon) else ": all of it may be published"
+        say(f"The page shows a private evaluation{whole}.")
+    elif measured is not None:
         say("The page shows numbers from labelled records: that part is not private.")

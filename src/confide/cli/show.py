@@ -12,9 +12,10 @@ from confide.cli.course import course, renewed
 from confide.cli.federated import shown
 from confide.cli.output import emit, say, warn
 from confide.errors import InputError
+from confide.evaluation import PrivateEvaluation
 from confide.federated import FederatedCalibration
 from confide.ledger import Schedule, decimal_form
-from confide.mechanisms import PrivacyStatement, Slopes, mechanism_fields
+from confide.mechanisms import NEIGHBORS, PrivacyStatement, Slopes, mechanism_fields
 from confide.planning import rounding_text
 from confide.releases import (
     ABOUT,
@@ -33,7 +34,10 @@ from confide.watching import Watch
 
 
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration, a schedule, or a file of a federation.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A calibration, an evaluation, a schedule, or a file of a federation."),
+    ],
     records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
     as_json: o.AsJson = False,
 ) -> None:
@@ -41,8 +45,8 @@ def show(
 
     FILE is what `confide calibrate` or `confide federated aggregate` wrote, or
     a release of several thresholds. It is checked: every claim is computed
-    again from the mechanisms that the file states. It may also be a schedule
-    of `confide budget plan`; or a public file, a plan, a policy, an answer or
+    again from the mechanisms that the file states. It may also be a private
+    evaluation; a schedule of `confide budget plan`; or a public file, a plan, a policy, an answer or
     a report of a silo: signatures are checked, and the fingerprints printed
     that people compare.
 
@@ -65,6 +69,9 @@ def show(
     released = load_release(file)
     if isinstance(released, Watch):
         _show_watch(released, as_json=as_json)
+        return
+    if isinstance(released, PrivateEvaluation):
+        _show_evaluation(released, k, as_json=as_json)
         return
     losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
     if as_json:
@@ -90,6 +97,18 @@ def _show_watch(watch: Watch, *, as_json: bool) -> None:
         emit({"watch": json.loads(watch.to_json()), "alarm": None if watch.alarm is None else watch.alarm.look.name})
         return
     say(str(watch))
+
+
+def _show_evaluation(found: PrivateEvaluation, k: int, *, as_json: bool) -> None:
+    """What a private evaluation found, and its loss."""
+    if as_json:
+        losses = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
+        emit({"evaluation": json.loads(found.to_json()), "records": k, "losses": losses, "warnings": []})
+        return
+    say(str(found))
+    n = "secret" if found.question.n is None else str(found.question.n)
+    said = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
+    say(aligned([*_losses(found.privacy, k), *said]))
 
 
 def _words(released: Release) -> list[tuple[str, str]]:

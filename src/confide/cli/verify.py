@@ -9,6 +9,7 @@ from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated import read_silo
 from confide.cli.output import say, warn
 from confide.errors import InputError
+from confide.evaluation import PrivateEvaluation
 from confide.federated import FederatedCalibration, FederatedGroups, FederatedLevels
 from confide.federated import verify as verify_federated
 from confide.releases import Release, links, load_release, predecessors_of
@@ -17,7 +18,7 @@ from confide.watching import Watch
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration, or a private evaluation.")],
     coordinator: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The coordinator's public file: demand this signature.")
     ] = None,
@@ -47,7 +48,7 @@ def verify(
     if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
             raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
-        what = "noisy counts" if isinstance(released, Watch) else "thresholds"
+        what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         say(f"not signed: everything but {what} follows from public choices")
         return _chain(released, previous or [])
     if previous:

@@ -1,4 +1,6 @@
-"""A release and labelled records come in; coverage and sizes leave, by class, size, group and level. Not private.
+"""A release and labelled records come in; coverage and sizes leave, by class, size, group and level.
+
+As they are, which is not private:
 
 metrics.py         coverage with its exact interval, as a whole, by class, by group, by set size
 result.py          Evaluation, LevelEvaluation: what is counted, as a value and as JSON
@@ -9,6 +11,15 @@ set_tally.py       evaluate_sets; covered_tally.py: evaluate_intervals and evalu
 subgroups.py       groups without thresholds of their own
 worst.py           who is covered least, and who surely less than was promised
 plots.py           plots in one call
+
+And with noise, which is:
+
+private.py            the public question, PrivateEvaluation
+private_parts.py      public lists of parts, and how they share a budget
+private_counts.py     records to cells, cells to noisy counts
+private_findings.py   noisy counts to intervals that hold all at once
+private_release.py    what is asked, charged before it is drawn; private_arrays.py: of arrays
+private_json.py       files, in which every number is computed again; private_words.py: what is printed
 """
 
 from confide.evaluation.covered_tally import IntervalTally, ScoreTally, evaluate_intervals, evaluate_scores
@@ -22,6 +33,12 @@ from confide.evaluation.metrics import (
     size_coverage,
 )
 from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
+from confide.evaluation.private import PrivateEvaluation
+from confide.evaluation.private_arrays import evaluate_arrays
+from confide.evaluation.private_findings import PrivateCoverage, PrivateFinding, PrivateMean, PrivateShare
+from confide.evaluation.private_json import found_fields
+from confide.evaluation.private_release import PARTS, Asking, answer, private_statements
+from confide.evaluation.private_words import covered_text, interval_text, outwards
 from confide.evaluation.reading import load_evaluation, read_evaluation
 from confide.evaluation.release_parts import division_of, fingerprint, promised_coverage
 from confide.evaluation.result import CONFIDENCE, MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup
@@ -29,9 +46,11 @@ from confide.evaluation.set_tally import SetTally, evaluate_sets, evaluation_fro
 from confide.evaluation.worst import WorstPart, surely_below, worst_parts
 
 __all__ = [
-    "CONFIDENCE", "MOST_EXAMPLES", "CoverageEstimate", "CoverageTable", "Evaluation", "Example", "IntervalTally",
-    "LevelEvaluation", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "class_coverage", "coverage", "division_of",
-    "evaluate_intervals", "evaluate_scores", "evaluate_sets", "evaluation_from_counts", "false_negative_rate",
-    "fingerprint", "group_coverage", "load_evaluation", "plot_coverage", "plot_intervals", "plot_sizes",
+    "CONFIDENCE", "MOST_EXAMPLES", "PARTS", "Asking", "CoverageEstimate", "CoverageTable", "Evaluation", "Example",
+    "IntervalTally", "LevelEvaluation", "PrivateCoverage", "PrivateEvaluation", "PrivateFinding", "PrivateMean",
+    "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "answer", "class_coverage", "coverage",
+    "covered_text", "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
+    "evaluation_from_counts", "false_negative_rate", "fingerprint", "found_fields", "group_coverage", "interval_text",
+    "load_evaluation", "outwards", "plot_coverage", "plot_intervals", "plot_sizes", "private_statements",
     "promised_coverage", "read_evaluation", "size_coverage", "surely_below", "worst_parts",
 ]  # fmt: skip

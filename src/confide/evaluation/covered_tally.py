@@ -11,7 +11,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.release_parts import division_of, evaluation_of
 from confide.evaluation.result import SIDES, Evaluation, LevelEvaluation, Subgroup
 from confide.evaluation.subgroups import SubgroupCounts
-from confide.evaluation.tally import Tally
+from confide.evaluation.tally import Look, Tally
 from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of, warn_of
 from confide.scores import refuse_infinite
 from confide.sets import predict_interval
@@ -53,10 +53,15 @@ def evaluate_intervals(
     (['lower end', 'upper end'], True)
     """
     tally = IntervalTally(release)
-    truth = as_vector("targets", targets)
-    refuse_infinite("targets", truth)
-    tally.add(np.asarray(predictions), truth, groups, difficulty)
+    tally.add(np.asarray(predictions), known_targets(targets), groups, difficulty)
     return tally.result()
+
+
+def known_targets(targets: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+    """True values, finite, shape (n,); there may be none only where `empty` says so."""
+    truth = as_vector("targets", targets, empty=empty)
+    refuse_infinite("targets", truth)
+    return truth
 
 
 class IntervalTally(Tally):
@@ -75,6 +80,20 @@ class IntervalTally(Tally):
         difficulty: ArrayLike | None = None,
     ) -> None:
         """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
+        for counts, seen in zip(self.levels, self.looks(predictions, targets, groups, difficulty), strict=True):
+            if seen.ends is not None:
+                counts.count_sides(*seen.ends)
+            counts.count(seen.covered, groups, seen.size)
+
+    def looks(
+        self,
+        predictions: NDArray[Any],
+        targets: NDArray[Any],
+        groups: ArrayLike | None = None,
+        difficulty: ArrayLike | None = None,
+    ) -> list[Look]:
+        """Which records are covered, and how wide their intervals are, level by level; for two sides also by end."""
+        seen = []
         for counts in self.levels:
             own = groups if counts.names else None
             lower, upper = predict_interval(predictions, counts.release, difficulty=difficulty, groups=own)
@@ -83,9 +102,9 @@ class IntervalTally(Tally):
             above, below = lower <= targets, targets <= upper
             with np.errstate(over="ignore"):
                 widths = upper - lower
-            if isinstance(counts.release, SidesCalibration):
-                counts.count_sides(above, below)
-            counts.count(above & below, groups, widths)
+            ends = (above, below) if isinstance(counts.release, SidesCalibration) else None
+            seen.append(Look(above & below, widths, ends))
+        return seen
 
 
 def evaluate_scores(
@@ -120,13 +139,19 @@ def evaluate_scores(
     >>> [0.88 < part.coverage.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
     [True, True]
     """
-    array = as_vector("scores", scores)
-    wrong = np.flatnonzero(np.isnan(array))
-    if wrong.size:
-        raise InputError(f"scores must not be NaN; found {wrong.size} that are, the first at position {wrong[0]}")
+    array = known_scores(scores)
     tally = ScoreTally(release)
     tally.add(array, groups)
     return tally.result()
+
+
+def known_scores(scores: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+    """Scores of true labels, not NaN, shape (n,); there may be none only where `empty` says so."""
+    array = as_vector("scores", scores, empty=empty)
+    wrong = np.flatnonzero(np.isnan(array))
+    if wrong.size:
+        raise InputError(f"scores must not be NaN; found {wrong.size} that are, the first at position {wrong[0]}")
+    return array
 
 
 class ScoreTally(Tally):
@@ -140,8 +165,13 @@ class ScoreTally(Tally):
 
     def add(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> None:
         """Count scores, shape (n,)."""
-        for counts in self.levels:
-            counts.count(scores.astype(np.float64) <= counts.thresholds(groups, len(scores)), groups)
+        for counts, seen in zip(self.levels, self.looks(scores, groups), strict=True):
+            counts.count(seen.covered, groups)
+
+    def looks(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> list[Look]:
+        """Which records are covered, level by level."""
+        exact = scores.astype(np.float64)
+        return [Look(exact <= counts.thresholds(groups, len(scores))) for counts in self.levels]
 
 
 class CoveredCounts:

@@ -8,6 +8,8 @@ from typing import Any
 
 from confide.errors import ConfideError, FormatError
 from confide.evaluation.metrics import coverage_from_counts
+from confide.evaluation.private import KIND as PRIVATE_KIND
+from confide.evaluation.private import PrivateEvaluation
 from confide.evaluation.result import (
     CONFIDENCE,
     KIND,
@@ -63,9 +65,17 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
     return found
 
 
-def load_evaluation(path: str | Path) -> Evaluation | LevelEvaluation:
-    """Read a file that `confide evaluate --out` wrote."""
-    return read_as(Path(path), read_evaluation)
+def load_evaluation(path: str | Path) -> Evaluation | LevelEvaluation | PrivateEvaluation:
+    """Read a file that `confide evaluate --out` wrote, with or without --epsilon."""
+    return read_as(Path(path), _read_either)
+
+
+def _read_either(text: str) -> Evaluation | LevelEvaluation | PrivateEvaluation:
+    try:
+        private = parse_object(text).get("kind") == PRIVATE_KIND
+    except (TypeError, ValueError):
+        private = False
+    return PrivateEvaluation.from_json(text) if private else read_evaluation(text)
 
 
 def _levels(fields: Fields) -> LevelEvaluation:

@@ -11,7 +11,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup, shares
 from confide.evaluation.subgroups import SubgroupCounts
-from confide.evaluation.tally import Tally
+from confide.evaluation.tally import Look, Tally
 from confide.releases import (
     UNNAMED,
     Calibration,
@@ -69,17 +69,24 @@ def evaluate_sets(
     >>> 0.88 < found[0.1].coverage.value < 0.93, found[0.2].mean_size < found[0.1].mean_size
     (True, True)
     """
-    p = as_probabilities("probabilities", probabilities, check=False)
-    n, k = p.shape
-    names = names_for(release, names_of_classes(probabilities, classes, k), k)
-    y = as_labels("labels", labels, n, k, names)
-    if n == 0:
+    p, y, names = labelled_sets(release, probabilities, labels, classes)
+    if not len(y):
         raise InputError("probabilities must have at least one row; found none")
     if not 0 <= examples <= MOST_EXAMPLES:
         raise InputError(f"examples must lie between 0 and {MOST_EXAMPLES}; found {examples}")
-    tally = SetTally(release, range(k) if names is None else names, examples)
+    tally = SetTally(release, names, examples)
     tally.add(p, y, groups, u)
     return tally.result()
+
+
+def labelled_sets(
+    release: Release, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None
+) -> tuple[NDArray[Any], NDArray[np.int64], Sequence[object]]:
+    """Probabilities of shape (n, K), positions of the true classes of shape (n,), and the K class names, checked."""
+    p = as_probabilities("probabilities", probabilities, check=False)
+    n, k = p.shape
+    names = names_for(release, names_of_classes(probabilities, classes, k), k)
+    return p, as_labels("labels", labels, n, k, names), range(k) if names is None else names
 
 
 class SetTally(Tally):
@@ -112,10 +119,21 @@ class SetTally(Tally):
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
     ) -> None:
         """Count records: probabilities of shape (n, K), and positions of the true classes, int64, shape (n,)."""
-        uniforms = as_uniforms("u", u, len(y), self.randomised) if self.randomised or u is not None else None
+        uniforms = self._uniforms(u, len(y))
         more = self._examples - len(self.levels[0].examples)
         for counts in self.levels:
             counts.add(probabilities, y, groups, uniforms, more)
+
+    def looks(
+        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
+    ) -> list[Look]:
+        """Which records are covered, and the sizes of their sets, level by level."""
+        uniforms = self._uniforms(u, len(y))
+        masks = [counts.mask(probabilities, groups, uniforms) for counts in self.levels]
+        return [Look(mask[np.arange(len(y)), y], mask.sum(axis=1)) for mask in masks]
+
+    def _uniforms(self, u: Uniforms, n: int) -> NDArray[np.float64] | None:
+        return as_uniforms("u", u, n, self.randomised) if self.randomised or u is not None else None
 
 
 class SetCounts:
@@ -133,6 +151,13 @@ class SetCounts:
         self.class_counts, self.size_counts = np.zeros((k, 3), np.int64), np.zeros((k + 1, 2), np.int64)
         self.group_counts, self.subgroups = np.zeros((len(self.groups), 3), np.int64), SubgroupCounts()
 
+    def mask(
+        self, probabilities: NDArray[Any], groups: ArrayLike | None, u: NDArray[np.float64] | None
+    ) -> NDArray[np.bool_]:
+        """The sets of records, bool, shape (n, K)."""
+        own = groups if self.groups else None
+        return predict_set(probabilities, self.release, self.classes, u=u, groups=own).mask
+
     def add(
         self,
         probabilities: NDArray[Any],
@@ -142,8 +167,7 @@ class SetCounts:
         more: int,
     ) -> None:
         """Count records, and keep the first `more` of them as examples."""
-        own = groups if self.groups else None
-        mask = predict_set(probabilities, self.release, self.classes, u=u, groups=own).mask
+        mask = self.mask(probabilities, groups, u)
         sizes, inside = mask.sum(axis=1), mask[np.arange(len(y)), y]
         place, group_names = np.zeros(0, np.int64), tuple(self.groups)
         if self.groups and groups is not None:

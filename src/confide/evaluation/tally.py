@@ -1,11 +1,34 @@
 """Counting while labelled records pass, batch by batch: counts for each level of a release."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.evaluation.release_parts import fingerprint
 from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.releases import LevelCalibration, Release
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is seen of n records at one level of a release, before anything is counted.
+
+    Parameters
+    ----------
+    covered
+        bool, shape (n,).
+    size
+        The sizes of their sets, or the widths of their intervals, shape (n,); None of scores.
+    ends
+        Whether the lower and the upper end of their intervals hold, if each has a threshold of its own.
+    """
+
+    covered: NDArray[np.bool_]
+    size: NDArray[Any] | None = None
+    ends: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
 
 class Tally:
@@ -15,6 +38,10 @@ class Tally:
         self.release = release
         levels: Any = release.parts.values() if isinstance(release, LevelCalibration) else [release]
         self.levels = [counts(one) for one in levels]
+
+    def looks(self, *arrays: Any) -> list[Look]:
+        """What is seen of records, whose arrays `add` would take, level by level; nothing is counted."""
+        raise NotImplementedError
 
     def result(self) -> Evaluation | LevelEvaluation:
         """The evaluation of all records so far."""

@@ -20,7 +20,10 @@ _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
 _ABOVE = dict.fromkeys(
     ("confide.federated.calibration", "confide.federated.several", "confide.federated.own-share"), "confide.federated"
-) | {"confide.watch": "confide.watching"}
+) | {
+    "confide.watch": "confide.watching",
+    "confide.private-evaluation": "confide.evaluation",
+}
 """Kinds that another room registers when it is imported."""
 
 _WRITERS: dict[type, "Kind"] = {}

@@ -246,4 +246,4 @@ def parts_of(release: Release) -> dict[str, Calibration]:
             return {"lower side": release.low, "upper side": release.high}
         case RiskCalibration():
             return {release.loss: release.calibration}
-    raise InputTypeError(f"release must be something that was released; found {type(release).__name__}")
+    raise InputTypeError(f"release must be a calibration, of any kind; found {type(release).__name__}")

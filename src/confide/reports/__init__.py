@@ -8,7 +8,8 @@ thresholds.py          what a threshold does, in words and on invented numbers
 course.py              the course of thresholds along a chain of releases
 coverage_laws.py       how coverage varies from calibration to calibration
 grid.py                what privacy costs, around the chosen point
-evaluation_section.py  what was measured on labelled records; silos.py: who took part in a federation
+evaluation_section.py  what was measured on labelled records; private_section.py: privately
+silos.py               who took part in a federation
 provenance.py          how a release was made, for those who check it
 numbers.py             numbers for people
 """

@@ -75,7 +75,11 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
             "model, calibrate again.",
         ),
         ("Every group alike", uneven),
-        ("Evaluations", "Numbers measured on labelled records, in this page or elsewhere, are not covered by ε."),
+        (
+            "Evaluations",
+            "Numbers measured on labelled records, in this page or elsewhere, are not covered by ε. A private "
+            "evaluation has an ε of its own, which adds up with this one for whoever is in both.",
+        ),
     )
 
 

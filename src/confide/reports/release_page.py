@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from confide.evaluation import Evaluation, LevelEvaluation, fingerprint
+from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint
 from confide.federated import FederatedCalibration, SiloReport
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
@@ -15,6 +15,7 @@ from confide.reports.evaluation_section import check_evaluation, evaluation_char
 from confide.reports.grid import grid
 from confide.reports.numbers import dots, number
 from confide.reports.page import Page, page_of
+from confide.reports.private_section import check_private, private_charts, private_section
 from confide.reports.promise import any_shares, explanation, headline, noun, promise_of_part, short, threshold_text
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
@@ -28,15 +29,19 @@ def release_page(
     release: Release,
     title: str | None,
     file_name: str,
-    evaluation: Evaluation | LevelEvaluation | None,
+    evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | None,
     answers: Sequence[str],
     silo_reports: Sequence[SiloReport],
 ) -> Page:
     """The page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
     first = next(iter(parts.values()))
-    if evaluation is not None:
-        check_evaluation(evaluation, release)
+    private = evaluation if isinstance(evaluation, PrivateEvaluation) else None
+    bare = None if isinstance(evaluation, PrivateEvaluation) else evaluation
+    if private is not None:
+        check_private(private, release)
+    if bare is not None:
+        check_evaluation(bare, release)
     federation = silos(release, answers, silo_reports)
     drawn, chosen = _drawn(parts), _plan(first)
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
@@ -79,7 +84,8 @@ def release_page(
         "sha256": fingerprint(release),
         "command": check_command(file_name),
         "file_name": file_name,
-        "evaluation": None if evaluation is None else evaluation_section(evaluation, release),
+        "evaluation": None if bare is None else evaluation_section(bare, release),
+        "private": None if private is None else private_section(private),
         "federation": federation,
         "course": course(release),
         "silo_rows": [report_row(report) for report in silo_reports],
@@ -87,7 +93,8 @@ def release_page(
     data = {
         "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
         "grid": grid(chosen.request, chosen.n).fields(),
-        "evaluation": None if evaluation is None else evaluation_charts(evaluation),
+        "evaluation": None if bare is None else evaluation_charts(bare),
+        "private": [] if private is None else private_charts(private),
         "silos": None if federation is None else silo_charts(first, federation["replies"], silo_reports),
     }
     return page_of("release.html", title or f"{kind} report", context, data)

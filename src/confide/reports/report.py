@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import Evaluation, LevelEvaluation, load_evaluation
+from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
 from confide.federated import SiloReport
 from confide.planning import Plan
 from confide.releases import Release
@@ -21,7 +21,7 @@ def report(
     release: Release | Plan | Watch,
     *,
     title: str | None = None,
-    evaluation: Evaluation | LevelEvaluation | str | Path | None = None,
+    evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | str | Path | None = None,
     answers: Sequence[str] = (),
     silo_reports: Sequence[SiloReport] = (),
     file_name: str = "calibration.json",
@@ -38,7 +38,7 @@ def report(
         Heading of the page.
     evaluation
         An evaluation of this release, or a file that `confide evaluate --out` wrote. Its numbers are not private, and
-        the page says so.
+        the page says so; those of a private evaluation are, and then the whole page may be published.
     answers
         For a federated calibration: the messages that the silos sent, to show their replies.
     silo_reports
@@ -73,10 +73,12 @@ def report(
         if evaluation is not None or answers or silo_reports:
             raise InputError("evaluation, answers and silo_reports must be left out: a watch has looks of its own")
         return watch_page(release, title=title)
+    if isinstance(release, PrivateEvaluation):
+        raise InputError("release must be the calibration; give its private evaluation as evaluation")
     if not isinstance(release, Release):
         raise InputTypeError(f"release must be a calibration, of any kind, or a plan; found {type(release).__name__}")
     if isinstance(evaluation, str | Path):
         evaluation = load_evaluation(evaluation)
-    if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation):
+    if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation | PrivateEvaluation):
         raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
     return release_page(release, title, file_name, evaluation, answers, silo_reports)

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     RELEASE = "a release"
     EVALUATION = "an evaluation"
     WATCH = "a watch"
+    PRIVATE_EVALUATION = "a private evaluation"
     PAGE = "a page"
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
@@ -54,6 +55,7 @@ _DOCUMENTS = {
     "federated.own-share": Kind.RELEASE,
     "evaluation": Kind.EVALUATION,
     "watch": Kind.WATCH,
+    "private-evaluation": Kind.PRIVATE_EVALUATION,
     "audit": Kind.AUDIT,
     "ledger": Kind.EXPORT,
     "schedule": Kind.SCHEDULE,

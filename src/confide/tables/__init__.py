@@ -14,16 +14,19 @@ predictors.py      from columns to sets and intervals; targets.py and database_w
 spreadsheets.py    CSV cells that a spreadsheet would run
 figures.py         what is told of written predictions
 findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
+labelled.py        records with known truth, handed on to whoever counts them
 calibrate.py, recalibrate.py, predict.py, evaluate.py, looks.py, pilot.py, counts.py, batches.py   the calls
+one_call.py        `confide.evaluate`
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
 from confide.tables.calibrate import calibrate_table, class_histograms, class_keys
 from confide.tables.counts import group_histograms, score_histogram
-from confide.tables.evaluate import evaluate_table
+from confide.tables.evaluate import evaluate_table, evaluate_table_privately
 from confide.tables.failures import EngineError
 from confide.tables.formats import file_format
 from confide.tables.looks import covered_counts, size_counts
+from confide.tables.one_call import evaluate
 from confide.tables.open_table import files_of, open_table
 from confide.tables.people import People
 from confide.tables.pilot import read_pilot
@@ -34,9 +37,9 @@ from confide.tables.targets import is_folder, refuse_existing_folder, refuse_exi
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
 __all__ = [
-    "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
-    "calibrate_table", "class_histograms", "class_keys",
-    "count_batches", "covered_counts", "evaluate_table", "file_format", "files_of", "group_histograms", "is_folder",
+    "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored",
+    "What", "calibrate_table", "class_histograms", "class_keys", "count_batches", "covered_counts", "evaluate",
+    "evaluate_table", "evaluate_table_privately", "file_format", "files_of", "group_histograms", "is_folder",
     "merge_counts", "open_table", "predict_table", "read_pilot", "recalibrate_table", "refuse_existing_folder",
     "refuse_existing_predictions", "score_batches", "score_histogram", "silent", "size_counts",
 ]  # fmt: skip

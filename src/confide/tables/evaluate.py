@@ -1,20 +1,28 @@
-"""How often sets contain the truth, and how large they are, over a table. These numbers are not private."""
+"""How often sets contain the truth, and how large they are, over a table: as it is, or privately."""
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 from confide.errors import InputError
-from confide.evaluation import Evaluation, IntervalTally, LevelEvaluation, ScoreTally, SetTally
+from confide.evaluation import (
+    Asking,
+    Evaluation,
+    IntervalTally,
+    LevelEvaluation,
+    PrivateEvaluation,
+    ScoreTally,
+    SetTally,
+    answer,
+)
 from confide.releases import GroupCalibration, Release, RiskCalibration, names_for
-from confide.tables.findings import Findings
+from confide.tables.labelled import Labelled
 from confide.tables.named_column import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
+from confide.tables.people import People
 from confide.tables.predictors import refuse_turned_pair
 from confide.tables.progress import Progress, silent
-from confide.tables.readings import Reading, ScoreReading, noted
-from confide.tables.stream_counts import rows_per_batch
+from confide.tables.readings import Reading
 from confide.tables.table import Table
 from confide.tables.what import Classified, Losses, Regressed, What
 
@@ -89,57 +97,106 @@ def tally_table(
 ) -> SetTally | IntervalTally | ScoreTally:
     """What `evaluate_table` counts, of a table that `may_be_empty`: what is released of it with noise must not tell."""
     with opened(source) as table:
-        reading, tally, add = _tally(table, what, release, examples)
+        reading, tally = _tally(table, what, release, examples)
+        count: Callable[..., None] = tally.add
         groups = None if by is None else _group_column(table, by, release, what)
-        reads = tuple(dict.fromkeys([*reading.reads, *([] if groups is None else [groups.read])]))
-        findings, start = Findings(), 0
-        table = table.complete(reads) if skip_incomplete else table
-        with closing(table.batches(reads, rows_per_batch(reading.width))) as batches:
-            for batch in batches:
-                arrays, wrong = reading.arrays(batch)
-                keys = None
-                if groups is not None:
-                    keys, without = groups.keys(batch)
-                    wrong = noted(wrong, without, len(reading.requirements) + 1)
-                if isinstance(reading, ScoreReading):
-                    wrong = noted(wrong, ~reading.in_range(arrays[0]), 1)
-                if wrong is not None:
-                    faults = reading.faults(batch)
-                    if groups is not None:
-                        faults.append(groups.fault(batch, len(reading.requirements) + 1))
-                    findings.note(wrong, start if table.ordered else None, faults)
-                start += batch.num_rows
-                progress(batch.num_rows)
-                if batch.num_rows and not findings:
-                    counted = arrays if isinstance(what, Classified | Regressed) else [reading.score_of(arrays)]
-                    add(*counted, keys)
-        wanted = [*reading.requirements, *([] if groups is None else [groups.requirement])]
-        findings.refuse(wanted, table.rows, skips=not skip_incomplete)
-        if not (start or may_be_empty):
+        labelled = Labelled(table, what, reading, groups, skip_incomplete=skip_incomplete)
+
+        def add(arrays: list[Any], batch: Any) -> None:
+            count(*arrays, None if groups is None else groups.keys(batch)[0])
+
+        if not (labelled.run(add, progress) or may_be_empty):
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
         return tally
 
 
+def evaluate_table_privately(
+    source: Any,
+    what: What,
+    release: Release,
+    asking: Asking,
+    *,
+    by: str | None = None,
+    people: People | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+) -> PrivateEvaluation:
+    """The same with a differential-privacy guarantee: what is found may be published.
+
+    Parameters
+    ----------
+    source, what, release, skip_incomplete, progress
+        As in `evaluate_table`; a table may be empty where the number of records is secret.
+    asking
+        What is asked, and at which price.
+    by
+        The column of each record's group, which is one of `asking.group_names` or in none of these; of a release with
+        thresholds per group, one of its groups.
+    people
+        Bounds the records that count of each person; epsilon is then stated per person.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or rows cannot be used: then nothing was released. What was charged before an
+        engine was asked stays charged.
+    BudgetError, OtherDataError, LedgerError
+        As in `confide.calibrate`.
+
+    Examples
+    --------
+    >>> import confide, pyarrow, numpy as np
+    >>> from confide.evaluation import Asking
+    >>> from confide.tables import Scored
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> table = pyarrow.table({"s": np.linspace(0, 1, 5000)})
+    >>> found = evaluate_table_privately(table, Scored("s", "lac"), released, Asking(epsilon=1.0))
+    >>> 0.85 < found.coverage.low < found.coverage.high < 0.95
+    True
+    """
+    if people is not None:
+        if asking.records_per_person not in (1, people.most):
+            raise InputError("records_per_person must be left out with people, which bounds the records itself")
+        asking = replace(asking, records_per_person=people.most)
+    with opened(source) as table:
+        reading, tally = _tally(table, what, release, 0)
+        own = isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified))
+        if (by is not None) != (own or asking.group_names is not None):
+            raise InputError("by, the column, and group_names, the public list of its values, must be given together")
+        if people is not None:
+            for column in (people.person, *people.order):
+                table.type_of(column)
+        names = tuple(release.parts) if isinstance(release, GroupCalibration) and own else asking.group_names
+        group = None if by is None or names is None else group_column(table, by, tuple(names))
+        labelled = Labelled(table, what, reading, group, not own, people, skip_incomplete)
+
+        def count(add: Callable[..., None]) -> None:
+            def handed(arrays: list[Any], batch: Any) -> None:
+                keys = group.keys(batch)[0] if group is not None and own else None
+                add(*arrays, groups=keys, places=None if group is None else group.places(batch))
+
+            labelled.run(handed, progress)
+
+        return answer(asking, release, tally, count, charge_first=not table.local)
+
+
 def _tally(
     table: Table, what: What, release: Release, examples: int
-) -> tuple[Reading, SetTally | IntervalTally | ScoreTally, Callable[..., None]]:
-    """What is read of each record, what counts it, and how it is told."""
+) -> tuple[Reading, SetTally | IntervalTally | ScoreTally]:
+    """What is read of each record, and what counts it."""
     if isinstance(what, Classified):
         (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
         p, names = what.columns(table)
         refuse_turned_pair(p, names, release)
-        sets = SetTally(release, names, examples)
-        return reading, sets, sets.add
+        return reading, SetTally(release, names, examples)
     reading = what.readings(table)[0]
     if isinstance(what, Losses) and what.probabilities is not None:
         names_for(release, what.columns(table)[1], len(what.columns(table)[1]))
     if isinstance(what, Regressed):
-        intervals = IntervalTally(release)
-        return reading, intervals, intervals.add
+        return reading, IntervalTally(release)
     if isinstance(what, Losses) and not isinstance(release, RiskCalibration):
         raise InputError("the release must be a bound on a loss, to be evaluated on losses")
-    scores = ScoreTally(release)
-    return reading, scores, scores.add
+    return reading, ScoreTally(release)
 
 
 def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:

@@ -39,6 +39,9 @@
       if (classes.length) Charts.intervals(figure(`class-coverage-${i}`), classes, promised, `Coverage by class; ${below}`);
     });
   }
+  (data.private || []).forEach(({ id, label, points, promised }) => {
+    Charts.intervals(figure(id), points, promised, `${label}; the numbers are in the table below.`);
+  });
   if (data.silos && figure("replies") && data.silos.replies.length) {
     Charts.replies(figure("replies"), data.silos.replies, data.silos.threshold, "The silos’ answers; the numbers are in the table above.");
   }

@@ -1,0 +1,184 @@
+"""`confide evaluate --epsilon`: charged before it is drawn, told, published whole; nothing of it without --epsilon."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.cli.exit_codes import REFUSED
+from confide.evaluation import PrivateEvaluation, private_counts
+from confide.ledger import Ledger
+from confide.tables import Classified
+from tests.files import write
+
+N = 600
+RNG = np.random.default_rng(3)
+P = RNG.dirichlet([4, 2, 1], N)
+TABLE = pa.table(
+    {
+        "p_ant": P[:, 0], "p_bee": P[:, 1], "p_cat": P[:, 2],
+        "label": np.array(["ant", "bee", "cat"])[(P.cumsum(axis=1) > RNG.random((N, 1))).argmax(axis=1)],
+        "ward": np.array(["north", "south", "east"])[np.arange(N) % 3],
+        "who": np.arange(N) // 2,
+        "visit": np.arange(N) % 2,
+    }
+)  # fmt: skip
+COLUMNS = ("--probabilities", "p_*", "--label", "label")
+PAID = ("--ledger", "budget.db", "--dataset", "patients")
+
+
+@pytest.fixture(scope="module")
+def released():
+    return confide.calibrate(
+        np.linspace(0, 0.9, 2000), 0.1, 10.0, candidates=confide.Candidates.unit(50), score="lac",
+        classes=["ant", "bee", "cat"],
+    )  # fmt: skip
+
+
+@pytest.fixture
+def records(folder, released):
+    released.save(folder / "cal.json")
+    return write(folder / "records.parquet", TABLE)
+
+
+@pytest.fixture
+def evaluate(confide_run, records):
+    def run(*options, source=records):
+        return confide_run("evaluate", source, "--calibration", "cal.json", *COLUMNS, *options)
+
+    return run
+
+
+def test_it_is_charged_before_it_is_drawn_and_answered_again_for_nothing(evaluate, confide_run, monkeypatch, folder):
+    spent = []
+    draw = private_counts.draw_counts
+
+    def watched(counts, noise):
+        spent.append(Ledger("budget.db").account("patients").spent().epsilon)
+        return draw(counts, noise)
+
+    monkeypatch.setattr(private_counts, "draw_counts", watched)
+    asked = ("--epsilon", 1, "--by", "ward", "--groups", "north,south", *PAID)
+    one = evaluate(*asked, "--out", "one.json")
+    assert one.out.endswith("saved: one.json\nThese numbers are private: they may be published.\n")
+    assert set(spent) == {1.0}
+    for words in ("  class ant  ", "  group (other)  ", "  share, sets of size 0  ", "intervals hold together with"):
+        assert words in one.out
+    two = evaluate(*asked, "--json").json
+    assert two["earlier"] == [Ledger("budget.db").account("patients").entries[0].made]
+    assert two["counts"] == json.loads((folder / "one.json").read_text())["counts"]
+    wider = evaluate(*asked, "--confidence", "0.99", "--json").json
+    assert (wider["counts"], wider["confidence"]) == (two["counts"], 0.99)
+    assert wider["found"]["release"]["coverage"]["low"] < two["found"]["release"]["coverage"]["low"]
+    assert "spent 1 in 1 release (1 evaluation) (add_remove)" in confide_run("ledger", "list", "budget.db").out
+    other = write(folder / "july.parquet", TABLE.slice(1))
+    assert "made from other data than these; nothing was charged" in evaluate(*asked, source=other).error
+    evaluate(*asked, "--again", source=other)
+    assert Ledger("budget.db").account("patients").spent().epsilon == 2
+    confide_run("ledger", "limit", "budget.db", "patients", 2.5)
+    drawn = len(spent)
+    assert "has 0.5 left" in evaluate("--epsilon", 1, "--parts", "none", *PAID).error
+    assert "publishes the number of records" in evaluate("--epsilon", 0.1, "--neighbors", "replace_one", *PAID).error
+    assert len(spent) == drawn
+
+
+def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run, records):
+    confide_run("calibrate", records, *COLUMNS, "--alpha", 0.1, "--epsilon", 1, "--out", "own.json", *PAID)
+    ran = evaluate("--epsilon", 1, *PAID)
+    assert ran.code == 0
+    assert ran.err.startswith("warning: dataset 'patients' has a calibration in the ledger: if these are the records")
+    assert evaluate("--epsilon", 1, "--ledger", "budget.db", "--dataset", "others").err == ""
+
+
+def test_show_verify_and_report_know_it(evaluate, confide_run, released, folder):
+    evaluate("--epsilon", 1, "--by", "ward", "--groups", "north", "--out", "private.json")
+    found = PrivateEvaluation.load("private.json")
+    shown = confide_run("show", "private.json", "--records", 2)
+    assert str(found) in shown.out
+    assert "loss, replacing 2 records            4\n" in shown.out
+    assert confide_run("show", "private.json", "--json").json["evaluation"]["counts"] == [list(c) for c in found.counts]
+    assert confide_run("verify", "private.json").out.startswith("claims: computed again, and they hold\n")
+    made = confide_run("report", "cal.json", "--evaluation", "private.json", "--out", "page.html")
+    assert made.out == "saved: page.html\nThe page shows a private evaluation: all of it may be published.\n"
+    page = (folder / "page.html").read_text()
+    assert "Measured on labelled records, privately" in page
+    assert "Not private" not in page
+    wrong = confide_run("report", "private.json", "--out", "x.html")
+    assert "release must be the calibration; give its private evaluation as" in wrong.error
+    asked = ("--probabilities", "p_*", "--calibration", "private.json", "--out", "x.parquet")
+    assert (
+        "must be a calibration, of any kind; found PrivateEvaluation"
+        in confide_run("predict", "records.parquet", *asked).error
+    )
+    other = confide.calibrate(np.linspace(0, 0.8, 2000), 0.1, 10.0, score="lac")
+    with pytest.raises(confide.InputError, match="must be one of this calibration"):
+        confide.report(other, evaluation=found)
+
+
+def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, monkeypatch):
+    monkeypatch.setattr(private_counts, "draw_counts", lambda counts, noise: np.full(len(counts), 50))
+    pages = [
+        confide.report(
+            released,
+            evaluation=confide.evaluate(
+                released, table=TABLE.slice(0, n), what=Classified("p_*", "label"), epsilon=1.0,
+                by="ward", group_names=["north", "south"],
+            ),
+        ).html
+        for n in (0, 7, N)
+    ]  # fmt: skip
+    assert pages[0] == pages[1] == pages[2]
+    assert "private-class-0" in pages[0]
+
+
+REFUSED_WORDS = {
+    "examples": (("--epsilon", 1, "--examples", 2, "--out", "x.json"), "--examples must be left out with --epsilon"),
+    "groups": (("--groups", "a"), "--groups needs --epsilon"),
+    "confidence": (("--confidence", "0.9"), "--confidence needs --epsilon"),
+    "person": (
+        ("--person", "who", "--max-records-per-person", 1, "--order", "visit"), "--person needs --epsilon"
+    ),
+    "ledger": (PAID, "--ledger and its options need --epsilon"),
+    "by alone": (("--epsilon", 1, "--by", "ward"), "must be given together"),
+    "parts": (("--epsilon", 1, "--parts", "klass"), "--parts must be out of class, size"),
+    "widths": (("--epsilon", 1, "--width-bins", "wide"), "--width-bins must be numbers between commas"),
+    "n": (("--epsilon", 1, "--n", 5), "--n must be left out under --neighbors add_remove"),
+    "other n": (("--epsilon", 1, "--neighbors", "replace_one", "--n", 5), "found 600, and --n 5 was given"),
+    "no such person": (
+        ("--epsilon", 1, "--person", "nobody", "--max-records-per-person", 1, "--order", "visit"),
+        "column 'nobody' is not in",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_WORDS)
+def test_what_makes_no_sense_is_refused(evaluate, folder, name):
+    options, words = REFUSED_WORDS[name]
+    assert words in evaluate(*options).error
+    assert not (folder / "x.json").exists()
+
+
+def test_people_count_with_their_first_records(evaluate, monkeypatch):
+    monkeypatch.setattr(private_counts, "draw_counts", lambda counts, noise: counts)
+    bounded = ("--person", "who", "--max-records-per-person", 1, "--order", "visit")
+    found = evaluate("--epsilon", 1, "--parts", "none", *bounded, "--json").json
+    assert sum(found["counts"][0]) == N // 2
+    two = evaluate(
+        "--epsilon", 1, "--parts", "none", *bounded[:2], "--max-records-per-person", 2, *bounded[4:], "--json"
+    ).json
+    assert (sum(two["counts"][0]), two["privacy"]["records_per_person"]) == (N, 2)
+    tied = evaluate("--epsilon", 1, *bounded[:4], "--order", "label")
+    assert "tell one person's records apart" in tied.error
+    asked = evaluate("--epsilon", 1, *bounded, "--records-per-person", 3)
+    assert "--records-per-person must be left out with --person" in asked.error
+
+
+def test_what_is_left_out_is_told_only_where_n_is_public(evaluate, folder):
+    label = TABLE["label"].to_pylist()
+    holes = write(folder / "holes.parquet", TABLE.set_column(3, "label", pa.array([None, *label[1:]])))
+    assert "left out" not in evaluate("--epsilon", 1, "--skip-incomplete", source=holes).out
+    told = evaluate("--epsilon", 1, "--skip-incomplete", "--neighbors", "replace_one", source=holes)
+    assert "left out: 1 record with missing values" in told.out
+    assert evaluate("--epsilon", 1, source=holes).code == REFUSED

@@ -1,0 +1,376 @@
+"""Private evaluations: what one record can change, what the intervals hold, and that nothing else leaves."""
+
+import itertools
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.errors import FormatError, InputError
+from confide.evaluation import PrivateEvaluation, private_counts, private_findings
+from confide.evaluation.private_parts import arrangement, size_parts, width_parts
+from confide.releases import load_release
+from tests.exact_tests import LEVEL
+
+UNIT = confide.Candidates.unit(50)
+SCORES = np.random.default_rng(0).random(3000) ** 2
+"""What releases are made of here: their thresholds do not matter, but that they lie inside."""
+
+# Records of classification, as (probabilities, class): sets of one, two and no classes, covered and missed.
+ROWS = [([0.9, 0.1, 0], 0), ([0.9, 0.1, 0], 1), ([0.5, 0.5, 0], 1), ([0.34, 0.33, 0.33], 0)]
+
+
+@pytest.fixture(scope="module")
+def released():
+    """A threshold of 0.6 or so: classes with a probability of at least 0.4 are in the set."""
+    return confide.calibrate(np.linspace(0.55, 0.65, 4000), 0.1, 50.0, candidates=UNIT, score="lac", classes=3)
+
+
+@pytest.fixture(scope="module")
+def levels():
+    return confide.calibrate_levels(SCORES, [0.3, 0.1], 50.0, candidates=UNIT, score="lac")
+
+
+@pytest.fixture(scope="module")
+def sides():
+    rng = np.random.default_rng(1)
+    return confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), rng.normal(size=4000), 0.1, 50.0)
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """Counts as they are, without noise: (counts, one over the scale) of every draw."""
+    drawn = []
+
+    def draw(counts, noise):
+        drawn.append((np.array(counts), noise))
+        return np.array(counts)
+
+    monkeypatch.setattr(private_counts, "draw_counts", draw)
+    return drawn
+
+
+def rows(records):
+    p, y, ward = zip(*((*ROWS[kind], ward) for kind, ward in records), strict=True) if records else ((), (), ())
+    return {"probabilities": np.array(p).reshape(-1, 3), "labels": np.array(y, dtype=int)}, np.array(ward, dtype=str)
+
+
+def ask_sets(released, records, **options):
+    arrays, ward = rows(records)
+    if "group_names" in options:
+        options["groups"] = ward
+    return confide.evaluate(released, **arrays, **options)
+
+
+RECORDS = list(itertools.product(range(len(ROWS)), ("a", "x")))
+SMALL = [list(table) for size in range(3) for table in itertools.combinations_with_replacement(RECORDS, size)]
+
+
+def neighbours(relation):
+    """All pairs of tables of at most two records that differ by one."""
+    if relation == "add_remove":
+        return [(table, [*table, one]) for table in SMALL if len(table) < 2 for one in RECORDS]
+    return [([*table, one], [*table, other]) for table in SMALL[:9] for one in RECORDS for other in RECORDS]
+
+
+@pytest.mark.parametrize("people", [1, 3])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize(
+    "options",
+    [{"parts": ()}, {"parts": ("class",)}, {"parts": ("class", "size"), "group_names": ["a"]}],
+    ids=["total", "classes", "all"],
+)
+def test_the_loss_is_what_is_stated_by_enumeration(released, exact, options, relation, people):
+    """The whole object follows from public numbers and the counts, whose noise is product discrete Laplace."""
+    largest, asked = 0.0, {"epsilon": 0.75, "neighbors": relation, "records_per_person": people, **options}
+    known = {}
+
+    def answered(table):
+        key = str(sorted(table))
+        if key not in known:
+            exact.clear()
+            found = ask_sets(released, table, **asked)
+            known[key] = found.question, found.confidence, [(np.array(c), noise) for c, noise in exact]
+        return known[key]
+
+    for one, other in neighbours(relation):
+        (question, confidence, drawn), (question_2, confidence_2, drawn_2) = answered(one), answered(other)
+        assert (question, confidence, dict(question.statements)) == (question_2, confidence_2, question_2.statements)
+        loss = 0.0
+        for (counts, noise), (counts_2, noise_2) in zip(drawn, drawn_2, strict=True):
+            assert noise == noise_2
+            loss += Fraction(noise) * int(np.abs(counts - counts_2).sum())
+        largest = max(largest, people * loss)
+    assert 0.75 * (1 - 1e-12) <= largest <= 0.75
+    assert question.privacy.epsilon == 0.75
+
+
+def test_levels_and_sides_are_one_cell_a_record(levels, sides, exact):
+    found = confide.evaluate(levels, scores=[0.01, 0.6, 0.999], epsilon=2.0)
+    assert found.counts == ((1, 1, 1),)
+    assert [one.coverage.covered for one in found.findings.values()] == [1, 2]
+    assert found[0.1].coverage.missed == 1
+    q = np.tile([-1.0, 1.0], (4, 1))
+    found = confide.evaluate(sides, predictions=q, targets=[0, -9, 9, 9], epsilon=2.0, width_bins=[1, 2])
+    assert [(name, one.coverage.covered) for name, one in found.findings.items()] == [
+        ("", 1), ("lower end", 3), ("upper end", 2)
+    ]  # fmt: skip
+    assert [noise for _, noise in exact] == [2.0, 2.0]
+    assert sum(part.covered + part.missed for part in found.finding.parts["width"]) == 4
+
+
+def test_without_epsilon_the_numbers_are_those_of_the_calls(released, levels, sides):
+    arrays, ward = rows([(0, "a"), (1, "b"), (2, "a")])
+    assert confide.evaluate(released, **arrays, groups=ward) == confide.evaluate_sets(
+        released, *arrays.values(), groups=ward
+    )
+    assert confide.evaluate(levels, scores=[0.5, 0.9]) == confide.evaluate_scores(levels, [0.5, 0.9])
+    intervals = np.zeros((3, 2)), [0, 1, -5]
+    assert confide.evaluate(sides, predictions=intervals[0], targets=intervals[1]) == confide.evaluate_intervals(
+        sides, *intervals
+    )
+
+
+def test_counts_are_those_of_the_evaluation_that_is_not_private(released, exact):
+    rng = np.random.default_rng(5)
+    records = [RECORDS[i] for i in rng.integers(0, len(RECORDS), 60)]
+    found = ask_sets(released, records, epsilon=1.0, group_names=["x", "y"])
+    arrays, ward = rows(records)
+    bare = confide.evaluate_sets(released, *arrays.values(), groups=ward)
+    assert (found.coverage.covered, found.coverage.missed) == (
+        bare.coverage.n * bare.coverage.value,
+        60 - 60 * bare.coverage.value,
+    )
+    assert {one.name: (one.covered, one.missed) for one in found.classes} == {
+        "2": (0, 0),
+        **{one.name: (one.covered, one.n - one.covered) for one in bare.classes},
+    }
+    sizes = {one.name: (one.covered, one.n - one.covered) for one in bare.sizes if one.name != "0"}
+    assert {one.name: (one.covered, one.missed) for one in found.sizes} == {"3": (0, 0), **sizes}
+    by_ward = {one.name: one.covered for one in bare.subgroups}
+    assert [(one.name, one.covered) for one in found.groups] == [
+        ("x", by_ward["x"]),
+        ("y", 0),
+        ("(other)", by_ward["a"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "missed"), [(0, 0), (1, 0), (1, 1), (200, 200)], ids=["none", "one", "one missed", "all missed"]
+)
+def test_extreme_tables_are_answered(released, count, missed):
+    found = ask_sets(released, [(1, "a")] * missed + [(0, "a")] * (count - missed), epsilon=1.0, group_names=["a"])
+    assert PrivateEvaluation.from_json(found.to_json()) == found
+    assert found.groups[1].low < 0.2 or found.groups[1].high > 0.8  # nobody is there: nothing can be known
+    if missed == 200:
+        assert found.coverage.high < 0.5
+    for one in [found.coverage, *found.classes, *found.sizes, *found.groups]:
+        assert 0 <= one.low <= one.high <= 1
+    assert str(found).count("\n") > 8
+
+
+def test_a_thousand_classes(released):
+    rng = np.random.default_rng(2)
+    p = np.full((4000, 1000), 0.0)
+    y = rng.integers(0, 1000, 4000)
+    p[np.arange(4000), y] = np.where(rng.random(4000) < 0.9, 0.9, 0.1)
+    wide = confide.calibrate(SCORES, 0.1, 50.0, candidates=UNIT, score="lac")
+    found = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0)
+    assert len(found.classes) == 1000
+    assert found.question.tables == ((0,), (1,))  # the total is added up from the sizes, which are few
+    assert sum(one.high == 1 for one in found.classes) > 500
+    assert "970 more" in str(found)
+    alone = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0, parts=("class",))
+    assert alone.question.tables == ((0,), ())  # a thousand noises are too many: it has counts of its own
+
+
+def test_a_budget_is_shared_by_public_numbers():
+    for sizes in [(), (5,), (31,), (3, 4), (10, 4), (3, 3, 3), (10, 7, 40), (1000, 12)]:
+        tables = arrangement(sizes)
+        assert {place for table in tables for place in table} == set(range(len(sizes)))
+        assert min(np.prod([sizes[place] for place in table]) for table in tables) <= 30
+    assert size_parts(10**6).most == 10**6
+    for bins in ([], [0], [2, 1], [1, np.inf], [np.nan]):
+        with pytest.raises(InputError, match="width_bins must be"):
+            width_parts(bins)
+
+
+def test_the_mean_lies_within_its_bounds_for_all_shares():
+    """Bounds by enumeration over a grid of shares within the intervals."""
+    partition = size_parts(3)
+    shares = [private_findings.PrivateShare(str(k), 0.25, low, high) for k, (low, high) in enumerate(
+        [(0.0, 0.2), (0.1, 0.5), (0.2, 0.6), (0.1, 0.3)]
+    )]  # fmt: skip
+    mean = private_findings._mean(partition, shares)
+    grid = [np.linspace(one.low, one.high, 11) for one in shares[:3]]
+    values = [
+        b + 2 * c + 3 * (1 - a - b - c)
+        for a, b, c in itertools.product(*grid)
+        if 0.1 - 1e-12 <= 1 - a - b - c <= 0.3 + 1e-12
+    ]
+    assert (mean.low, mean.high) == pytest.approx((min(values), max(values)))
+
+
+def test_files_are_computed_again(released, tmp_path):
+    found = ask_sets(released, [(0, "a")] * 80 + [(1, "b")] * 20, epsilon=1.0, group_names=["a", "b"])
+    found.save(tmp_path / "private.json")
+    assert load_release(tmp_path / "private.json") == confide.load_evaluation(tmp_path / "private.json") == found
+    assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301
+    document = json.loads(found.to_json())
+
+    def refused(changed):
+        from confide.releases import kinds
+
+        changed.pop("sha256")
+        return json.dumps(changed | {"sha256": kinds._checksum(changed)})
+
+    with pytest.raises(FormatError, match="checksum"):
+        PrivateEvaluation.from_json(json.dumps(document | {"n": 7}))
+    better = json.loads(found.to_json())
+    better["found"]["release"]["coverage"]["low"] += 0.01
+    more = json.loads(found.to_json())
+    more["counts"][0][0] += 1
+    for changed in (better, more):
+        with pytest.raises(FormatError, match="claims what does not follow"):
+            PrivateEvaluation.from_json(refused(changed))
+    cheaper = json.loads(found.to_json())
+    cheaper["privacy"]["epsilon"] = 0.5
+    with pytest.raises(FormatError, match="claims what does not follow"):
+        PrivateEvaluation.from_json(refused(cheaper))
+    secret = json.loads(found.to_json()) | {"n": 100}
+    with pytest.raises(FormatError, match="n must be given under"):
+        PrivateEvaluation.from_json(refused(secret))
+
+
+REFUSED = {
+    "parts": ({"parts": ("klass",)}, "parts must be out of class, size"),
+    "n": ({"n": 3}, "n must be left out under neighbors='add_remove'"),
+    "epsilon": ({"epsilon": 0}, "epsilon must be"),
+    "too little": ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon must leave"),
+    "examples": ({"examples": 3}, "examples must be left out with epsilon"),
+    "other": ({"group_names": ["a", "(other)"]}, "groups must not be called"),
+    "again": ({"again": True}, "again must be left out without a ledger"),
+    "widths": ({"width_bins": [1]}, "width_bins belong to the intervals"),
+    "unknown": ({"alpha": 0.1}, "options must be those of"),
+    "ledger alone": ({"dataset": "patients"}, "ledger and dataset must be given together"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_do_not_tell_how_many_records_there_are(released, name):
+    options, words = REFUSED[name]
+    said = set()
+    for count in (0, 1, 7919):
+        try:
+            ask_sets(released, [(0, "a")] * count, **{"epsilon": 1.0, **options})
+            said.add("answered")
+        except InputError as error:
+            said.add(str(error))
+    assert len(said) == 1
+    assert words is None or words in said.pop()
+
+
+def test_what_is_released_holds_no_exact_count(released, monkeypatch):
+    """With noise that cannot be small, nothing of the object's parts, text or pickle has the exact number."""
+    monkeypatch.setattr(private_counts, "draw_counts", lambda counts, noise: np.zeros(len(counts), np.int64))
+    small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
+    assert small.to_json() == large.to_json()
+    assert pickle.dumps(small) == pickle.dumps(large)
+    assert vars(small).keys() <= {"question", "confidence", "counts", "findings"}
+
+
+def test_public_n_is_counted_stated_and_checked(released):
+    found = ask_sets(released, [(0, "a")] * 40, epsilon=1.0, neighbors="replace_one", parts=())
+    assert (found.question.n, len(found.counts[0]), found.question.noise) == (40, 1, 1.0)
+    assert str(found.privacy) == "1-differential privacy for replacing one record"
+    assert ask_sets(released, [(0, "a")] * 40, epsilon=1.0, neighbors="replace_one").question.noise == 0.5
+    with pytest.raises(InputError, match="n must be the number of records that count"):
+        ask_sets(released, [(0, "a")] * 40, epsilon=1.0, neighbors="replace_one", n=41)
+    with pytest.raises(InputError, match="there must be records"):
+        ask_sets(released, [], epsilon=1.0, neighbors="replace_one")
+
+
+def test_a_bound_on_a_loss_is_evaluated_as_a_share(exact):
+    rng = np.random.default_rng(0)
+    p = rng.random((2000, 4))
+    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 50.0)
+    found = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, epsilon=1.0)
+    assert found.question.loss == ("false_negative_rate", 1.0)
+    assert "loss 'false_negative_rate'  0.100 (interval 0.04" in str(found)
+    assert found.coverage.promised == pytest.approx(1 - risk.risk)
+
+
+def test_own_thresholds_are_evaluated_each(exact):
+    ward = np.tile(["a", "b"], 1500)
+    groups = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, score="lac")
+    found = confide.evaluate(groups, scores=[0.0, 0.99, 0.0], groups=["a", "b", "b"], epsilon=1.0)
+    assert [(one.name, one.covered, one.missed) for one in found.groups] == [("a", 1, 0), ("b", 1, 1)]
+    with pytest.raises(InputError, match="group_names must be left out"):
+        confide.evaluate(groups, scores=[0.0], groups=["a"], epsilon=1.0, group_names=["a"])
+    with pytest.raises(InputError, match="groups"):
+        confide.evaluate(groups, scores=[0.0], groups=["c"], epsilon=1.0)
+    with pytest.raises(InputError, match="belong together"):
+        confide.evaluate(groups, scores=[0.0], epsilon=1.0)
+    classes = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, by="class", score="lac")
+    found = confide.evaluate(classes, scores=[0.0, 0.99], groups=["a", "b"], epsilon=1.0)
+    assert [(one.name, one.covered) for one in found.classes] == [("a", 1), ("b", 0)]
+    sets = confide.evaluate(classes, probabilities=[[1, 0], [0, 1]], labels=["a", "a"], classes=["a", "b"], epsilon=1.0)
+    assert [(one.name, one.covered, one.missed) for one in sets.classes] == [("a", 1, 1), ("b", 0, 0)]
+
+
+def test_levels_refuse_what_would_be_paid_level_by_level(levels):
+    with pytest.raises(InputError, match="each level has sets of its own"):
+        confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0, parts=["size"])
+    found = confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0)
+    assert [partition.kind for partition in found.question.partitions] == ["class"]
+    with pytest.raises(InputError, match="alpha must be one of the evaluated levels"):
+        found[0.5]
+
+
+def test_the_total_alone_is_hardly_wider_than_without_privacy(released):
+    """n = 1000, epsilon = 1: the mean width beside Clopper and Pearson's. One draw varies by 1 %, the mean by 0.1 %."""
+    records = [(0, "a")] * 900 + [(1, "a")] * 100
+    arrays, _ = rows(records)
+    bare = confide.evaluate(released, **arrays).coverage
+    found = [confide.evaluate(released, **arrays, epsilon=1.0, parts=()).coverage for _ in range(100)]
+    assert np.mean([one.high - one.low for one in found]) <= 1.02 * (bare.high - bare.low)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_all_intervals_hold_at_once(released, relation):
+    """Shares and coverage by enumeration over the kinds of records; misses of 400 evaluations at 80 % confidence."""
+    rng, runs, confidence = np.random.default_rng(), 400, 0.8
+    weights = rng.dirichlet(np.ones(len(RECORDS)))
+    cells = {}
+    for (kind, ward), weight in zip(RECORDS, weights, strict=True):
+        p, y = ROWS[kind]
+        inside = np.array(p) >= 0.4
+        for key in ("", f"class {y}", f"size {inside.sum()}", f"group {'a' if ward == 'a' else '(other)'}"):
+            total, held = cells.get(key, (0.0, 0.0))
+            cells[key] = total + weight, held + weight * bool(inside[y])
+    mean = sum(int(key.split()[1]) * total for key, (total, _) in cells.items() if key.startswith("size"))
+    missed = 0
+    for _ in range(runs):
+        records = [RECORDS[i] for i in rng.choice(len(RECORDS), 120, p=weights)]
+        found = ask_sets(
+            released, records, epsilon=1.0, group_names=["a"], confidence=confidence, neighbors=relation
+        )  # fmt: skip
+        stated = [("", found.coverage)]
+        for kind, parts in found.finding.parts.items():
+            stated += [(f"{kind} {part.name}", part) for part in parts]
+        wrong = [
+            key for key, one in stated
+            if key in cells and not one.low <= cells[key][1] / cells[key][0] <= one.high
+        ]  # fmt: skip
+        for share in found.finding.shares["size"]:
+            if not share.low <= cells.get(f"size {share.name}", (0.0, 0.0))[0] <= share.high:
+                wrong.append(share.name)
+        if not found.mean_size.low <= mean <= found.mean_size.high:
+            wrong.append("mean")
+        missed += bool(wrong)
+    assert stats.binom.sf(missed - 1, runs, 1 - confidence) > LEVEL
