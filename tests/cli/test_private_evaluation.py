@@ -182,3 +182,12 @@ def test_what_is_left_out_is_told_only_where_n_is_public(evaluate, folder):
     told = evaluate("--epsilon", 1, "--skip-incomplete", "--neighbors", "replace_one", source=holes)
     assert "left out: 1 record with missing values" in told.out
     assert evaluate("--epsilon", 1, source=holes).code == REFUSED
+
+
+def test_a_schedule_says_what_an_evaluation_may_spend(evaluate, confide_run):
+    confide_run("budget", "plan", "--releases", 1, "--evaluations", 2, "--epsilon", 3, "--out", "year.json")
+    told = evaluate("--schedule", "year.json", "--parts", "none", "--json").json
+    assert told["privacy"] == {"neighbors": "add_remove", "epsilon": 0.75, "records_per_person": 1}
+    assert "--epsilon must be left out with --schedule" in evaluate("--schedule", "year.json", "--epsilon", 2).error
+    two = ("--person", "who", "--max-records-per-person", 2, "--order", "visit")
+    assert "must be at most what --schedule says, 1" in evaluate("--schedule", "year.json", *two).error

@@ -71,9 +71,8 @@ class PrivateOptions:
         """
         given = {name: getattr(self, name) for name in ("epsilon", "neighbors", "records_per_person")}
         found = scheduled(file, "evaluation", given)
-        if file is not None and people is not None:
-            if people.most > (most := found.pop("records_per_person")):
-                raise InputError(f"--max-records-per-person must be at most what --schedule says, {most}")
+        if file is not None and people is not None and people.most > (most := found.pop("records_per_person")):
+            raise InputError(f"--max-records-per-person must be at most what --schedule says, {most}")
         return replace(self, **found)
 
     def asking(self, people: People | None, account: Mapping[str, Any]) -> Asking | None:
