@@ -14,15 +14,17 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.help import Command, Group
-from confide.cli.ledger_places import check, init, move_
+from confide.cli.ledger_places import check, init, move_, report_
 from confide.cli.output import check_output, emit, number, say, warn
+from confide.cli.parameters import command
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Entry, Ledger, Loss, Schedule, decimal_form, file_of, plain
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
 from confide.support import Kind, aligned, write_text
 
 ledger = typer.Typer(
-    help="What has been spent on which data: list, show, limit, follow, export; where it is kept: init, move, check.",
+    help="What has been spent on which data (list, show, limit, follow, export, report), and where that is kept "
+    "(init, move, check).",
     cls=Group,
     rich_markup_mode=None,
 )
@@ -42,8 +44,8 @@ def list_(file: LedgerPlace, as_json: o.AsJson = False) -> None:
 
     Example: confide ledger list budget.db
     """
-    opened = Ledger(file, create=False)
-    accounts = opened.accounts()
+    found = Ledger(file, create=False).snapshot()
+    accounts = found.accounts
     if as_json:
         rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
         emit({"datasets": [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]})
@@ -52,8 +54,8 @@ def list_(file: LedgerPlace, as_json: o.AsJson = False) -> None:
         say(f"{account.dataset}: {_summary(account)}")
     if not accounts:
         say("no data sets")
-    if (to := opened.moved_to()) is not None:
-        say(f"moved to {to}: charged there only")
+    if found.moved_to is not None:
+        say(f"moved to {found.moved_to}: charged there only")
 
 
 @ledger.command(cls=Command)
@@ -162,7 +164,7 @@ def export(
     say(f"saved: {out}")
 
 
-for name, function in (("init", init), ("move", move_), ("check", check)):
+for name, function in (("report", command(report_)), ("init", init), ("move", move_), ("check", check)):
     ledger.command(name, cls=Command)(function)
 
 

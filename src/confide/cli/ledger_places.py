@@ -68,6 +68,34 @@ def move_(
     say(f"moved {records:,} records from {place_of(source)} to {place_of(target)}; the old ledger is closed")
 
 
+def report_(
+    ledger: Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://ROLE@HOST/DB.")],
+    *,
+    dataset: Annotated[str | None, o.content("NAME", "Only this data set.")] = None,
+    dp_delta: Annotated[
+        float, o.content("DELTA", "Add up at this delta besides pure epsilon; 0 for none.", "--dp-delta")
+    ] = 1e-6,
+    without_names: Annotated[bool, o.content(None, "Leave out who charged.", "--without-names")] = False,
+    title: Annotated[str | None, o.content("TEXT", "Heading of the page.")] = None,
+    output: o.Output,
+) -> None:
+    """Write a page for those who answer for privacy: what was spent by whom.
+
+    What was spent on what and when, what is left, what is planned, and what
+    everything costs together by each rule. One HTML file that loads nothing.
+
+    Example:
+
+      confide ledger report budget.db --out budget.html
+    """
+    from confide.reports import ledger_page
+
+    output.check(Kind.PAGE, file_of(ledger))
+    opened = Ledger(ledger, create=False)
+    page = ledger_page(opened, dataset=dataset, dp_delta=dp_delta, who=not without_names, title=title)
+    output.write(page.html)
+
+
 def check(
     ledger: Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://ROLE@HOST/DB.")],
     head: Annotated[
@@ -86,11 +114,13 @@ def check(
     """
     check_output(head, Kind.HEAD, file_of(ledger), force=True)
     opened = Ledger(ledger, create=False)
-    seals = opened.seals()
-    number, seal = check_head(opened, head) if head is not None else (len(seals), seals[-1] if seals else "")
+    found = opened.snapshot()
+    number, seal = len(found.seals), found.seals[-1] if found.seals else ""
+    if head is not None:
+        number, seal = check_head(opened, head)
     if as_json:
-        emit({"records": number, "seal": seal, "moved_to": opened.moved_to()})
+        emit({"records": number, "seal": seal, "moved_to": found.moved_to})
         return
     say(f"{number:,} records, every seal is right{f'; the last is {seal}' if seal else ''}")
-    if (to := opened.moved_to()) is not None:
-        say(f"moved to {to}")
+    if found.moved_to is not None:
+        say(f"moved to {found.moved_to}")

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry, known, replay
@@ -399,11 +399,16 @@ class Ledger:
 
     def moved_to(self) -> str | None:
         """Where the ledger was moved to; None if it was not. A moved ledger can be read and not be charged."""
-        return moved_to(self.records())
+        return self.snapshot().moved_to
 
     def seals(self) -> list[str]:
         """The seals of all records, oldest first: the last one stands for all of them."""
-        return self._store().chain().seals
+        return self.snapshot().seals
+
+    def snapshot(self) -> "Snapshot":
+        """Everything that is known at one moment."""
+        chain = self._store().chain()
+        return Snapshot(replay(chain.records), chain.seals, moved_to(chain.records))
 
     def _store(self) -> Store:
         return open_store(self.path, create=False, timeout=self.timeout)
@@ -411,6 +416,14 @@ class Ledger:
     def _who(self, writer: Writer) -> str | None:
         """Who charges: the server's role, or what a file's user says."""
         return writer.by or self.by
+
+
+class Snapshot(NamedTuple):
+    """A ledger at one moment: accounts by data set, the seals of all records, and where it was moved to, or None."""
+
+    accounts: dict[str, Account]
+    seals: list[str]
+    moved_to: str | None
 
 
 @dataclass(frozen=True)

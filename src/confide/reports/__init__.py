@@ -1,8 +1,9 @@
-"""A release, a plan or a watch comes in, with an evaluation if there is one; one self-contained HTML page leaves.
+"""A release, plan, watch or ledger comes in, with what was measured if there is any; one self-contained page leaves.
 
-report.py              report(release, plan or watch) -> Page
+report.py              report(release, plan, watch or ledger) -> Page
 page.py                Page: a template filled in, which saves itself and shows itself in a notebook
 release_page.py        what the page of a release says; plan_page.py: that of a plan; watch_page.py: that of a watch
+ledger_page.py         what was spent by whom on what, and what is left
 promise.py             the coverage promise in sentences; protection.py: the privacy statement
 thresholds.py          what a threshold does, in words and on invented numbers
 course.py              the course of thresholds along a chain of releases
@@ -14,6 +15,7 @@ provenance.py          how a release was made, for those who check it
 numbers.py             numbers for people
 """
 
+from confide.reports.ledger_page import ledger_page
 from confide.reports.report import report
 
-__all__ = ["report"]
+__all__ = ["ledger_page", "report"]

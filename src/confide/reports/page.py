@@ -6,6 +6,7 @@ smuggle in could run; jinja2 escapes them besides.
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -64,16 +65,18 @@ class Page:
         return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB of HTML)"
 
 
-def page_of(template: str, title: str, context: dict[str, Any], data: dict[str, Any]) -> Page:
+def page_of(
+    template: str, title: str, context: dict[str, Any], data: dict[str, Any], scripts: Sequence[str] = SCRIPTS
+) -> Page:
     """A template of `templates`, filled in with what it speaks of, escaped, and with JSON values that scripts draw."""
-    style, scripts = _text(STYLE), [_text(name) for name in SCRIPTS]
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    style, texts = _text(STYLE), [_text(name) for name in scripts]
+    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in texts) or "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}' 'sha256-{PLOT_STYLE}'; "
         "base-uri 'none'; form-action 'none'"
     )
     made = _environment().get_template(template)
-    html = made.render(**context, title=title, data=data, scripts=scripts, style=style, policy=policy)
+    html = made.render(**context, title=title, data=data, scripts=texts, style=style, policy=policy)
     return Page(title, html + "\n")
 
 

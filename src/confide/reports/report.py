@@ -1,4 +1,4 @@
-"""The page of whatever the library releases, plans or watches."""
+"""The page of whatever the library releases, plans, watches or charges."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
 from confide.federated import SiloReport
+from confide.ledger import Ledger
 from confide.planning import Plan
 from confide.releases import Release
+from confide.reports.ledger_page import ledger_page
 from confide.reports.page import Page
 from confide.reports.plan_page import plan_page
 from confide.reports.release_page import release_page
@@ -18,7 +20,7 @@ MOST_TITLE = 200
 
 
 def report(
-    release: Release | Plan | Watch,
+    release: Release | Plan | Watch | Ledger,
     *,
     title: str | None = None,
     evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | str | Path | None = None,
@@ -26,14 +28,14 @@ def report(
     silo_reports: Sequence[SiloReport] = (),
     file_name: str = "calibration.json",
 ) -> Page:
-    """A release, a plan, or a watch, as one self-contained HTML page for people.
+    """A release, a plan, a watch, or a ledger, as one self-contained HTML page for people.
 
     Nothing that depends on data is in it but what these arguments hold.
 
     Parameters
     ----------
     release
-        Anything that the library releases, a `Plan`, or a `Watch`.
+        Anything that the library releases, a `Plan`, a `Watch`, or a `Ledger`.
     title
         Heading of the page.
     evaluation
@@ -69,6 +71,10 @@ def report(
         if evaluation is not None or answers or silo_reports:
             raise InputError("evaluation, answers and silo_reports must be left out: a plan has seen no records")
         return plan_page(release, title=title)
+    if isinstance(release, Ledger):
+        if evaluation is not None or answers or silo_reports:
+            raise InputError("evaluation, answers and silo_reports must be left out: they belong to one release")
+        return ledger_page(release, title=title)
     if isinstance(release, Watch):
         if evaluation is not None or answers or silo_reports:
             raise InputError("evaluation, answers and silo_reports must be left out: a watch has looks of its own")

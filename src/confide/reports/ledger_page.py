@@ -1,0 +1,262 @@
+"""A ledger as a page for those who answer for privacy: what was spent by whom on what, what is left and planned."""
+
+import math
+from collections import Counter
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from confide.errors import InputError
+from confide.ledger import Account, Cost, Entry, Ledger, counted, decimal_form
+from confide.mechanisms import practically_none
+from confide.reports.numbers import number
+from confide.reports.page import Page, page_of
+
+MOST_CHARGES, MOST_POINTS, MOST_EXACT = 200, 400, 400
+"""Charges of a data set in its table, the newest; points of its course; and charges that every rule can add up soon."""
+
+_WIDTH, _HEIGHT = 640.0, 160.0
+
+
+def ledger_page(
+    ledger: Ledger, *, dataset: str | None = None, dp_delta: float = 1e-6, who: bool = True, title: str | None = None
+) -> Page:
+    """The page of a ledger, or of one of its data sets.
+
+    It holds what the ledger says to those who may read it: public choices, times and losses, and neither releases nor
+    fingerprints.
+
+    Parameters
+    ----------
+    ledger
+        The ledger; a role that may read is enough.
+    dataset
+        Only this data set.
+    dp_delta
+        The delta at which the releases are added up besides pure epsilon; 0 for none.
+    who
+        Whether it is shown who charged.
+    title
+        Its heading.
+
+    Raises
+    ------
+    InputError
+        If the ledger does not know the data set, or dp_delta is outside [0, 1).
+
+    Examples
+    --------
+    >>> import confide, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = confide.Ledger(f"{folder}/budget.db")
+    ...     _ = ledger.set_limit("patients", 2.0)
+    ...     ledger_page(ledger)
+    Page('Privacy budget', 0.0 MB of HTML)
+    """
+    found = ledger.snapshot()
+    accounts = list(found.accounts.values()) if dataset is None else [ledger.account(dataset)]
+    if isinstance(dp_delta, bool) or not 0 <= dp_delta < 1:
+        raise InputError(f"dp_delta must be a number of at least 0 and below 1; found {dp_delta!r}")
+    blocks = [_block(index, account, dp_delta, who=who) for index, account in enumerate(accounts, 1)]
+    context = {
+        "headline": _headline(accounts),
+        "blocks": blocks,
+        "moved_to": found.moved_to,
+        "releases": f"{sum(len(account.entries) for account in accounts):,}",
+        "sets": f"{len(accounts):,}",
+        "last": max((entry.made for account in accounts for entry in account.entries), default="none yet"),
+        "warned": sum(bool(block["warnings"]) for block in blocks),
+        "place": str(ledger.path),
+        "records": f"{len(found.seals):,}",
+        "seal": found.seals[-1] if found.seals else "none",
+        "dp_delta": dp_delta,
+        "who": who,
+    }
+    return page_of("ledger.html", title or "Privacy budget", context, {}, scripts=())
+
+
+def _headline(accounts: list[Account]) -> str:
+    if not accounts:
+        return "Nothing was charged yet."
+    most = max(accounts, key=lambda account: account.spent().epsilon)
+    spent = _loss(most.spent().epsilon)
+    sets = "One data set" if len(accounts) == 1 else f"{len(accounts):,} data sets"
+    if most.limit is None:
+        return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent}, without a limit."
+    return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent} of {decimal_form(most.limit.epsilon)}."
+
+
+def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[str, Any]:
+    entries, limit = account.entries, account.limit
+    private = all(cost.private for cost in account.costs)
+    spent = account.spent().epsilon
+    left = account.remaining()
+    together = account.spent(dp_delta, adaptive=len(entries) > MOST_EXACT)
+    return {
+        "id": f"set-{index}",
+        "name": account.dataset,
+        "spent": _loss(spent),
+        "limit": "none" if limit is None else _limit(account),
+        "left": "unlimited" if left is None else decimal_form(left),
+        "used": None if limit is None or not private else min(1.0, _share(spent, limit.epsilon)),
+        "releases": f"{len(entries):,}",
+        "last": entries[-1].made[:10] if entries else "never",
+        "planned": _planned(account),
+        "schedule": None if account.schedule is None else account.schedule.statement,
+        "one_person": None if account.under_schedule is None else number(account.under_schedule.epsilon),
+        "relation": "adding or removing one person's record; the number of records stays secret"
+        if account.neighbors == "add_remove"
+        else "replacing one person's record; the number of records is public",
+        "factor": _factor(spent),
+        "warnings": _warnings(account),
+        "course": _course(account) if private else None,
+        "purposes": _purposes(entries, who=who),
+        "bounds": [
+            (bound.rule, _figure(bound.epsilon), f"{bound.dp_delta:g}", "yes" if bound.adaptive else "no")
+            for bound in together.bounds
+        ],
+        "derivations": [(bound.rule, bound.derivation) for bound in together.bounds],
+        "charges": [_row(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:])],
+        "unshown": max(0, len(entries) - MOST_CHARGES),
+    }
+
+
+def _warnings(account: Account) -> list[tuple[str, str]]:
+    found = []
+    spent = account.spent().epsilon
+    if bare := sum(not cost.private for cost in account.costs):
+        found.append(("Not private.", f"{counted_releases(bare)} without privacy, which no limit can hold."))
+    elif account.limit is None:
+        found.append(("No limit.", "Everything that is asked for is charged. `confide ledger limit` sets one."))
+    elif account.remaining() == 0.0 and account.schedule is None:
+        found.append(("Nothing is left.", "Every further release is refused."))
+    if weak := practically_none(spent):
+        found.append(("Hardly private.", f"Everything together is {weak}."))
+    if lost := sum(entry.release is None for entry in account.entries):
+        found.append(
+            (
+                "Charged without a release.",
+                f"{counted_releases(lost)} charged and never kept: the run ended before. What was charged stands.",
+            )
+        )
+    return found
+
+
+def counted_releases(number_of: int) -> str:
+    """How many releases were made, as the beginning of a sentence.
+
+    Examples
+    --------
+    >>> counted_releases(1), counted_releases(1200)
+    ('One release was', '1,200 releases were')
+    """
+    return "One release was" if number_of == 1 else f"{number_of:,} releases were"
+
+
+def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]:
+    """What was paid for, by whom: how often, and the sum of the losses as charged."""
+    number_of: Counter[tuple[str, str]] = Counter()
+    sums: dict[tuple[str, str], Fraction] = {}
+    for entry in entries:
+        key = (what(entry), (entry.by or "not kept") if who else "")
+        number_of[key] += 1
+        if entry.cost.private:
+            sums[key] = sums.get(key, Fraction(0)) + entry.cost.exact
+    rows = sorted(number_of, key=lambda key: -sums.get(key, Fraction(10**15)))
+    return [
+        (key[0], *([key[1]] if who else []), f"{number_of[key]:,}", number(float(sums[key])) if key in sums else "+∞")
+        for key in rows
+    ]
+
+
+def what(entry: Entry) -> str:
+    """The kind of an entry and its mechanism, whose name says the kind where it is no calibration."""
+    mechanism = entry.cost.mechanism
+    return mechanism if mechanism.startswith(f"{entry.kind} by ") else f"{entry.kind} by {mechanism}"
+
+
+def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
+    group = "" if entry.cost.group is None else " = ".join(entry.cost.group)
+    kept = "kept" if entry.release is not None else "none: the run ended before"
+    made = entry.made.replace("T", " ").removesuffix("+00:00")
+    return (made, what(entry), _loss(entry.cost.epsilon), group, *([entry.by or ""] if who else []), kept)
+
+
+def _course(account: Account) -> dict[str, Any] | None:
+    """The sum of losses over time, as the points of a line in a box; None with fewer than two charges."""
+    if len(account.entries) < 2:
+        return None
+    times = [datetime.fromisoformat(entry.made).timestamp() for entry in account.entries]
+    sums = [float(total) for total in running(account.costs)]
+    first, last = min(times), max(times)
+    top = max(sums[-1], account.limit.epsilon if account.limit else 0.0) or 1.0
+    shares = [(at - first) / (last - first) if last > first else k / len(times) for k, at in enumerate(times, 1)]
+    x = [_WIDTH * share for share in shares]
+    y = [_HEIGHT * (1 - total / top) for total in sums]
+    step = math.ceil(len(x) / MOST_POINTS)
+    kept = [*range(0, len(x), step), len(x) - 1]
+    points = [f"M0,{_HEIGHT:g}", *(f"H{x[k]:.1f}V{y[k]:.1f}" for k in kept), f"H{_WIDTH:g}"]
+    return {
+        "path": "".join(points),
+        "limit": None if account.limit is None else f"{_HEIGHT * (1 - account.limit.epsilon / top):.1f}",
+        "first": account.entries[0].made[:10],
+        "last": account.entries[-1].made[:10],
+        "spent": _loss(sums[-1]),
+        "top": number(top),
+    }
+
+
+def running(costs: list[Cost]) -> list[Fraction]:
+    """The sum of losses after each charge: of the cells of a partition the largest counts.
+
+    Examples
+    --------
+    >>> from confide.ledger import Group
+    >>> cells = [Cost(1.0, "add_remove", "m", None, Group("ward", name)) for name in ("a", "b")]
+    >>> [float(one) for one in running([*cells, Cost(0.5, "add_remove", "m")])]
+    [1.0, 1.0, 1.5]
+    """
+    total, found = Fraction(0), []
+    cells: dict[str, dict[str, Fraction]] = {}
+    for cost in costs:
+        if cost.group is None:
+            total += cost.exact
+        else:
+            sums = cells.setdefault(cost.group.partition, {})
+            before = max(sums.values(), default=Fraction(0))
+            sums[cost.group.cell] = sums.get(cost.group.cell, Fraction(0)) + cost.exact
+            total += max(sums.values()) - before
+        found.append(total)
+    return found
+
+
+def _planned(account: Account) -> str:
+    left = [counted(kind, many) for kind, many in account.left.items()]
+    return ", ".join(left) if left else "nothing"
+
+
+def _share(spent: float, limit: float) -> float:
+    return spent / limit if limit else float(spent > 0)
+
+
+def _limit(account: Account) -> str:
+    assert account.limit is not None
+    at = f" at δ = {account.limit.dp_delta:g}" if account.limit.dp_delta else ""
+    return decimal_form(account.limit.epsilon) + at
+
+
+def _loss(epsilon: float) -> str:
+    return "+∞ (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
+
+
+def _factor(epsilon: float) -> str | None:
+    """The factor on odds, rounded up; None where nobody would read it."""
+    if not 0 < epsilon <= 20:
+        return None
+    factor = math.exp(epsilon)
+    return f"{math.ceil(factor):,}" if factor >= 100 else f"{math.ceil(100 * factor) / 100:.2f}"
+
+
+def _figure(epsilon: float) -> str:
+    """A total, rounded up."""
+    return "+∞" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.4f}".rstrip("0").rstrip(".")

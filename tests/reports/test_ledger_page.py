@@ -1,0 +1,178 @@
+"""The page of a ledger: its figures are the ledger's, nothing else of it leaves, and it loads and runs nothing."""
+
+import json
+import math
+import re
+from fractions import Fraction
+from html import unescape
+
+import pytest
+
+import confide
+from confide.errors import InputError
+from confide.ledger import Cost, Dataset, Group, Ledger, budget_plan, request_digest
+from confide.ledger.book import key_of
+from confide.ledger.composition import worst
+from confide.reports import ledger_page
+from confide.reports.ledger_page import MOST_CHARGES, running
+from tests.reports.browser import Opened, chromium, needs_chromium
+
+HOSTILE = "<script>alert(1)</script> & “co”"
+
+
+def digest(*content):
+    return request_digest({"asked": [str(item) for item in content]})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A limit, two who charge, groups, a schedule, an interrupted run, a release without privacy."""
+    place = tmp_path / "budget.db"
+    Ledger(place).set_limit("patients", (4.0, 1e-6))
+    for k in range(4):
+        one = Ledger(place, by=HOSTILE if k == 3 else "radiology")
+        token = one.charge("patients", Cost(0.5, "add_remove", "slopes", 0.5**2 / 8), digest(k))
+        if k:
+            one.attach(token, f"RELEASE {k}", b"COUNTS")
+    made = Ledger(place)
+    for cell in ("north", "south"):
+        group = Group("region", cell)
+        made.charge(Dataset("patients", group), Cost(0.25, "add_remove", "slopes", None, group), digest(cell))
+    made.follow("cardiology", budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0))
+    made.charge("open", Cost(math.inf, "add_remove", "none"), digest("open"))
+    made.charge(HOSTILE, Cost(12.0, "replace_one", "evaluation by laplace"), digest("hostile"))
+    return made
+
+
+def words(page):
+    """The text of a page, without its styles."""
+    text = re.sub(r"<style>.*?</style>", "", page.html, flags=re.S)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
+
+
+def test_what_was_spent_by_whom_on_what_and_what_is_left(ledger):
+    said = words(ledger_page(ledger, title="Budget"))
+    account = ledger.account("patients")
+    for row in (
+        "patients 2.25 4 at δ = 1e-06 1.75 6",  # spent, limit, left, releases
+        "calibration by slopes radiology 3 1.5",
+        f"calibration by slopes {HOSTILE} 1 0.5",
+        "calibration by slopes not kept 2 0.5",
+        "evaluation by laplace not kept 1 12",
+        "cardiology 0 3 3 0 never 12 releases, 52 looks",
+        "open +∞ (not private) none unlimited",
+        "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
+        "by a factor of at most 9.49",  # e^2.25 = 9.488
+        f"Seal of the last record {ledger.seals()[-1]}",
+        "Left for one more release 1.75",
+        "region = north",
+    ):
+        assert row in said, row
+    assert account.schedule is None
+    assert ledger.account("cardiology").schedule.statement in said
+    for bound in account.spent(1e-6).bounds:
+        assert bound.derivation in said
+
+
+def test_remarks_where_they_belong(ledger):
+    said = words(ledger_page(ledger))
+    for remark in (
+        "Charged without a release. 3 releases were charged and never kept",
+        "Not private. One release was without privacy",
+        "No limit. Everything that is asked for is charged.",
+        "Hardly private. Everything together is practically no protection",
+    ):
+        assert said.count(remark) == 1
+    assert "Nothing is left" not in said
+    assert "To look at 3 data sets" in said
+    ledger.set_limit("patients", 2.0)
+    assert "Nothing is left. Every further release is refused." in words(ledger_page(ledger, dataset="patients"))
+
+
+def test_one_data_set_without_names(ledger):
+    page = ledger_page(ledger, dataset="patients", who=False, dp_delta=0)
+    said = words(page)
+    assert "cardiology" not in said
+    assert "radiology" not in said
+    assert HOSTILE not in said
+    assert "calibration by slopes 6 2.5" in said
+    assert said.count("0 yes") == 1  # pure epsilon alone
+    with pytest.raises(InputError, match="is not in the ledger"):
+        ledger_page(ledger, dataset="others")
+    with pytest.raises(InputError, match="dp_delta"):
+        ledger_page(ledger, dp_delta=1.0)
+
+
+def test_neither_releases_nor_fingerprints_nor_the_key(ledger):
+    html = ledger_page(ledger).html
+    entries = [entry for account in ledger.accounts().values() for entry in account.entries]
+    for secret in (
+        "RELEASE",
+        "COUNTS",
+        key_of(ledger.records()),
+        *(one.fingerprint for one in entries),
+        entries[0].token,
+    ):
+        assert secret is None or secret not in html
+    assert html.count("<script") == 1  # what scripts would draw: nothing
+    assert json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html)[1]) == {}
+    assert "script-src 'none'" in unescape(html)
+    assert "Observable Plot" not in html
+    assert "<script>alert" not in html
+
+
+def test_no_ledger_is_too_new_or_too_old_for_a_page(tmp_path):
+    assert "Nothing was charged yet." in words(ledger_page(Ledger(tmp_path / "budget.db")))
+    assert confide.report(Ledger(tmp_path / "budget.db"), title="Ours").title == "Ours"
+    with pytest.raises(InputError, match="must be left out"):
+        confide.report(Ledger(tmp_path / "budget.db"), answers=["x"])
+
+
+def test_a_long_ledger_has_a_short_page(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", limit=1e6)
+    charges = [confide.ledger.Charge(Dataset("p"), Cost(0.5, "add_remove", "m"), digest(k)) for k in range(250)]
+    ledger.charge_all(charges)
+    page = ledger_page(ledger)
+    assert page.html.count("calibration by m</td>") == MOST_CHARGES
+    assert f"{250 - MOST_CHARGES} older charges are in" in words(page)
+    assert len(page.html) < 100_000
+
+
+def test_the_course_ends_at_what_was_spent():
+    costs = [Cost(0.1 * (k % 7), "add_remove", "m", None, Group(f"p{k % 2}", str(k % 3))) for k in range(20)]
+    costs += [Cost(0.3, "add_remove", "m")]
+    for k, total in enumerate(running(costs), 1):
+        assert total == worst(costs[:k], lambda cost: cost.exact)
+    assert running([]) == []
+    assert running(costs)[-1] > Fraction(1)
+
+
+def test_on_the_command_line(ledger, tmp_path, capfd):
+    from confide.cli.run import main
+
+    place = str(ledger.path)
+    assert main(["ledger", "report", place, "--out", str(tmp_path / "l.html"), "--without-names", "--title", "T"]) == 0
+    assert (tmp_path / "l.html").read_text() == ledger_page(ledger, who=False, title="T").html
+    assert main(["ledger", "report", place, "--out", place]) != 0
+    assert main(["ledger", "check", place, "--head", str(tmp_path / "head.json"), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out.partition("\n")[2])["seal"] == ledger.seals()[-1]
+    assert main(["ledger", "check", place, "--head", place]) != 0
+    assert main(["ledger", "move", place, str(tmp_path / "new.db")]) == 0
+    assert main(["ledger", "list", place]) == 0
+    out = capfd.readouterr().out
+    assert f"moved {len(ledger.seals()) - 1} records" in out
+    assert f"moved to {tmp_path / 'new.db'}: charged there only" in out
+    assert "Moved. This ledger is closed" in words(ledger_page(ledger))
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 1100])
+def test_in_a_browser(ledger, tmp_path, width):
+    """It says nothing to the console, asks the network for nothing, and fits its window."""
+    path = ledger_page(ledger, title=HOSTILE).save(tmp_path / "page.html")
+    with chromium() as browser, Opened(browser, path, width=width, scheme="dark") as opened:
+        assert (opened.complaints, opened.requests) == ([], [])
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == width
+        assert opened.page.locator("svg path.line").count() == 1
+        assert opened.text("h1") == HOSTILE
