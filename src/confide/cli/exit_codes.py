@@ -17,7 +17,7 @@ IN_WORDS = {
     REFUSED: "refused: an input, or a file that cannot be read or written",
     EXISTS: "the output exists already; --force replaces it if it is of the same kind",
     CLAIM_FAILED: "a claim that was audited or verified does not hold",
-    ALARM: "a watch raised its alarm: a finding, not an error; its state and output were written",
+    ALARM: "a watch raised its alarm: a finding, no error; its state was written",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",
     PIPE_CLOSED: "the reader of the output went away",
