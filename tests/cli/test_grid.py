@@ -280,6 +280,33 @@ def check_predictions(name, released, predicted):
         )
 
 
+WATCHED = ("scores", "lac", "quantiles", "sides", "groups", "classes", "levels")
+
+
+@pytest.mark.slow
+@on_every_source(WATCHED, some=("lac", "groups"))
+def test_a_release_is_watched_on_every_source(run, source, folder, name):
+    """With a loss that leaves no noise, the counts of a look are those that evaluate and predict find."""
+    columns, asked, model, by = KINDS[name]
+    run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
+    level = ("--alpha", "0.2") if name == "levels" else ()
+    first = (*level, "--epsilon", "1000", "--batch", "900", "--json", "--look", "one")
+    tolerance = ("--tolerance", "0.3", "--state", "watch.json")  # no alarm, whatever the draw
+    told = run("watch cal.json", source, *columns, *by, *tolerance, *first).json
+    run("evaluate", source, *columns, *by, *level, "--calibration", "cal.json", "--out", "ev.json", "--force")
+    found = confide.load_evaluation("ev.json")
+    parts = {"groups": found.groups, "classes": found.classes}.get(name)
+    covered = [(part.covered, part.n - part.covered) for part in parts] if parts else [
+        (round(found.coverage.value * N), N - round(found.coverage.value * N))
+    ]  # fmt: skip
+    assert told["counts"] == [count for pair in covered for count in pair]
+    if name in ("lac", "groups", "classes", "levels"):
+        words = ("--unlabelled", "--state", "sizes.json")
+        told = run("watch cal.json", source, *model, *by, *words, *first).json
+        sizes = {part.name: part.n for part in found.sizes}
+        assert told["counts"] == [sizes.get(str(size), 0) for size in range(4)]
+
+
 @on_every_source(("scores", "lac", "aps", "residuals", "quantiles"), some=("lac",))
 def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, folder, name):
     columns, asked, _, _ = KINDS[name]

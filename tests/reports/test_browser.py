@@ -15,7 +15,7 @@ from tests.reports.browser import Opened, chromium, needs_chromium
 from tests.reports.pages import HOSTILE, calibration, write_all
 
 pytestmark = [needs_chromium, pytest.mark.slow, pytest.mark.xdist_group("browser")]
-KINDS = ("report", "plan", "federated", "regression", "levels", "groups")
+KINDS = ("report", "plan", "federated", "regression", "levels", "groups", "watch", "sizes")
 LONG_WIDTHS = [
     pytest.param(kind, width, marks=pytest.mark.long)
     for kind, width in [("report", 390), ("report", 768), *((kind, 360) for kind in KINDS[3:])]
@@ -58,6 +58,7 @@ def test_draws_without_a_complaint_and_asks_the_network_for_nothing(browser, pag
         assert opened.requests == []
         charts = opened.page.locator("svg.plot")
         count = {"report": 6, "plan": 3, "federated": 5, "regression": 3, "levels": 3 + 2 + 1 + 3 * 3, "groups": 3 + 4}
+        count |= {"watch": 2, "sizes": 2}
         assert charts.count() == count[kind]
         for i in range(charts.count()):
             assert charts.nth(i).get_attribute("role") == "img"

@@ -74,6 +74,8 @@ def test_the_bounds_of_a_reference_share_half_of_the_error():
 def test_a_reference_of_hardly_anything_tests_nothing():
     watch = watched([0, 0, 0, 0], *[[500, 0, 0, 0]] * 20, bins=[0, 1, 2, 3], epsilon=0.1)
     assert watch.alarm is None
+    assert watch.named_by(watch.points[-1]) == []
+    assert "compatible with sets of the sizes of the first batch" in confide.report(watch).html
 
 
 @pytest.mark.parametrize(("neighbors", "people"), [("add_remove", 1), ("replace_one", 1), ("add_remove", 3)])
@@ -136,7 +138,7 @@ def look(**fields):
         look(counts=[1]),
         look(counts=[1, 2.0]),
         look(counts=[True, 2]),
-        look(counts=[1, 2**54]),
+        look(counts=[1, 2**51]),
         look(name="day 1"),
         look(name=""),
         look(name=3),
@@ -153,6 +155,7 @@ def look(**fields):
         lambda c: c.update(tolerance=0.95),
         lambda c: c.update(neighbors="both"),
         lambda c: c.update(records_per_person=0),
+        lambda c: c.update(records_per_person=10**6, epsilon=0.5),
         lambda c: c.update(promised=[]),
         lambda c: c.update(promised=[{"name": "", "coverage": 1.5}]),
         lambda c: c.update(promised=[{"name": "a", "coverage": 0.9}] * 2),

@@ -97,7 +97,11 @@ def _coverage(watch: Watch) -> list[dict[str, Any]]:
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
     share = coverage_share(counts[:, 0], counts[:, 1])
     low, high = coverage_interval(
-        counts[:, 0], counts[:, 1], made.noise_epsilon, guess=round(min(made.promised.values()), 2), noises=parts
+        counts[:, 0],
+        counts[:, 1],
+        made.noise_epsilon,
+        guess=min(max(round(min(made.promised.values()), 2), 0.01), 0.99),
+        noises=parts,
     )
     return [
         {

@@ -19,7 +19,7 @@ from confide.watching.e_process import advance, bets, cash, log_e_values, log_ev
 from confide.watching.sequence import confidence_sequence
 from confide.watching.settings import ERROR, LOOKS, MOST_LOOKS, TOLERANCE, Settings, check_look_name, promised_of
 
-MOST_COUNT = 2**53
+MOST_COUNT = 2**50
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Watch(Release):
         for look in self.looks:
             check_look_name(look.name)
             if len(look.counts) != self.settings.cells or any(abs(count) > MOST_COUNT for count in look.counts):
-                raise InputError(f"looks must have {self.settings.cells} counts each, each of at most 2**53")
+                raise InputError(f"looks must have {self.settings.cells} counts each, each of at most 2**50")
 
     @classmethod
     def start(
@@ -261,7 +261,7 @@ class Watch(Release):
 
     def named_by(self, point: Point) -> list[str]:
         """The parts that alone are surely below, among several: each with its share of the error."""
-        alone = math.log(self.alarm_at * len(point.parts))
+        alone = math.log(self.alarm_at * max(len(point.parts), 1))
         return [name for name, log in point.parts.items() if name and log >= alone]
 
     def __str__(self) -> str:

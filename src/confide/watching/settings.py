@@ -10,6 +10,7 @@ from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of
 from confide.support import (
+    LEAST_LOSS,
     MOST_PER_PERSON,
     MOST_RECORDS,
     exact_level,
@@ -75,6 +76,10 @@ class Settings:
         positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
         one_of("neighbors", self.neighbors, NEIGHBORS)
         exact_level("error", self.error)
+        if self.noise_epsilon < LEAST_LOSS:
+            raise InputError(
+                f"epsilon must be larger for so many records of a person; each gets {self.noise_epsilon:.2g}"
+            )
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must lie in [0, 1); found {self.tolerance!r}")
         if bool(self.promised) == bool(self.bins) or len(self.promised) > MOST_PARTS:
