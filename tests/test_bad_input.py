@@ -14,7 +14,7 @@ import confide
 from confide.audit.foreign import foreign_subject, load
 from confide.cli import main
 from confide.errors import ConfideError
-from confide.ledger import Cost, Dataset, Group, Ledger, compose, fingerprint
+from confide.ledger import Cost, Dataset, Group, Ledger, Planned, compose, fingerprint
 from tests.private import assert_error_is_private, assert_no_private_value, planted_scores
 from tests.test_no_private_data import BAD_CALLS
 
@@ -26,9 +26,11 @@ that occur nowhere else, and none of them appears in any message, in the chain o
 terminal. Files and folders are named as `FILE`.
 
 Parsers of outside data are fuzzed besides: `make fuzz` runs more than a million coverage-guided executions of
-`fuzz/targets.py` (releases, evaluations, messages of federations, reports of silos, ledger records,
+`fuzz/targets.py` (releases, evaluations, messages of federations, reports of silos, schedules, ledger records,
 ledger databases, levels, candidates).
 """
+
+YEAR = confide.Schedule(1.0, 0.0, "basic", (Planned("look", 52, 2, 0.5),))
 
 HERE = {
     "level that is a word": lambda s, d: confide.calibrate(s, "ten", 1.0),
@@ -53,7 +55,13 @@ HERE = {
     "ledger: missing, only to be read": lambda s, d: Ledger(d / "none.db", create=False),
     "ledger: a text file": lambda s, d: Ledger(_file(d, b"text")),
     "ledger: another program's database": lambda s, d: Ledger(_database(d)),
-    "ledger: newer schema": lambda s, d: Ledger(_changed(d, "PRAGMA user_version=3")),
+    "ledger: a release that its schedule has not": lambda s, d: _following(d).charge(
+        "patients", Cost(0.1, "add_remove", "slopes"), "0" * 64
+    ),
+    "ledger: a schedule beyond the limit": lambda s, d: _limited(d).follow("patients", YEAR),
+    "schedule: altered": lambda s, d: confide.Schedule.from_json(YEAR.to_json().replace("0.5", "0.1")),
+    "budget_plan: nothing": lambda s, d: confide.budget_plan(3.0),
+    "ledger: newer schema": lambda s, d: Ledger(_changed(d, "PRAGMA user_version=4")),
     "ledger: foreign table": lambda s, d: Ledger(_changed(d, "CREATE TABLE t (x)")),
     "ledger: damaged record": lambda s, d: Ledger(_damaged(d)),
     "ledger: over the limit": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d), dataset="patients"),
@@ -131,6 +139,12 @@ def _damaged(folder):
 def _limited(folder):
     ledger = Ledger(folder / "budget.db")
     ledger.set_limit("patients", 0.5)
+    return ledger
+
+
+def _following(folder):
+    ledger = Ledger(folder / "budget.db")
+    ledger.follow("patients", YEAR)
     return ledger
 
 
