@@ -13,6 +13,7 @@ import confide
 from confide.calibration import weighted_counts, weighted_sum
 from confide.cli.show import _words
 from confide.errors import FormatError, InputError, InputTypeError
+from confide.mechanisms import certify, privacy_statement
 from confide.planning import ClassShift, RecordWeights, check_request, mechanism_for, plan
 from confide.reports import grid
 from confide.reports.promise import any_shares
@@ -258,6 +259,17 @@ def test_the_ledger_tells_weights_apart(records, tmp_path):
     other = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.8, "b": 0.2})
     confide.calibrate(scores, 0.1, 1.0, class_weights=other, **options)
     assert len(ledger.account("records").costs) == 2
+
+
+@pytest.mark.parametrize(("alpha", "epsilon"), [(1e-6, 1.0), (0.001, 1e-3), ("1/3", 1e6), (0.99, 0.05)])
+@pytest.mark.parametrize("population", [SHIFT, RecordWeights.bounded(3)])
+def test_any_level_and_loss_is_certified(alpha, epsilon, population):
+    own = {"records_per_person": 3, "rise": 4.0, "slopes": (9, 11)}
+    request = check_request(alpha=alpha, epsilon=epsilon, candidates=40, population=population, **own)
+    mechanism = mechanism_for(request)
+    assert certify(mechanism, request.alpha, 40, None, 1, None).coverage == float(request.level)
+    spent = privacy_statement(mechanism, "add_remove", 3).epsilon
+    assert epsilon * (1 - 1e-9) <= spent <= epsilon
 
 
 def test_a_plan_says_what_weights_cost():

@@ -76,11 +76,22 @@ def weighted_head_start(
     True
     """
     step, start = 0.05 / slope, 0.0
-    for low, high, last in _below_target(rate, offset):
-        left = max(0.0, start - fade * last)
-        while not _serves(low + left, high, rate, offset, slope, rivals, selector):
-            left += step
-            start = left + fade * last
+    # The heaviest demand the most where the head start fades: the others are content with what there is then.
+    for low, high, last in reversed(list(_below_target(rate, offset))):
+        ahead = max(0.0, start - fade * last)
+
+        def enough(steps: int, z: float = low + ahead, high: float = high) -> bool:
+            return _serves(z + steps * step, high, rate, offset, slope, rivals, selector)
+
+        if enough(0):
+            continue
+        below, above = 0, 1
+        while not enough(above):
+            below, above = above, 2 * above
+        while above - below > 1:
+            middle = (below + above) // 2
+            below, above = (below, middle) if enough(middle) else (middle, above)
+        start = ahead + above * step + fade * last
     return start
 
 

@@ -305,7 +305,8 @@ def slopes_for(
         distance = add_remove_range(left, right, rate, unit)
     scale = scale_for((weight or 1) * distance, epsilon)
     if scale > _LARGEST_SCALE:
-        raise InputError("the utilities exceed 64 bits; use an alpha of fewer digits, or a larger epsilon")
+        weights = "" if weight is None else ", or class weights that are small whole numbers"
+        raise InputError(f"the utilities exceed 64 bits; use an alpha of fewer digits, or a larger epsilon{weights}")
     return Slopes(rate, offset, left, right, scale, selector, weight=weight)
 
 
