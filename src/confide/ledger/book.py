@@ -480,7 +480,8 @@ def plain(account: Account) -> dict[str, Any]:
 def refusal(account: Account, *costs: Cost) -> str:
     """Why a schedule or a limit refuses one release, or several together, and what remains."""
     if (why := account.stages[-1].refusal(costs)) is not None:
-        return f"dataset {account.dataset!r} {why}"
+        then = "ask for what is planned, or replace the schedule with `confide ledger follow`"
+        return f"dataset {account.dataset!r} {why}; {then}"
     assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
     limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
