@@ -50,7 +50,8 @@ def several() -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
     p = rng.random((400, 4))
     risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0)
-    releases = [*(release for release, _ in evaluated()[1:5]), risk]
+    levels = confide.calibrate_levels(p[:, 0], [0.3, 0.1], 4.0, score="lac", neighbors="replace_one")
+    releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1])]
     return tuple(json.loads(release.to_json()) for release in releases)
 
 

@@ -83,7 +83,9 @@ def calibrations() -> tuple[Any, ...]:
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return tuple(json.loads(confide.calibrate(scores, 0.1, **one).to_json()) for one in options)
+        made = [confide.calibrate(scores, 0.1, **one) for one in options]
+        made.append(confide.recalibrate(made[1], scores, about={"date": "2026"}))
+        return tuple(json.loads(one.to_json()) for one in made)
 
 
 def calibration_text(data: bytes) -> None:
@@ -258,6 +260,9 @@ def candidates(data: bytes) -> None:
         made = parse_candidates(data.decode("latin-1"))
     except ConfideError as error:
         one_line(error)
+        return
+    if isinstance(made, confide.candidates.Spread):
+        assert math.isfinite(made.around)
         return
     assert np.all(np.diff(made.values) > 0)
     assert made.size <= 2**20

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from scipy import stats
 
 import confide
 from confide.calibration import PricedRelease, Renewal, price_threshold
+from confide.calibration.levels import nested
 from confide.candidates import Candidates, Spread
 from confide.planning import check_request, make_plan
 from confide.planning.typical import answer_among
@@ -267,6 +269,16 @@ def test_levels_stay_nested_over_lists_of_their_own():
         assert Release.from_json(first.to_json()) == first
     thresholds = [part.threshold for part in first.parts.values()]
     assert thresholds == sorted(thresholds)
+
+
+def test_a_raised_threshold_is_the_next_of_its_own_candidates():
+    first, _ = first_of("levels with shares")
+    low, high = first.parts
+    given = {low: replace(first.parts[low], threshold=0.5), high: replace(first.parts[high], threshold=0.1)}
+    lists = {low: Candidates.of([0.4, 0.5]), high: Candidates.of([0.1, 0.45, 0.6])}
+    assert [part.threshold for part in nested(given, lists).parts.values()] == [0.5, 0.6]
+    given[low] = replace(given[low], threshold=math.inf)
+    assert [part.threshold for part in nested(given, lists).parts.values()] == [math.inf, math.inf]
 
 
 @cache

@@ -100,6 +100,16 @@ def test_the_ledger_charges_new_records_and_knows_the_same(months, confide_run):
     assert not (months / "5.json").exists()
 
 
+def test_a_cold_renewal_is_another_request_than_the_first_release(months, confide_run):
+    """It asks the same over the same candidates, about other data; the ledger charges it, as it names a predecessor."""
+    paid = ("--ledger", "ledger.db", "--dataset", "patients")
+    public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1")
+    assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, *paid, "--out", "1.json").code == 0
+    assert confide_run("recalibrate", "1.json", "2.parquet", *COLUMNS, *paid, "--cold", "--out", "2.json").code == 0
+    assert load_release("1.json").recipe == load_release("2.json").recipe
+    assert confide.Ledger("ledger.db").account("patients").spent().epsilon == 2.0
+
+
 def test_another_answer_to_the_same_renewal_is_refused(months, first, confide_run):
     paid = ("--ledger", "ledger.db", "--dataset", "patients")
     assert confide_run("recalibrate", "1.json", "2.parquet", *COLUMNS, *paid, "--out", "2.json").code == 0

@@ -39,6 +39,7 @@ TABLE_WEIGHTS = "tests/tables/test_weights.py"
 
 DEFECTS = "tests/audit/test_defects.py"
 IDENTITIES, TRUST = "tests/federated/test_identities.py", "tests/federated/test_trust_by_files.py"
+RENEWED = "tests/calibration/test_recalibrate.py"
 
 FAULTS = (
     Fault("numbers of records from a seed", "arrays/uniforms.py", "        return fresh_uniforms(n)\n",
@@ -996,4 +997,31 @@ FAULTS = (
     Fault("an alarm ends like a quiet look", "cli/watch.py",
           "return DONE if after.alarm is None else ALARM", "return DONE",
           "tests/cli/test_watch.py::test_a_course_from_the_first_look_to_an_alarm"),
+    Fault("a renewal that starts cold", "calibration/renewal.py",
+          "return replace(own, around=part.threshold, hedged=True)", "return own",
+          f"{RENEWED}::test_a_renewal_is_of_the_same_kind_and_names_what_it_renews[public n]"),
+    Fault("a cold start around the earlier threshold", "calibration/renewal.py",
+          "if cold or math.isinf(part.threshold)", "if math.isinf(part.threshold)",
+          f"{RENEWED}::test_a_cold_start_asks_what_was_asked[public n]"),
+    Fault("a raised threshold that is no candidate", "calibration/levels.py",
+          "reached = float(values[np.searchsorted(values, reached)])", "reached = float(reached)",
+          f"{RENEWED}::test_a_raised_threshold_is_the_next_of_its_own_candidates"),
+    Fault("records used again cost nothing", "releases/chain.py",
+          "return min(grown * missed, 1 - (1 - missed) / grown)", "return missed",
+          f"{RENEWED}::test_what_is_left_of_the_promise_for_records_used_again"),
+    Fault("a renewal taken for the request of its predecessor", "calibration/threshold.py",
+          'asked["renewed"] = predecessors[-1].checksum', "pass",
+          "tests/cli/test_recalibrate.py::test_a_cold_renewal_is_another_request_than_the_first_release"),
+    Fault("another threshold of a predecessor", "releases/chain.py",
+          '"threshold": said.threshold == other.threshold,', '"threshold": True,',
+          "tests/releases/test_chain.py::test_what_a_chain_says_wrongly_of_a_predecessor[fields0-threshold]"),
+    Fault("candidates around no predecessor", "releases/calibration.py",
+          "around is not None and around != self.predecessors[-1].threshold", "around is not None and not around",
+          "tests/releases/test_chain.py::test_an_altered_chain_is_refused"),
+    Fault("a guess that is not hedged", "candidates/spread.py",
+          "halves = replace(self, hedged=False), self.without_guess", "halves = (replace(self, hedged=False),)",
+          "tests/test_candidates.py::test_a_hedged_guess_is_half_of_the_list"),
+    Fault("a chart with its heights upside down", "reports/course.py",
+          "HEIGHT - _BOTTOM - share *", "_TOP + share *",
+          "tests/reports/test_course.py::test_heights_are_in_order"),
 )  # fmt: skip
