@@ -14,7 +14,7 @@ from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.output import emit, say, say_left_out, warn
 from confide.cli.schedule import scheduled
-from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
+from confide.errors import CoverageWarning, EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import PARTS, Asking, PrivateEvaluation
 from confide.mechanisms import NEIGHBORS
 from confide.tables import People
@@ -70,10 +70,7 @@ class PrivateOptions:
             If an option says something else, or more records of each person are kept than it says.
         """
         given = {name: getattr(self, name) for name in ("epsilon", "neighbors", "records_per_person")}
-        found = scheduled(file, "evaluation", given)
-        if file is not None and people is not None and people.most > (most := found.pop("records_per_person")):
-            raise InputError(f"--max-records-per-person must be at most what --schedule says, {most}")
-        return replace(self, **found)
+        return replace(self, **scheduled(file, "evaluation", given, people))
 
     def asking(self, people: People | None, account: Mapping[str, Any]) -> Asking | None:
         """What is asked privately; None without --epsilon, with which alone the others are allowed."""
