@@ -279,6 +279,8 @@ def test_a_plan_says_what_weights_cost():
     assert "that of about 1250 of the largest weight" in str(weighted)
     assert "records of the largest weight more covered than asked for" in str(weighted)
     assert weighted.guarantee.population == str(SHIFT)
-    bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4)
+    bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4, pilot=np.linspace(0, 1, 5001))
+    assert bounded.on_pilot.chance_of_all < 0.05
+    assert bounded.on_pilot.plain_threshold == pytest.approx(451 / 500, abs=5e-4)  # of 500 records, not of 2000
     assert bounded.counted == 500
     assert bounded.guarantee.population == str(RecordWeights.bounded(4))

@@ -132,7 +132,10 @@ def _document(made: Plan) -> dict[str, object]:
     def fields(of: object, *names: str) -> dict[str, object]:
         return {name: getattr(of, name) for name in names}
 
+    population = made.request.population
+    shifted = {} if population is None else {"population": population.fields(), "counted": made.counted}
     return {
+        **shifted,
         "records": made.n,
         "alpha": float(made.request.alpha),
         "guarantee": fields(made.guarantee, "kind", "coverage", "delta", "n", "n_min"),

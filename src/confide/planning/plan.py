@@ -146,7 +146,7 @@ class Plan:
     @property
     def on_pilot(self) -> OnPilot | None:
         """Set sizes or widths beside those without privacy, if scores are as in the pilot sample; None without one."""
-        return None if self.pilot is None else on_pilot(self.pilot, self.mechanism, self.request, self.n)
+        return None if self.pilot is None else on_pilot(self.pilot, self.mechanism, self.request, self.counted)
 
     @property
     def records_needed(self) -> int:
@@ -291,7 +291,8 @@ def plan(
         coverage that is then guaranteed is computed, and may be below 1-alpha.
     pilot
         A PUBLIC sample, to say what thresholds, sets and intervals are worth: scores of shape (N,), or a `Pilot` with
-        the scores of all classes besides. Never private records: the plan tells what it saw.
+        the scores of all classes besides. Never private records: the plan tells what it saw. With weights, a sample of
+        the new population: expected sums of weights are spread as its scores are.
     class_weights, weight_bound
         As in `calibrate`: the promise is for a population that is a known shift away.
 
