@@ -148,3 +148,21 @@ def test_text_is_utf8(tmp_path):
     write_text(tmp_path / "a.txt", "ü数\n", overwrite=False)
     assert (tmp_path / "a.txt").read_bytes() == "ü数\n".encode()
     assert read_text(tmp_path / "a.txt") == "ü数\n"
+
+
+def test_a_durable_file_is_on_disk_before_its_name_is(tmp_path, monkeypatch):
+    """First the text, then the name in its folder; without that a lost machine could leave an empty file."""
+    steps, replace = [], Path.replace
+
+    def synced(handle):
+        steps.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "text")
+
+    def moved(part, path):
+        steps.append("name")
+        return replace(part, path)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", moved)
+    write_text(tmp_path / "a.json", "{}", overwrite=True, durable=True)
+    assert steps == ["text", "name", "folder"]
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == "{}"
