@@ -29,6 +29,8 @@ _ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count
 """A peer that is gone is noticed within half a minute."""
 _ALL = "SELECT id, made, body, seal FROM confide.record ORDER BY id"
 _SHOWN = "SELECT id, made, body, seal FROM confide.shown ORDER BY id"
+_PATH = "SET search_path = pg_catalog, pg_temp"
+"""Whoever may create in another schema of the path could put functions there, for the owner to run unknowingly."""
 _PAUSE = 0.2
 _LOST = "the connection was lost, and nothing was charged; try again"
 _UNKNOWN = (
@@ -276,6 +278,7 @@ def connected(place: Server, timeout: float) -> Iterator[Any]:
     except psycopg.Error as error:
         raise _unreachable(place, error) from None
     try:
+        connection.execute(_PATH)
         yield connection
     except psycopg.Error as error:
         raise failure(place, error, gone=lost(connection, error)) from None
