@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import confide
 from confide.estimators import SecondReleaseWarning
 from confide.estimators.split import calibrating
+from confide.releases import links, parts_of
 from tests.calibrations import calibration_at
 from tests.exact_tests import assert_covers, assert_threshold_below
 from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
@@ -89,6 +90,31 @@ def test_second_calibration_is_a_second_release(digits):
     assert not hasattr(fresh, "calibration_")
     assert fresh.get_params()["prefit"] is True
     assert fresh.set_params(alpha=0.2, estimator__C=2.0).alpha == 0.2
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"alpha": [0.3, 0.1], "epsilon": 4.0}, {"by_class": True, "alpha": 0.3, "epsilon": 8.0}]
+)
+@pytest.mark.filterwarnings(FEW)
+def test_a_renewed_estimator_is_a_chain(asked):
+    """No warning of a second release: the new one names the first, and is of its request."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1300, 2))
+    y = (X[:, 0] + rng.normal(size=1300) > 0).astype(int)
+    base = LogisticRegression().fit(X[:100], y[:100])
+    about = {"date": "2026"}
+    model = confide.PrivateConformalClassifier(base, prefit=True, neighbors="replace_one", about=about, **asked)
+    first = model.calibrate(X[100:700], y[100:700]).calibration_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SecondReleaseWarning)
+        second = model.renew(X[700:], y[700:]).calibration_
+    assert links(second, [first]).holds
+    assert (type(second), model.n_releases_) == (type(first), 2)
+    for part in parts_of(second).values():
+        assert part.recipe.get("around", part.predecessors[0].threshold) == part.predecessors[0].threshold
+        assert dict(part.about) == about
+    third = model.renew(X[700:], y[700:], cold=True).calibration_
+    assert all("around" not in part.recipe for part in parts_of(third).values())
 
 
 @pytest.mark.filterwarnings(FEW)

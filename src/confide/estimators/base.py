@@ -13,6 +13,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from confide.arrays import as_positions
 from confide.calibration import (
     PricedRelease,
+    Renewal,
     price_groups,
     price_levels,
     price_threshold,
@@ -92,6 +93,20 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_groups(groups)
         return self._release(X, self._check(X, y, reset=False), groups)
 
+    def renew(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, cold: bool = False) -> Self:
+        """Renew the release on new held-out records: its request again, in a chain, as `confide.recalibrate` does.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `calibrate`: records that neither trained the model nor were in an earlier release of the chain.
+        cold
+            Candidates that do not depend on the earlier threshold; needed where records were in an earlier release.
+        """
+        check_is_fitted(self)
+        self._check_groups(groups)
+        return self._release(X, self._check(X, y, reset=False), groups, Renewal.of(self.calibration_, cold=cold))
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The point predictions of the trained estimator, shape (n,)."""
         self._check_new(X)
@@ -113,9 +128,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags = get_tags(self._default() if inner is None else inner).input_tags
         return tags
 
-    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None) -> Self:
+    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None, renewal: Renewal | None = None) -> Self:
         releases = getattr(self, "n_releases_", 0)
-        if releases:
+        if releases and renewal is None:
             warnings.warn(
                 f"this is release number {releases + 1} of this estimator: on records that were used before, the "
                 "privacy losses add up",
@@ -128,10 +143,16 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             place = None if groups is None else as_positions("groups", groups, names, len(y))
         scores = self._scores(X, y) if len(y) else np.zeros(0)
-        candidates = self._suited(names, by, len(y))
-        priced = self._priced(names, by, len(y), candidates)
         parts = {None: slice(None)} if place is None else {name: place == i for i, name in enumerate(names)}
-        counted = {name: self._histogram(scores[part], candidates) for name, part in parts.items()}
+        if renewal is None:
+            candidates = self._suited(names, by, len(y))
+            priced = self._priced(names, by, len(y), candidates)
+            counted = {name: self._histogram(scores[part], candidates) for name, part in parts.items()}
+        else:
+            payer = {name: getattr(self, name) for name in ("ledger", "dataset", "again", "about")}
+            priced = renewal.price(len(y), partition=None if by is None else self.partition, **payer)
+            lists, of = renewal.candidates(len(y)), renewal.counted
+            counted = {name: self._histogram(scores[parts[of[name]]], one) for name, one in lists.items()}
         self.calibration_ = priced.release(lambda: counted)
         self.n_releases_ = releases + 1
         return self
