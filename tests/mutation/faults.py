@@ -22,6 +22,7 @@ CERTIFICATE = "tests/guarantee/test_certificate.py"
 RISING, RIVALS = "tests/guarantee/test_rising_weights.py", "tests/guarantee/test_rivals.py"
 FOLLOWING, YEAR = "tests/ledger/test_following.py", "tests/ledger/test_budget_plan.py"
 BOOK, SAME = "tests/ledger/test_book.py", "tests/ledger/test_same_data.py"
+PRIVATE = "tests/evaluation/test_private.py"
 NOISE, NOISY = "tests/noisy_counts/test_noise.py", "tests/noisy_counts/test_interval.py"
 FEDERATED = "tests/federated/test_coverage.py"
 SLOPES = "mechanisms/slopes.py"
@@ -355,6 +356,24 @@ FAULTS = (
     Fault("budget not charged before the release", "ledger/payment.py",
           "tokens = self.charge(without=earlier)\n", "tokens = dict.fromkeys(self.payments, 32 * '0')\n",
           f"{BOOK}::test_the_charge_is_on_disk_before_the_mechanism_runs"),
+    Fault("a replaced record that changes one count", "evaluation/private.py", "(2 if replaced else 1)", "1",
+          f"{PRIVATE}::test_the_loss_is_what_is_stated_by_enumeration[classes-replace_one-1]"),
+    Fault("every division with the whole epsilon", "evaluation/private.py", "return len(self.tables) * (", "return (",
+          f"{PRIVATE}::test_the_loss_is_what_is_stated_by_enumeration[all-add_remove-1]"),
+    Fault("records of a person not divided by", "evaluation/private.py", "(self.records_per_person * self.changes)",
+          "self.changes", f"{PRIVATE}::test_the_loss_is_what_is_stated_by_enumeration[total-add_remove-3]"),
+    Fault("statements of a private evaluation taken on trust", "evaluation/private_json.py",
+          'if not _same(fields.take("found", dict), found_fields(made)):',
+          'if not fields.take("found", dict):', f"{PRIVATE}::test_files_are_computed_again"),
+    Fault("records of other groups in a listed one", "evaluation/private_counts.py",
+          "np.where(found < 0, len(partition) - 1, found)", "np.maximum(found, 0)",
+          f"{PRIVATE}::test_counts_are_those_of_the_evaluation_that_is_not_private"),
+    Fault("the mean beyond what shares allow", "evaluation/private_findings.py",
+          "np.minimum(np.cumsum(high - low), 1 - low.sum())", "np.cumsum(high - low)",
+          f"{PRIVATE}::test_the_mean_lies_within_its_bounds_for_all_shares"),
+    Fault("a private evaluation tells how many records were left out", "cli/evaluate.py",
+          'source.left_out(opened) if asking.neighbors == "replace_one" else {}', "source.left_out(opened)",
+          "tests/cli/test_private_evaluation.py::test_what_is_left_out_is_told_only_where_n_is_public"),
     Fault("an evaluation called a calibration", "ledger/cost.py", 'named if named in KINDS else "calibration"',
           '"calibration"', "tests/ledger/test_kinds.py::test_the_ledger_says_of_which_kind_a_release_is"),
     Fault("release not kept", "ledger/payment.py",

@@ -115,6 +115,17 @@ def course(*, sizes: bool = False) -> confide.Watch:
     return watch
 
 
+def private(release: confide.Calibration, classes: tuple[str, ...]) -> confide.PrivateEvaluation:
+    """A private evaluation of invented records, by class, size and ward."""
+    probabilities, labels = invented(seed=1)
+    wards = np.random.default_rng(3).choice(["north", "south", "intensive care"], len(labels))
+    truth = np.array(classes)[labels]
+    options = {"groups": wards, "group_names": ["north", "south"], "epsilon": 1.0}
+    found = confide.evaluate(release, probabilities=probabilities, labels=truth, classes=classes, **options)
+    assert isinstance(found, confide.PrivateEvaluation)
+    return found
+
+
 def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES, *, whole: bool = True) -> dict[str, Path]:
     """Every kind of page as a file; unless whole, only "report" and "plan" have more plans than the chosen one."""
     pages: dict[str, Path] = {}
@@ -128,6 +139,11 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES, *, whole
         confide.report(released, title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)),
     )
     keep("plan", confide.report(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
+    with nullcontext() if whole else _few_plans():
+        keep(
+            "private",
+            confide.report(released, title="Skin lesions, for the public", evaluation=private(released, classes)),
+        )
     with nullcontext() if whole else _few_plans():
         joined, more = federation(folder)
         keep("federated", confide.report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ LOOKS = {"light": (1000, "light"), "dark": (1000, "dark"), "phone": (360, "light
 VIEWS = {
     "report": ("report", ".brand", "#meaning"),
     "report-evaluation": ("report", "#evaluation", "#class-coverage-0"),
+    "report-private": ("private", "#evaluation", "#private-size-0"),
     "report-levels": ("levels", "#evaluation", "#class-coverage-0"),
     "plan": ("plan", "#cost", "#by-records"),
     "federated": ("federated", "#silos", "#silo-coverage"),
