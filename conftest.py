@@ -1,7 +1,10 @@
-"""Modules that need an extra are collected only where it is installed; one thread per test process."""
+"""Modules that need an extra are collected only where it is installed; one thread per test process; small pages."""
 
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
+
+import pytest
 
 NEEDS = {
     "src/confide/torch.py": ("torch", "array_api_compat"),
@@ -15,3 +18,13 @@ collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra)
 # There is a test process for each core already: the threads of numerical libraries would only wait for each other.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_plans(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Pages carry the grid of the chosen point alone, but where grids are looked at."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.name not in ("test_browser.py", "test_grid.py", "grid.py"):
+            patch.setattr("confide.reports.grid.LEVELS", ())
+            patch.setattr("confide.reports.grid.LOSS_REACH", (1.0, 1.0))
+        yield

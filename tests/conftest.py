@@ -31,6 +31,31 @@ COVERED = {
 one all of them."""
 
 
+GRIDS = {
+    "test_a_fading_head_start_costs_what_is_stated",
+    "test_a_silo_answers_and_reports_from_every_source",
+    "test_an_empty_table_is_released_like_every_other",
+    "test_any_loss",
+    "test_counts_groups_and_people",
+    "test_evaluations",
+    "test_every_bound_holds_for_randomized_response",
+    "test_every_score_with_its_own_candidates",
+    "test_every_source_and_kind",
+    "test_integers_beside_names_are_refused",
+    "test_planned_secret_mechanism_covers_for_every_n",
+    "test_planned_secret_rise_covers_for_every_n",
+    "test_public_certificate_never_exceeds_the_exact_minimum",
+    "test_range_distances_are_exact",
+    "test_range_distances_of_a_fading_head_start_are_exact",
+    "test_records_needed_makes_an_answer_beyond_all_scores_unlikely",
+    "test_replace_one_loss_is_at_most_epsilon",
+    "test_rising_certificate_never_exceeds_the_exact_minimum",
+    "test_scores_and_sets_agree_bit_for_bit",
+    "test_sharp_loss_bounds_every_spread",
+}
+"""Grids of which the everyday suite runs cases until each value was met once, the slow one the others."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what the everyday suite leaves out: slow cases, and combinations of values that were all met before."""
@@ -41,11 +66,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     mark_slow_cases(cases, whole=not any("::" in argument for argument in config.args))
     met: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for item in sorted(cases, key=lambda item: has_mark(item, "slow")):
-        if item.originalname in COVERED and not has_mark(item, "long"):
+        if item.originalname in COVERED | GRIDS and not has_mark(item, "long"):
             values = {(name, repr(value)) for name, value in item.callspec.params.items()}
             name = f"{item.path}::{item.originalname}"
             if values <= met[name]:
-                item.add_marker(pytest.mark.long)
+                item.add_marker(pytest.mark.long if item.originalname in COVERED else pytest.mark.slow)
             met[name] |= values
 
 
@@ -106,11 +131,3 @@ def reader(postgres: postgres_server.Server) -> Iterator[Postgres]:
     engine = Postgres(postgres)
     yield engine
     engine.connection.disconnect()
-
-
-@pytest.fixture(autouse=True)
-def few_plans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages carry the grid of the chosen point alone, but where grids are looked at."""
-    if request.path.name not in ("test_browser.py", "test_grid.py"):
-        monkeypatch.setattr("confide.reports.grid.LEVELS", ())
-        monkeypatch.setattr("confide.reports.grid.LOSS_REACH", (1.0, 1.0))

@@ -110,6 +110,7 @@ WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
 """Deserts over most of the list, which weights that rise cross more readily (docs/benchmarks.md)."""
 
 
+@pytest.mark.slow_cases("lac-1000-add_remove", "absolute_residual-1000-add_remove")
 @pytest.mark.parametrize(("n", "neighbors"), [(150, PUBLIC), (1000, PUBLIC), (1000, SECRET), (5000, PUBLIC)])
 @pytest.mark.parametrize("score", ["lac", "absolute_residual"])
 def test_hard_laws_are_covered_and_cost_no_more_than_in_version_0_1(score, n, neighbors):

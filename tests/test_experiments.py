@@ -25,6 +25,7 @@ splits = pytest.importorskip("experiments.splits", reason=EXTRA)
 COUNTS = np.array([40, 30, 60, 40, 20, 8, 1, 1])
 
 
+@pytest.mark.everyday("slopes-add_remove")
 @pytest.mark.parametrize("method", methods.PRIVATE, ids=lambda m: f"{m.name}-{m.neighbors}")
 def test_laws_are_those_of_the_mechanisms(method):
     """Chi-square at level 1e-9 of the library's own draws and of seeded ones against the law of the tables."""
@@ -118,10 +119,12 @@ def test_cifar10_archive_is_checked_by_hash_and_read(tmp_path):
     assert not (tmp_path / "other" / "cifar.tar.gz").exists()
 
 
+@pytest.mark.slow
 def test_secret_noisy_histogram_is_simulated_too():
     check_law(NoisyHistogram(Fraction(7, 10), Fraction(2), 1.0))
 
 
+@pytest.mark.slow
 def test_scattering_is_a_fixed_function_of_one_image():
     pytest.importorskip("torch", reason=EXTRA)
     from experiments.scattering import Scattering
@@ -179,6 +182,7 @@ def check_rows(inputs, labels):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("architecture", "epochs"), [("scattering", 4), ("cnn", 1)])
 def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
     """Opacus spends no more than asked, adds noise, and the model learns."""
@@ -206,6 +210,7 @@ def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
     assert train(plain, inputs, labels, epochs=1, batch=128, rate=0.1) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [None, 8.0])
 def test_interrupted_training_goes_on_with_the_same_numbers(epsilon, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch", reason=EXTRA)

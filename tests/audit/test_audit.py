@@ -81,6 +81,7 @@ def test_opendp_quantile_fails_on_ties_only_in_coverage():
     assert {check for check, _ in failed(report)} == {"coverage"}
 
 
+@pytest.mark.slow
 def test_honest_mechanisms_pass():
     subjects = [
         foreign_subject(others.honest, "honest", records=4),
@@ -134,6 +135,7 @@ def ideal_subject():
     return Subject("ideal", Claims(epsilon, "replace_one", None), draw, law_of, (0.2, 0.8), 1, any_size=False)
 
 
+@pytest.mark.slow
 def test_false_alarm_rate_is_as_stated():
     """300 audits at level 0.1 of a mechanism that uses up its claim: alarms are not significantly more, at 1e-6."""
     subject, level = ideal_subject(), 0.1

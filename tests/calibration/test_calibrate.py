@@ -202,6 +202,7 @@ def test_numpy_error_state_and_warning_filters_are_left_alone():
     assert warnings.filters == filters
 
 
+@pytest.mark.slow
 def test_any_numpy_error_state_will_do():
     with np.errstate(all="raise"):
         _use_everything(1.4)  # a loss that no other test has asked for: nothing is cached
@@ -228,6 +229,7 @@ def _use_everything(loss):
     confide.Candidates.unit(1000, "logit")
 
 
+@pytest.mark.slow
 def test_the_process_is_left_as_it_was():
     """OpenDP's features, warning filters, numpy's error state and hooks, in a process of its own."""
     program = """

@@ -86,6 +86,7 @@ def test_seeded_numbers_would_break_the_loss():
     assert seeded > 10
 
 
+@pytest.mark.slow
 def test_false_negative_rate_by_simulation():
     """One fresh record per release: its mean loss stays below the level (normal bound at 1e-4), sets stay small."""
     rng = np.random.default_rng(1)

@@ -115,6 +115,7 @@ def test_every_class_is_covered_on_its_own():
         assert table.size.max() < 2.9
 
 
+@pytest.mark.slow
 def test_groups_by_simulation_and_small_groups():
     """Coverage within each group by fresh points, level 1e-6; one of too few records gets 1 or +inf, which is named."""
     rng = np.random.default_rng(2)

@@ -30,6 +30,7 @@ def test_hospitals():
     assert binomtest(round(together * 308), 308, 0.8, alternative="less").pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_hospitals_without_data_say_what_they_need(tmp_path):
     code, _, err = run("hospitals", tmp_path)
     assert code == 1

@@ -38,6 +38,7 @@ def digits():
     return X[order], y[order]
 
 
+@pytest.mark.everyday("PrivateConformalClassifier")
 @pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_checks(front):
@@ -411,6 +412,7 @@ def test_torch_leaves_out_ignored_labels(front):
         front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False, ignore_index=-1)
 
 
+@pytest.mark.slow
 def test_torch_calibrates_regressors(front):
     import torch
 
@@ -452,6 +454,7 @@ def test_torch_draws_fresh_numbers(front):
     assert torch.equal(*again)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_jax_arrays():
     jax = pytest.importorskip("jax", reason="needs the extra jax")

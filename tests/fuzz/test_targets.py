@@ -19,6 +19,18 @@ SLOW = {
 }
 
 
+@pytest.mark.slow_cases(
+    "evaluation_text",
+    "calibration_fields",
+    "several_plans",
+    "sealed_answer",
+    "opening_for_a_silo",
+    "answer_to_several",
+    "federated_text",
+    "part_of_an_opener",
+    "opened_plan",
+    "opened_calibration",
+)
 @pytest.mark.parametrize("name", TARGETS)
 def test_target_survives(name):
     @settings(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from confide.guarantee.certificate import private_shortfall, sharp_loss
+from confide.guarantee.certificate import private_shortfall, sharp_loss, sharp_loss_within, sharp_losses
 from confide.guarantee.conditional import line_holds, private_offset, public_target, tangent_rate
 from confide.guarantee.marginal import private_head_start, private_shift, public_shift
 from confide.guarantee.random_rank import conditional_failure, mean_overshoot, rank_law, tail
@@ -61,6 +61,24 @@ def test_sharp_loss_grows_at_most_by_one_per_unit(selector, slope):
         assert all(a >= b - slack for a, b in itertools.pairwise(values))
         for low, high in [(0.25, 1.25), (1.0, 2.0), (1.25, 2.25), (2.0, 3.0), (8.0, 9.0)]:
             assert sharp_loss(low, slope, m - 1, selector) <= 1 + sharp_loss(high, slope, m - 1, selector) + slack
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("slope", "rivals"), [(0.05, 30.0), (0.7, 199.0), (0.7, 0.0), (3.0, 9.0), (1e5, 99.0)])
+def test_a_loss_is_within_what_it_is_at_most(selector, slope, rivals):
+    """Many at once are each what it is alone, and whether one is small enough is known as the loss itself says."""
+    x, competitor = np.array([0.1, 1.0, 0.4, 9.0, 2000.0, 0.5]), np.array([0.3, 1.0, 0.9, 1.0, 1.0, 0.0])
+    alone = [
+        sharp_loss(at, slope, rivals, selector, competitor=c)
+        for at, c in zip(x.tolist(), competitor.tolist(), strict=True)
+    ]
+    assert sharp_losses(x, slope, rivals, selector, competitor).tolist() == alone
+    slack = 2e-3 / min(slope, 1) if slope > 0.5 else 0.01 / slope
+    for at, lost in zip(x.tolist(), sharp_losses(x, slope, rivals, selector).tolist(), strict=True):
+        assert sharp_loss_within(lost + 1e-9, at, slope, rivals, selector)
+        assert sharp_loss_within(lost + 1, at, slope, rivals, selector)
+        assert not sharp_loss_within(lost - slack, at, slope, rivals, selector)
+        assert not sharp_loss_within(-0.1, at, slope, rivals, selector)
 
 
 def test_sharp_loss_saves_ranks_against_the_lemma():

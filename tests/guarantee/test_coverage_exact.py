@@ -154,6 +154,7 @@ def test_conditional_failure_bounds_the_exact_failure(selector):
     assert bound < 10 * failure
 
 
+@pytest.mark.slow
 def test_coverage_on_ties_and_atoms_by_simulation():
     """Marginal coverage of the released threshold on nasty scores, one fresh point per calibration, level 1e-6."""
     rng = np.random.default_rng(7)

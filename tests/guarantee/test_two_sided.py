@@ -432,3 +432,15 @@ def test_groups_hold_every_n_once(rate):
         target = rate * (n + 1) + offset
         x = float(target - math.ceil(target) + 1)
         assert any(case.low <= x <= case.high and case.beyond <= n - math.ceil(target) for case in many)
+
+
+def test_some_numbers_of_records_say_nearly_what_all_need():
+    terms = Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential"
+    some, every = (two_sided_head_start(*terms, step=0.96, sampled=sampled) for sampled in (True, False))
+    assert every - 0.25 <= some <= every
+    rate, offset, fade, n_min, *slopes = terms
+
+    def short(head_start):
+        return two_sided_shortfall(rate, offset, lambda n: max(0.0, head_start - fade * n), n_min, *slopes, step=0.96)
+
+    assert short(every) <= 0 < short(some - 0.25)

@@ -120,6 +120,7 @@ def test_processes_never_overspend(place):
     assert all(entry.release is not None for entry in account.entries)
 
 
+@pytest.mark.slow
 def test_processes_make_one_ledger(tmp_path):
     """All find the ledger missing at once; one makes it, and no charge is lost."""
     workers = [run(SPEND, str(tmp_path / "new.db"), str(k)) for k in range(4)]
@@ -204,6 +205,7 @@ def test_after_a_kill_the_limit_still_counts_the_charge(killed):
     assert len(ledger.account("patients").entries) == 1
 
 
+@pytest.mark.slow
 def test_killed_at_random_times(place):
     """Workers are killed while they spend: every release that was acknowledged has its charge, and the ledger opens."""
     import time

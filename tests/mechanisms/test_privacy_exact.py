@@ -168,6 +168,7 @@ def test_range_distances_are_exact(slopes, rate):
     assert brute_force_range(*slopes, Fraction(0), 10, replaced, starts) == replace_one_range(*slopes, 10)
 
 
+@pytest.mark.slow
 def test_add_remove_range_is_attained():
     starts = [h for n in range(25) for h in histograms(n, 3)]
     for slopes, rate in itertools.product([(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(4, 5)]):

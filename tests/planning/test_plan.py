@@ -65,6 +65,7 @@ def test_any_level(neighbors, delta, alpha):
     assert math.isinf(plan.target_rank) or plan.target_rank > 0
 
 
+@pytest.mark.slow_cases("{'candidates': 1048576}-None-add_remove")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("delta", [None, 0.05])
 @pytest.mark.parametrize(
@@ -274,6 +275,7 @@ def test_a_person_with_k_records_costs_k_times_the_noise():
     assert one.mechanism == three.mechanism
 
 
+@pytest.mark.slow
 def test_n_typical_touches_efficiency_only():
     mechanisms = set()
     for n_typical in (100, 1000, 100_000):

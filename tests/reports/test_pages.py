@@ -58,6 +58,23 @@ def words_of(text: str) -> str:
 QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, exponential", "tiny alpha", "fine alpha")]
 
 
+@pytest.mark.slow_cases(
+    "absolute_residual",
+    "sinh",
+    "number of classes",
+    "people, replace_one",
+    "geometric",
+    "anything",
+    "own candidates",
+    "reference",
+    "large epsilon",
+    "n_min",
+    "exponential",
+    "slopes",
+    "one third",
+    "lac",
+    "one candidate",
+)
 @pytest.mark.parametrize("name", QUICK)
 def test_every_kind_of_calibration_has_a_page(name):
     cal = released(name)

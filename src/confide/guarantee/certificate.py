@@ -24,6 +24,8 @@ from confide.selection import Selector, unit_nodes
 
 _BRACKETS = 64
 _BLOCKS = 48
+_AT_ONCE = 12
+"""Programs that are solved together: more would not stay in a processor's cache."""
 
 
 def public_coverage(
@@ -70,14 +72,20 @@ def private_shortfall(
     True
     """
     unit = math.lcm(rate.denominator, offset.denominator)
-    worst = -math.inf
-    for low, high in _brackets(Fraction(1), Fraction(0), unit, slope_left):
-        competitor = math.exp(-slope_right * (1 - low))
-        worst = max(worst, sharp_loss(low, slope_left, rivals, selector, competitor=competitor) + high)
-    for low, high, last in below_target(rate, offset, fade, n_min, slope_left):
-        ahead = max(0.0, head_start - fade * last)
-        worst = max(worst, sharp_loss(low + ahead, slope_left, rivals, selector) + high)
+    worst = _worst_above(unit, slope_left, slope_right, rivals, selector)
+    if few := list(below_target(rate, offset, fade, n_min, slope_left)):
+        low, high, last = np.array(few).T
+        ahead = np.maximum(0.0, head_start - fade * last)
+        worst = max(worst, float((sharp_losses(low + ahead, slope_left, rivals, selector) + high).max()))
     return worst - 2 - float(offset)
+
+
+@lru_cache(maxsize=4096)
+def _worst_above(unit: int, slope_left: float, slope_right: float, rivals: float, selector: Selector) -> float:
+    """The largest L(f) + f where T(n) <= n, over all fractional parts f of target ranks in steps of 1/unit."""
+    low, high = np.array(list(_brackets(Fraction(1), Fraction(0), unit, slope_left))).T
+    competitor = np.exp(-slope_right * (1 - low))
+    return float((sharp_losses(low, slope_left, rivals, selector, competitor) + high).max())
 
 
 def below_target(
@@ -131,52 +139,173 @@ def sharp_loss(x: float, slope: float, rivals: float, selector: Selector, *, com
     >>> round(sharp_loss(1.0, 0.72, 999.0, "permute_and_flip"), 2)
     7.47
     """
+    return float(sharp_losses(np.array([x]), slope, rivals, selector, np.array([competitor]))[0])
+
+
+def sharp_losses(
+    x: NDArray[np.float64],
+    slope: float,
+    rivals: float,
+    selector: Selector,
+    competitor: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """The same for many x at once, float64 of shape (k,); `competitor` has that shape, too, or all weigh 1.
+
+    Examples
+    --------
+    >>> sharp_losses(np.array([0.5, 1.0]), 0.72, 999.0, "permute_and_flip").round(2)
+    array([7.96, 7.47])
+    """
+    lost = np.zeros(len(x)) if competitor is None else 1 - competitor
     if rivals == 0:
-        return 1 - competitor
+        return lost
+    tolerance = _tolerance(slope)
+    weights, step = _weights(x, slope, rivals)
+    able = np.flatnonzero(weights[:, 0])
+    for some in (able[k : k + _AT_ONCE] for k in range(0, len(able), _AT_ONCE)):
+        programs = _programs(weights[some], step - lost[some], step, selector)
+        lost[some] += _maxima(programs, weights[some], rivals, tolerance)
+    return lost
+
+
+def sharp_loss_within(most: float, x: float, slope: float, rivals: float, selector: Selector) -> bool:
+    """Whether L(x) <= most, by as few steps as tell it.
+
+    Examples
+    --------
+    >>> [sharp_loss_within(most, 1.0, 0.72, 999.0, "permute_and_flip") for most in (7.4, 7.5)]
+    [False, True]
+    """
+    if rivals == 0:
+        return most >= 0
+    weights, step = _weights(np.array([x]), slope, rivals)
+    if weights[0, 0] == 0:
+        return most >= 0
+    programs, spread = _programs(weights, np.array([float(step)]), step, selector), _start(weights, rivals)
+    tolerance = _tolerance(slope)
+    while True:
+        value, gap, push = _looked_at(programs, spread, rivals)
+        if value[0] > most or value[0] + gap[0] <= most or gap[0] <= tolerance:
+            return bool(value[0] + gap[0] <= most)
+        spread = _better(push, rivals)
+
+
+def _weights(x: NDArray[np.float64], slope: float, rivals: float) -> tuple[NDArray[np.float64], int]:
+    """The weights of all indices that matter, shape (k, depth), and how many of them count as one."""
     # Small slopes: `step` neighbouring indices share one weight, the largest of them, which only raises the bound.
     step = max(1, int(0.06 / slope))
     depth = int((math.log1p(rivals) + 14) / (slope * step)) + 2
-    weights = np.exp(-slope * np.maximum(step * np.arange(depth) + x - 1, 0))
-    points = np.full(depth, float(step))
-    points[0] -= 1 - competitor
-    if weights[0] == 0.0:
-        return 1 - competitor
-    evaluate = (_PermuteAndFlip if selector == "permute_and_flip" else _Exponential)(weights, points)
-    spread = np.sqrt(weights) / np.sum(np.sqrt(weights)) * rivals
-    # A thousandth of a rank, or of L where slopes are small and L is large (there L is about 5/slope).
-    tolerance = 1e-3 / min(slope, 1.0) if slope > 0.5 else 5e-3 / slope
+    return np.exp(-slope * np.maximum(step * np.arange(depth) + x[:, None] - 1, 0)), step
+
+
+def _tolerance(slope: float) -> float:
+    """A thousandth of a rank, or of L where slopes are small and L is large (there L is about 5/slope)."""
+    return 1e-3 / min(slope, 1.0) if slope > 0.5 else 5e-3 / slope
+
+
+def _maxima(
+    programs: "_Exponential | _PermuteAndFlip", weights: NDArray[np.float64], rivals: float, tolerance: float
+) -> NDArray[np.float64]:
+    """Upper bounds on the maxima of some programs, each as soon as it is good enough; shape (k,)."""
+    found, left, spread = np.empty(len(weights)), np.arange(len(weights)), _start(weights, rivals)
     while True:
-        value, gradient = evaluate(spread)
-        gain = float(spread @ gradient)
-        gap = rivals * float(gradient.max()) - gain
-        if gap <= tolerance:
-            return float(value + gap + (1 - competitor))
-        spread = spread * gradient * (rivals / gain)
+        value, gap, push = _looked_at(programs, spread, rivals)
+        rough = gap > tolerance
+        found[left[~rough]] = (value + gap)[~rough]
+        if not rough.any():
+            return found
+        if not rough.all():
+            left, spread, push = left[rough], spread[rough], push[rough]
+            programs.keep(rough)
+        spread = _better(push, rivals)
+
+
+def _start(weights: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
+    """The first spread of the mass."""
+    roots = np.sqrt(weights)
+    spread: NDArray[np.float64] = roots / roots.sum(axis=1, keepdims=True) * rivals
+    return spread
+
+
+def _looked_at(
+    programs: "_Exponential | _PermuteAndFlip", spread: NDArray[np.float64], rivals: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The value at a spread, the duality gap above it, and what each index contributes to its growth."""
+    value, gradient = programs(spread)
+    push = spread * gradient
+    return value, rivals * gradient.max(axis=1) - push.sum(axis=1), push
+
+
+def _better(push: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
+    """More mass where it gains more."""
+    better: NDArray[np.float64] = push * (rivals / push.sum(axis=1, keepdims=True))
+    return better
+
+
+def _programs(
+    weights: NDArray[np.float64], first: NDArray[np.float64], step: int, selector: Selector
+) -> "_Exponential | _PermuteAndFlip":
+    """The concave programs with these weights, and `first` points of index 0 where other indices have `step`."""
+    points = np.full(weights.shape, float(step))
+    points[:, 0] = first
+    return (_PermuteAndFlip if selector == "permute_and_flip" else _Exponential)(weights, points)
 
 
 class _Exponential:
-    """phi = W/(1+W), W the total weight of the candidates of index >= e."""
+    """phi = W/(1+W), W the total weight of the candidates of index >= e; k programs over (k, depth) at once."""
 
     def __init__(self, weights: NDArray[np.float64], points: NDArray[np.float64]) -> None:
         self.weights, self.points = weights, points
 
-    def __call__(self, spread: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        total = np.cumsum((spread * self.weights)[::-1])[::-1]
-        value = np.sum(self.points * total / (1 + total))
-        return float(value), self.weights * np.cumsum(self.points / (1 + total) ** 2)
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Go on with some of the programs."""
+        self.weights, self.points = self.weights[which], self.points[which]
+
+    def __call__(self, spread: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        total = np.cumsum((spread * self.weights)[:, ::-1], axis=1)[:, ::-1]
+        value = np.sum(self.points * total / (1 + total), axis=1)
+        return value, self.weights * np.cumsum(self.points / (1 + total) ** 2, axis=1)
+
+
+_MANY = 3
+"""From so many programs on, sums of slices are quicker one slice after the other."""
+_GONE = 600.0
+"""exp(-600) is nothing beside 1; smaller numbers slow a processor down."""
 
 
 class _PermuteAndFlip:
-    """phi = 1 - int_0^1 prod (1 - s w)^K ds over the candidates of index >= e, by Gauss-Legendre in a stretched s."""
+    """phi = 1 - int_0^1 prod (1 - s w)^K ds over the candidates of index >= e, by Gauss-Legendre in a stretched s.
+
+    Arrays have shape (depth, programs, nodes): sums over indices add up whole slices.
+    """
 
     def __init__(self, weights: NDArray[np.float64], points: NDArray[np.float64]) -> None:
-        s, ds = unit_nodes()
-        self.logs = -np.log1p(-np.outer(weights, s))
-        self.measure = points[:, None] * ds
-        self.total = float(points.sum())
+        s, self.ds = unit_nodes()
+        self.logs = -np.log1p(-weights.T[:, :, None] * s)
+        self.points = points.T
 
-    def __call__(self, spread: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        exponent = np.cumsum((spread[:, None] * self.logs)[::-1], axis=0)[::-1]
-        survive = np.exp(-exponent) * self.measure
-        value = self.total - survive.sum()
-        return float(value), np.einsum("ij,ij->i", self.logs, np.cumsum(survive, axis=0))
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Go on with some of the programs."""
+        self.logs, self.points = self.logs[:, which], self.points[:, which]
+
+    def __call__(self, spread: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        survive = spread.T[:, :, None] * self.logs
+        _add_up(survive[::-1])
+        np.minimum(survive, _GONE, out=survive)
+        np.exp(np.negative(survive, out=survive), out=survive)
+        survive *= self.ds
+        survive *= self.points[:, :, None]
+        _add_up(survive)
+        value = self.points.sum(axis=0) - survive[-1].sum(axis=1)
+        return value, np.einsum("ijk,ijk->ji", self.logs, survive)
+
+
+def _add_up(slices: NDArray[np.float64]) -> None:
+    """Sums of the first 1, 2, ... slices in their place; where they are long, quicker than `np.cumsum`."""
+    if slices.shape[1] < _MANY:
+        np.cumsum(slices, axis=0, out=slices)
+        return
+    total = slices[0]
+    for one in slices[1:]:
+        one += total
+        total = one

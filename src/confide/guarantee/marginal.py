@@ -3,7 +3,13 @@
 import math
 from fractions import Fraction
 
-from confide.guarantee.certificate import below_target, private_shortfall, public_coverage, sharp_loss
+from confide.guarantee.certificate import (
+    below_target,
+    private_shortfall,
+    public_coverage,
+    sharp_loss,
+    sharp_loss_within,
+)
 from confide.selection import Selector
 from confide.support import ceil_to
 
@@ -80,7 +86,7 @@ def private_head_start(
     limit = float(offset) + 2 + settled
 
     def serves(x: float, high: float) -> bool:
-        return sharp_loss(x, slope_left, rivals, selector) + high <= limit
+        return sharp_loss_within(limit - high, x, slope_left, rivals, selector)
 
     def needed(low: float, high: float) -> float:
         """The least h, in steps of a twentieth of a unit of log-odds, with L(low + h) + high <= limit."""

@@ -120,11 +120,13 @@ def two_sided_head_start(
     *,
     most: float = math.inf,
     step: float = 0.0,
+    sampled: bool = False,
 ) -> float:
     """The least a, to a quarter, with which the head start max(0, a - fade n) of +inf serves every n >= n_min.
 
     In log-odds; `two_sided_shortfall` is at most 0 with it. It is inf if it had to be larger than `most`, or if the
-    offset is too small for large n, which no head start mends.
+    offset is too small for large n, which no head start mends. If `sampled`, only some n are asked, those that say
+    nearly what all need: whoever takes it has to ask for `two_sided_shortfall`.
 
     Examples
     --------
@@ -161,7 +163,7 @@ def two_sided_head_start(
     if neediest and steps * _FINE <= most:
         near = sorted((abs(group[0].n - neediest[0].n), group) for group in _some(groups, 64))
         steps, _ = serving([group for _, group in near[:6]], steps)
-    while steps * _FINE <= most and (needing := _needing(setting, offset, groups, ahead(steps))):
+    while not sampled and steps * _FINE <= most and (needing := _needing(setting, offset, groups, ahead(steps))):
         steps, _ = serving(needing, steps + 1)
     return steps * _FINE if steps * _FINE <= most else math.inf
 
@@ -178,11 +180,13 @@ def two_sided_secret(
     unit: int,
     *,
     step: float = 0.0,
+    sampled: bool = False,
 ) -> tuple[Fraction, float] | None:
     """A small offset, in steps of 1/unit, with which a head start of at most `most` serves every n >= n_min.
 
-    And the least such head start, see `two_sided_head_start`. A slow fade serves with nearly the offset of large n; a
-    fast one needs more of either. None if `most` is too small for an offset that is two ranks larger.
+    And the least such head start; see `two_sided_head_start`, also for `sampled`. A slow fade serves with nearly the
+    offset of large n; a fast one needs more of either. None if `most` is too small for an offset that is two ranks
+    larger.
 
     Examples
     --------
@@ -202,7 +206,7 @@ def two_sided_secret(
     # A little more than the least offset makes the head start much smaller, and quicker to find.
     for more in _MORE:
         offset = least + ceil_to(more * _little(slope_left + slope_right), unit)
-        ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step)
+        ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step, sampled=sampled)
         if ahead < math.inf:
             return offset, ahead
     return None
