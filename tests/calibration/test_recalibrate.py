@@ -233,6 +233,9 @@ def test_what_does_not_belong_to_a_renewal(kind, options, words):
 
 
 def test_only_releases_are_renewed_and_scores_are_the_same():
+    shared = Path(__file__).parents[1] / "federated" / "samples" / "private-qq" / "released.json"
+    with pytest.raises(confide.InputTypeError, match=r"found FederatedCalibration$"):
+        confide.recalibrate(load_release(shared), month(2))
     with pytest.raises(confide.InputTypeError, match=r"^previous must be a release"):
         confide.recalibrate(0.5, month(2))
     other = confide.margin_score(np.full((N, 2), 0.5), np.zeros(N, int))

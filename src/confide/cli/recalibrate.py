@@ -18,7 +18,18 @@ from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.cli.schedule import ScheduleFile, refuse_another_request, scheduled
 from confide.errors import InputError
-from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, load_release, parts_of
+from confide.mechanisms import Slopes
+from confide.planning import make_plan
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    load_release,
+    parts_of,
+    remarks,
+)
 from confide.support import Kind, new_file
 from confide.tables import SIDES, What, recalibrate_table
 
@@ -116,8 +127,12 @@ def recalibrate(
             )
             left_out = source.left_out(opened) if renewal.public_n else {}  # else it is secret
         part.write_text(released.to_json(), encoding="utf-8")
+    plan = None
+    if isinstance(released, Calibration) and isinstance(released.mechanism, Slopes) and not remarks(released):
+        request = renewal.price(released.n).parts[None][1].request
+        plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, None, str(output.out), said, left_out, as_json=as_json)
+    report_release(released, plan, str(output.out), said, left_out, as_json=as_json)
     if not as_json:
         say(renewed(released))
 
