@@ -96,6 +96,25 @@ def test_sizes_need_no_truth(confide_run, folder):
     assert len(second.json["counts"]) == 4
 
 
+def test_sizes_of_a_private_evaluation_are_a_reference(confide_run, folder):
+    confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
+    path = write(folder / "batch.parquet", class_table(600, lists=False))
+    columns = ("--probabilities", "p_*")
+    words = ("evaluate", path, *columns, "--label", "name", "--calibration", "cal.json", "--epsilon", 1)
+    assert confide_run(*words, "--out", "ev.json").code == DONE
+    watch = ("watch", "cal.json", path, "--state", "sizes.json", *columns, "--unlabelled", *FIRST)
+    first = confide_run(*watch, "--look", "1", "--reference", "ev.json", "--out", "sizes.html")
+    assert first.code == DONE
+    assert "against those of a private evaluation" in first.out
+    assert "a private evaluation is the reference" in (folder / "sizes.html").read_text(encoding="utf-8")
+    assert confide_run(*watch, "--look", "2", "--reference", "ev.json", "--json").json["evidence"] != 1
+    assert confide_run(*words, "--out", "other.json").code == DONE
+    other = confide_run(*watch, "--look", "3", "--reference", "other.json")
+    assert other.error.startswith("--reference must be left out or be the one of the first look")
+    labelled = ("watch", "cal.json", path, "--state", "new.json", *columns, "--label", "name", *FIRST, "--look", "1")
+    assert confide_run(*labelled, "--reference", "ev.json").error.startswith("--reference must be left out without")
+
+
 def test_groups_are_watched_each(confide_run, folder):
     rng = np.random.default_rng(0)
     wards = rng.choice(["north", "south"], 3000)

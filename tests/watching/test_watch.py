@@ -14,6 +14,7 @@ from confide.errors import FormatError, InputError
 from confide.noisy_counts import coverage_interval, draw_counts
 from confide.watching import Settings, Watch, promised_of, size_bins
 from confide.watching.drift import size_tests
+from confide.watching.reference import Reference, reference_of
 from tests.calibrations import calibration_at
 
 RELEASE = calibration_at(0.5)
@@ -64,18 +65,42 @@ def test_sizes_are_compared_with_the_first_look():
 
 
 def test_the_bounds_of_a_reference_share_half_of_the_error():
-    tests = size_tests([20, 1400, 400, 180], [0, 1, 2, 3], 1.0, 0.05)
+    tests = size_tests(Reference((20, 1400, 400, 180), 1.0), [0, 1, 2, 3], 0.05)
     low, high = coverage_interval([1420], [580], 1.0, error=0.05 / 2 / 3, guess=0.5, noises=(2, 2))
     shares = dict(zip(tests.names, tests.least, strict=True))
     assert shares["sets of at most 1"] == low[0]
     assert shares["sets of 2 and more"] == 1 - high[0]
 
 
+def test_sizes_of_a_private_evaluation_are_a_reference():
+    """Its cells are added up over everything but the size, and each bound pays for all their noises."""
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet([4.0, 2.0, 1.0], 3000)
+    y = (p.cumsum(axis=1) > rng.random((3000, 1))).argmax(axis=1)
+    released = calibration_at(0.7)
+    found = confide.evaluate(released, probabilities=p, labels=y, epsilon=500.0, parts=["size"])
+    reference = reference_of(found, released.checksum, (0, 1, 2, 3))
+    sizes = confide.predict_set(p, released).mask.sum(axis=1)
+    assert reference.counts == tuple(np.bincount(sizes, minlength=4).tolist())
+    assert reference.noises == 2  # covered and missed
+    watch = Watch.start(released, epsilon=1.0, batch=500, bins=[0, 1, 2, 3], reference=found)
+    assert "against those of a private evaluation" in str(watch)
+    assert watch.with_look("a", [0, 300, 150, 50]).points[0].log_evidence != 0
+    assert Watch.from_json(watch.to_json()) == watch
+    with pytest.raises(InputError, match="names another"):
+        reference_of(found, "0" * 64, (0, 1, 2, 3))
+    with pytest.raises(InputError, match="other sizes"):
+        reference_of(found, released.checksum, (0, 1, 2))
+    plain = confide.evaluate(released, probabilities=p, labels=y, epsilon=1.0, parts=[])
+    with pytest.raises(InputError, match="must have set sizes"):
+        reference_of(plain, released.checksum, (0, 1, 2, 3))
+
+
 def test_a_reference_of_hardly_anything_tests_nothing():
     watch = watched([0, 0, 0, 0], *[[500, 0, 0, 0]] * 20, bins=[0, 1, 2, 3], epsilon=0.1)
     assert watch.alarm is None
     assert watch.named_by(watch.points[-1]) == []
-    assert "compatible with sets of the sizes of the first batch" in confide.report(watch).html
+    assert "compatible with sets of the sizes of the first look" in confide.report(watch).html
 
 
 @pytest.mark.parametrize(("neighbors", "people"), [("add_remove", 1), ("replace_one", 1), ("add_remove", 3)])
@@ -161,6 +186,9 @@ def look(**fields):
         lambda c: c.update(promised=[{"name": "a", "coverage": 0.9}] * 2),
         lambda c: c.update(bins=[0, 1]),
         lambda c: c.update(bins=[1, 2], promised=[]),
+        lambda c: c.update(reference={"counts": [1, 2], "epsilon": 1.0, "noises": 1}),
+        lambda c: c.update(reference={"counts": [], "epsilon": 0.0, "noises": 1}),
+        lambda c: c.update(reference=[1, 2]),
         lambda c: c.update(release="x"),
         lambda c: c.update(schema=2),
         lambda c: c.update(more=1),

@@ -16,6 +16,7 @@ from confide.cli.output import check_output, emit, say, warn
 from confide.cli.parameters import command
 from confide.cli.schedule import ScheduleFile, scheduled
 from confide.errors import CoverageWarning, EarlierReleaseWarning, SimilarNameWarning
+from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import NEIGHBORS
 from confide.noisy_counts import coverage_interval
 from confide.releases import load_release, remarks
@@ -55,6 +56,10 @@ def watch(
             "--unlabelled",
         ),
     ] = False,
+    reference: Annotated[
+        Path | None,
+        o.course("FILE", "With --unlabelled: a private evaluation with set sizes, instead of the first batch."),
+    ] = None,
     n_typical: Annotated[
         int | None, o.course("N", "Public guess of the number of calibration records, to judge the tolerance.", min=1)
     ] = None,
@@ -95,11 +100,12 @@ def watch(
     what = columns.to_predict(one, release) if unlabelled else columns.to_evaluate(one, release)
     o.Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not unlabelled)
     check_output(out, Kind.PAGE, *source.files, release, state, schedule, force=force)
-    refuse_input(state, [*source.files, release])
+    refuse_input(state, [*source.files, release, reference])
     spent = {"epsilon": epsilon, "looks": looks, "neighbors": neighbors, "records_per_person": records_per_person}
     asked: dict[str, Any] = {
         **scheduled(schedule, "look", spent), "batch": batch, "tolerance": tolerance, "error": error,
         "unlabelled": unlabelled or None,
+        "reference": None if reference is None else PrivateEvaluation.load(reference),
     }  # fmt: skip
     before = opened(state, one, what, **asked)  # public choices are refused before anything is opened
     notes = list(remarks(one))
@@ -159,9 +165,7 @@ def _say_start(before: Watch) -> None:
     made = before.settings
     say(f"a new watch; everything here is fixed from now on\n{before}")
     if before.of_sizes:
-        say(
-            "the first batch is what all others are compared with: the larger it is, the smaller the drift that is seen"
-        )
+        say("the larger the reference is, the smaller the drift that is seen")
         return
     level = min(made.promised.values())
     size = max(1, made.batch // len(made.promised))

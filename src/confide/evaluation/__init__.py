@@ -37,6 +37,7 @@ from confide.evaluation.private import PrivateEvaluation
 from confide.evaluation.private_arrays import evaluate_arrays
 from confide.evaluation.private_findings import PrivateCoverage, PrivateFinding, PrivateMean, PrivateShare
 from confide.evaluation.private_json import found_fields
+from confide.evaluation.private_parts import size_parts
 from confide.evaluation.private_release import PARTS, Asking, answer, private_statements
 from confide.evaluation.private_words import covered_text, interval_text, outwards
 from confide.evaluation.reading import load_evaluation, read_evaluation
@@ -52,5 +53,5 @@ __all__ = [
     "covered_text", "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
     "evaluation_from_counts", "false_negative_rate", "fingerprint", "found_fields", "group_coverage", "interval_text",
     "load_evaluation", "outwards", "plot_coverage", "plot_intervals", "plot_sizes", "private_statements",
-    "promised_coverage", "read_evaluation", "size_coverage", "surely_below", "worst_parts",
+    "promised_coverage", "read_evaluation", "size_coverage", "size_parts", "surely_below", "worst_parts",
 ]  # fmt: skip

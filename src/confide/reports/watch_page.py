@@ -37,6 +37,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "alarm": None if alarm is None else alarm.look.name,
         "parts": [] if last is None else watch.named_by(last),
         "of_sizes": watch.of_sizes,
+        "compared": made.compared,
         "error": percent(made.error),
         "evidence": "1" if last is None else evidence_text(last.log_evidence),
         "alarm_at": number(watch.alarm_at),
@@ -67,11 +68,15 @@ def _headline(watch: Watch) -> str:
     if not watch.looks:
         return f"No batch was looked at yet; {what} will be watched."
     if (alarm := watch.alarm) is None:
-        like = "sets of the sizes of the first batch" if watch.of_sizes else "the promised coverage, less the tolerance"
+        like = (
+            f"sets of the sizes of {watch.settings.compared}"
+            if watch.of_sizes
+            else "the promised coverage, less the tolerance"
+        )
         looks = "1 look" if len(watch.looks) == 1 else f"{len(watch.looks):,} looks"
         return f"No alarm after {looks}: what was seen is compatible with {like}."
     if watch.of_sizes:
-        return f"Alarm since look “{alarm.look.name}”: sets have no longer the sizes of the first batch."
+        return f"Alarm since look “{alarm.look.name}”: sets have not the sizes of {watch.settings.compared}."
     return f"Alarm since look “{alarm.look.name}”: new records were covered less than promised, beyond the tolerance."
 
 
@@ -172,7 +177,7 @@ def _rows(watch: Watch) -> list[tuple[str, str]]:
     made = watch.settings
     what = [("Tolerance", percent(made.tolerance))] if made.promised else []
     return [
-        ("Watched", "the sizes of sets, against those of the first look" if watch.of_sizes else "coverage"),
+        ("Watched", f"the sizes of sets, against those of {made.compared}" if watch.of_sizes else "coverage"),
         *what,
         ("Chance of a false alarm, ever", percent(made.error)),
         ("Planned", f"{made.looks:,} looks of {made.batch:,} records"),

@@ -5,6 +5,7 @@ settings.py   what is fixed before the first look; what is worth a word of it
 e_process.py  bets on noisy counts whose stakes cannot grow while coverage is kept
 sequence.py   what all looks say about coverage, at any time
 drift.py      what is tested: parts of the records, or the sizes of sets against a reference
+reference.py  sizes that a private evaluation counted
 power.py      how soon a drop is seen, from public numbers
 state.py      a watch as JSON; lock.py: one process at a time
 looking.py    `watch`: one look at a table, paid for and kept

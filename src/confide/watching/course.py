@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
+from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.releases import Release
 from confide.support import Level, exact_level
 from confide.watching.drift import Tests, coverage_tests, size_tests
 from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.reference import Reference, reference_of
 from confide.watching.sequence import confidence_sequence
 from confide.watching.settings import ERROR, LOOKS, MOST_LOOKS, TOLERANCE, Settings, check_look_name, promised_of
 
@@ -83,7 +85,7 @@ class Watch(Release):
     settings
         What was fixed before the first look.
     looks
-        The looks so far, oldest first. Of a watch of set sizes the first is the reference.
+        The looks so far, oldest first. Of a watch of set sizes without a reference the first is it.
 
     Examples
     --------
@@ -121,6 +123,7 @@ class Watch(Release):
         bins: Sequence[int] = (),
         neighbors: Neighbors = "add_remove",
         records_per_person: int = 1,
+        reference: PrivateEvaluation | None = None,
     ) -> "Watch":
         """A watch of a release, before its first look. Choose everything before any record is looked at.
 
@@ -142,6 +145,8 @@ class Watch(Release):
             For a watch of set sizes, without truth: the smallest size of each bin, as `size_bins` gives them.
         neighbors, records_per_person
             What epsilon is stated for, as in `calibrate`.
+        reference
+            For set sizes: a private evaluation of the release that counted them; without one the first look is it.
 
         Raises
         ------
@@ -160,6 +165,7 @@ class Watch(Release):
                 float(exact_level("error", error)),
                 neighbors,
                 records_per_person,
+                None if reference is None else reference_of(reference, release.checksum, tuple(bins)),
             )
         )
 
@@ -223,14 +229,17 @@ class Watch(Release):
         made = self.settings
         if not self.of_sizes:
             return coverage_tests(made.least, tuple(made.promised))
-        return size_tests(self.looks[0].counts, made.bins, made.noise_epsilon, made.error) if self.looks else None
+        known = made.reference
+        if known is None and self.looks:
+            known = Reference(self.looks[0].counts, made.noise_epsilon)
+        return None if known is None else size_tests(known, made.bins, made.error)
 
     def _points(self) -> Iterator[Point]:
         made, tests = self.settings, self.tests
         if tests is None:
             return
-        alarm, alarmed, start = math.log(self.alarm_at), False, int(self.of_sizes)
-        if self.of_sizes:
+        alarm, alarmed, start = math.log(self.alarm_at), False, int(self.of_sizes and made.reference is None)
+        if start:
             yield Point(self.looks[0], 0.0, dict.fromkeys(tests.names, 0.0), alarmed=False)
         size = made.batch / max(len(made.promised), 1)
         bet = bets(tests.least, size, made.noise_epsilon, drops=tests.drops, noises=tests.noises)
@@ -271,7 +280,7 @@ class Watch(Release):
         made = self.settings
         planned = f"{made.looks:,} looks of {made.batch:,} records planned"
         if self.of_sizes:
-            yield f"watch of set sizes, against those of the first look; {planned}"
+            yield f"watch of set sizes, against those of {made.compared}; {planned}"
         else:
             levels = sorted(made.least)
             least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
@@ -292,7 +301,7 @@ class Watch(Release):
         last = self.points[-1]
         yield f"looks: {len(self.looks):,}, the last {last.look.name!r}"
         if self.of_sizes:
-            yield "the first look is the reference; sizes say nothing about coverage"
+            yield f"{self.settings.compared} is the reference; sizes say nothing about coverage"
         else:
             yield self._coverage(last)
         yield f"evidence: {evidence_text(last.log_evidence)}, alarm at {self.alarm_at:.6g}"

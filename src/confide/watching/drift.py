@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confide.noisy_counts import coverage_interval
 from confide.watching.e_process import DROPS, SIZE_DROPS
+from confide.watching.reference import Reference
 
 _LEAST = 0.02
 """A share that may be smaller is not tested: there is nothing it could fall to."""
@@ -64,7 +65,7 @@ def coverage_tests(least: Sequence[float], names: Sequence[str]) -> Tests:
     return Tests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
 
 
-def size_tests(reference: Sequence[int], bins: Sequence[int], epsilon: float, error: float) -> Tests:
+def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Tests:
     """That sets up to each size are as frequent as in a reference, and those above it.
 
     Each share is bounded from below by the reference, all bounds together with half of the error: where they hold, and
@@ -76,25 +77,23 @@ def size_tests(reference: Sequence[int], bins: Sequence[int], epsilon: float, er
         Noisy numbers of records by bin.
     bins
         The smallest size of each bin.
-    epsilon
-        Each count has a noise of the scale 1/epsilon.
     error
         The chance of a false alarm in all.
 
     Examples
     --------
-    >>> tests = size_tests([1400, 400, 140, 60], [0, 1, 2, 3], 1.0, 0.05)
+    >>> tests = size_tests(Reference((1400, 400, 140, 60), 1.0), [0, 1, 2, 3], 0.05)
     >>> tests.names[:2], [bool(0.65 < share < 0.7) for share in tests.least[:2]]
     (('sets of 0', 'sets of 1 and more'), [True, False])
     """
-    cuts, counts = len(bins) - 1, np.asarray(reference, np.int64)
+    cuts, counts = len(bins) - 1, np.asarray(reference.counts, np.int64)
     up_to = np.tri(cuts, len(bins), dtype=np.bool_)
-    noises = np.stack([up_to.sum(axis=1), (~up_to).sum(axis=1)], axis=1)
+    noises = reference.noises * np.stack([up_to.sum(axis=1), (~up_to).sum(axis=1)], axis=1)
     low, high = np.zeros(cuts), np.ones(cuts)
     for cut in range(cuts):
         below, above = counts[up_to[cut]].sum(), counts[~up_to[cut]].sum()
         ends = coverage_interval(
-            [below], [above], epsilon, error=error / (2 * cuts), guess=0.5, noises=tuple(noises[cut].tolist())
+            [below], [above], reference.epsilon, error=error / (2 * cuts), guess=0.5, noises=tuple(noises[cut].tolist())
         )
         low[cut], high[cut] = float(ends[0][0]), float(ends[1][0])
     names, least, members = [], [], []

@@ -7,7 +7,7 @@ look at the same batch finds them there, is not charged again, and goes into the
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
+from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors
 from confide.releases import LevelCalibration, Release, classes_of
 from confide.support import Fields, Level, canonical, exact_level, outside, parse_object, write_text
 from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
 from confide.watching.course import Watch
 from confide.watching.lock import locked
+from confide.watching.reference import reference_of
 from confide.watching.settings import Settings, check_look_name, size_bins
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def watch(
     looks: int | None = None,
     error: Level | None = None,
     unlabelled: bool | None = None,
+    reference: PrivateEvaluation | None = None,
     neighbors: Neighbors | None = None,
     records_per_person: int | None = None,
     by: str | None = None,
@@ -71,6 +74,8 @@ def watch(
         As in `Watch.start`; chosen at the first look, where epsilon and batch are needed, and known later.
     unlabelled
         Watch the sizes of sets, which need no truth, against those of the first batch. They say nothing about coverage.
+    reference
+        With `unlabelled`: what `confide.evaluate(..., epsilon=)` found with set sizes, to compare with that instead.
     ledger, dataset, again
         As in `calibrate`: each look is charged before it is drawn. A batch of people who are in no other look may be
         a cell of a public partition, `Dataset("patients", ("look", "2026-03-02"))`: then all looks cost one epsilon.
@@ -113,6 +118,7 @@ def watch(
     asked = {
         "epsilon": epsilon, "batch": batch, "tolerance": tolerance, "looks": looks, "error": error,
         "unlabelled": unlabelled, "neighbors": neighbors, "records_per_person": records_per_person,
+        "reference": reference,
     }  # fmt: skip
     with locked(path):
         before = opened(path, one, what, **asked)
@@ -164,6 +170,8 @@ def opened(state: Path, release: Release, what: What | None = None, **asked: Any
             f"{' and '.join(missing)} must be given at the first look of a watch: state {str(state)!r} does not exist"
         )
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
+    if not bins and "reference" in given:
+        raise InputError("reference must be left out without unlabelled: coverage is compared with what was promised")
     if bins and "tolerance" in given:
         raise InputError("tolerance must be left out with unlabelled: sizes are compared with those of the first batch")
     return Watch.start(release, bins=bins, **given)
@@ -179,7 +187,7 @@ def _bins(release: Release, what: What | None) -> tuple[int, ...]:
     return size_bins(known if isinstance(known, int) else len(known))
 
 
-def _compare(found: Watch, release: Release, given: Mapping[str, Any], state: Path) -> None:
+def _compare(found: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
     """Refuse a state of something else."""
     made = found.settings
     if made.release != release.checksum:
@@ -197,6 +205,9 @@ def _compare(found: Watch, release: Release, given: Mapping[str, Any], state: Pa
         "neighbors": made.neighbors,
         "records_per_person": made.records_per_person,
     }
+    known = given.pop("reference", None)
+    if known is not None and (not made.bins or reference_of(known, made.release, made.bins) != made.reference):
+        raise InputError("reference must be left out or be the one of the first look")
     for name, value in given.items():
         wanted = float(exact_level(name, value)) if name == "error" else value
         if wanted != kept[name]:

@@ -7,6 +7,7 @@ from math import ceil, sqrt
 from types import MappingProxyType
 
 from confide.errors import InputError, InputTypeError
+from confide.evaluation import size_parts
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of
 from confide.support import (
@@ -20,6 +21,7 @@ from confide.support import (
     privacy_loss,
 )
 from confide.watching.power import records_enough, too_small
+from confide.watching.reference import Reference
 
 TOLERANCE, LOOKS, ERROR = 0.02, 52, 0.05
 MOST_LOOKS, MOST_PARTS = 10_000, 10_000
@@ -54,6 +56,8 @@ class Settings:
         The relation that epsilon is stated for.
     records_per_person
         The most records of one person in one look.
+    reference
+        For set sizes: what they are compared with; None for the first look.
     """
 
     release: str
@@ -66,6 +70,7 @@ class Settings:
     error: float = ERROR
     neighbors: Neighbors = "add_remove"
     records_per_person: int = 1
+    reference: Reference | None = None
 
     def __post_init__(self) -> None:
         if not (len(self.release) == 64 and set(self.release) <= set("0123456789abcdef")):
@@ -90,6 +95,8 @@ class Settings:
             or any(a >= b for a, b in zip(self.bins, self.bins[1:], strict=False))
         ):
             raise InputError(f"bins must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0")
+        if self.reference is not None and len(self.reference.counts) != len(self.bins):
+            raise InputError("reference must have a count for each bin of set sizes, and none for coverage")
         object.__setattr__(self, "promised", MappingProxyType(dict(self.promised)))
         low = [name for name, level in self.promised.items() if not self.tolerance < level < 1]
         if low:
@@ -128,6 +135,11 @@ class Settings:
         """The sizes of each bin: `0`, `5-9`, and `20+` for the last."""
         ends = zip(self.bins, self.bins[1:], strict=False)
         return [*(str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in ends), f"{self.bins[-1]}+"]
+
+    @property
+    def compared(self) -> str:
+        """What set sizes are compared with, in words."""
+        return "the first look" if self.reference is None else "a private evaluation"
 
     @property
     def cells(self) -> int:
@@ -188,15 +200,14 @@ def promised_of(release: Release) -> dict[str, float]:
 
 
 def size_bins(classes: int) -> tuple[int, ...]:
-    """The smallest size of each bin of set sizes, for so many classes: 0, 1, 2, 3, 4, then ever wider ones.
+    """The smallest size of each bin of set sizes, for so many classes: those of a private evaluation.
 
     Examples
     --------
     >>> size_bins(3), size_bins(100)
     ((0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 10, 20, 50, 100))
     """
-    wide = [step * 10**power for power in range(6) for step in (5, 10, 20)]
-    return tuple(size for size in sorted({0, 1, 2, 3, 4, *wide}) if size <= classes)
+    return tuple(int(edge) for edge in size_parts(classes).edges)
 
 
 def _too_strict(release: Release, tolerance: float, n_typical: int | None) -> tuple[str, ...]:

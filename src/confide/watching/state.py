@@ -1,6 +1,7 @@
 """A watch as JSON: its settings and every look's noisy counts. What follows from them is computed, not stored."""
 
 import math
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -8,14 +9,15 @@ from confide.errors import FormatError
 from confide.mechanisms import NEIGHBORS
 from confide.releases import kinds
 from confide.support import Fields, one_of
-from confide.watching.course import Look, Watch
+from confide.watching.course import MOST_COUNT, Look, Watch
+from confide.watching.reference import Reference
 from confide.watching.settings import Settings
 
 KIND = "confide.watch"
 
 
 def _fields(watch: Watch) -> dict[str, Any]:
-    made = watch.settings
+    made, known = watch.settings, watch.settings.reference
     return {
         "release": made.release,
         "epsilon": made.epsilon,
@@ -27,6 +29,7 @@ def _fields(watch: Watch) -> dict[str, Any]:
         "tolerance": made.tolerance,
         "promised": [{"name": name, "coverage": level} for name, level in made.promised.items()],
         "bins": list(made.bins),
+        "reference": None if known is None else {**asdict(known), "counts": list(known.counts)},
         "looks": [{"name": one.name, "made": one.made, "counts": list(one.counts)} for one in watch.looks],
     }
 
@@ -49,8 +52,20 @@ def _read(fields: Fields) -> Watch:
         tolerance=_number(fields, "tolerance"),
         promised=promised,
         bins=tuple(_integers(fields, "bins")),
+        reference=_reference(fields.optional_group("reference")),
     )
     return Watch(settings, tuple(_look(row) for row in _rows(fields, "looks")))
+
+
+def _reference(fields: Fields | None) -> Reference | None:
+    if fields is None:
+        return None
+    counts = tuple(_integers(fields, "counts"))
+    if any(abs(count) > MOST_COUNT for count in counts):
+        raise FormatError("the watch has a reference whose counts are too large")
+    known = Reference(counts, _number(fields, "epsilon"), fields.take("noises", int))
+    fields.finish()
+    return known
 
 
 def _look(row: Fields) -> Look:
