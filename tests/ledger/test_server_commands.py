@@ -57,7 +57,7 @@ def test_the_commands_of_a_ledger(on_server, said, tmp_path):
         assert said("ledger", command, officers, "--out", tmp_path / f"{command}.out")[0] == 0
     assert said("ledger", "check", officers, "--head", tmp_path / "head.json")[0] == 0
     assert said("ledger", "move", owner, tmp_path / "moved.db")[0] == 0
-    code, out = said(*paid, tmp_path / "four.json", "--again")
+    code, out = said(*paid, tmp_path / "four.json", "--epsilon", 0.25)
     assert code == 3
     assert "moved to" in out
     for address in (jobs.replace(PASSWORD, "wrong"), jobs.replace("5", "x"), jobs + "?x=1"):
