@@ -15,6 +15,26 @@ NEEDS = {
 
 collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
 
+SLOW_EXAMPLES = {
+    "confide.federated.comparison.compare",
+    "confide.federated.planning.plan",
+    "confide.federated.private_quantiles.best_private_qq",
+    "confide.federated.several_planning.plan_groups",
+    "confide.federated.several_planning.plan_levels",
+    "confide.ledger.accountants.accounted",
+    "confide.releases.remarks.remarks",
+    "confide.reports.grid.grid",
+}
+"""Examples in docstrings that take seconds."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the examples that take seconds as slow."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow)
+
+
 # There is a test process for each core already: the threads of numerical libraries would only wait for each other.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")

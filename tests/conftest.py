@@ -33,6 +33,8 @@ one all of them."""
 
 GRIDS = {
     "test_a_fading_head_start_costs_what_is_stated",
+    "test_a_file_is_what_its_name_says",
+    "test_a_file_of_a_folder_is_what_its_name_says",
     "test_a_silo_answers_and_reports_from_every_source",
     "test_an_empty_table_is_released_like_every_other",
     "test_any_loss",
@@ -42,6 +44,7 @@ GRIDS = {
     "test_every_score_with_its_own_candidates",
     "test_every_source_and_kind",
     "test_integers_beside_names_are_refused",
+    "test_installed_sampler_matches_exact_law",
     "test_planned_secret_mechanism_covers_for_every_n",
     "test_planned_secret_rise_covers_for_every_n",
     "test_public_certificate_never_exceeds_the_exact_minimum",

@@ -45,6 +45,7 @@ def test_excess_coverage_on_even_scores(neighbors, most):
     assert abs(found.coverage - made.expected_coverage) < 1e-3  # what the plan announces is what happens
 
 
+@pytest.mark.slow_cases("100-0.933-0.01-add_remove", "150-0.921-0.002-add_remove")
 @pytest.mark.parametrize("neighbors", [PUBLIC, SECRET])
 @pytest.mark.parametrize(("n", "coverage", "infinite"), [(100, 0.933, 0.01), (150, 0.921, 0.002), (200, 0.917, 1e-3)])
 def test_few_records(n, coverage, infinite, neighbors):
@@ -133,6 +134,7 @@ def test_a_decision_does_not_touch_the_data():
         assert dict(released.recipe) == dict(made.request.candidates.recipe)
 
 
+@pytest.mark.slow_cases("float64-aps-1.06")
 @pytest.mark.parametrize(("score", "most"), [("aps", 1.06), ("raps(penalty=0.01,k_reg=3)", 1.1)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_saturated_probabilities_keep_their_sets_small(score, most, dtype):

@@ -147,6 +147,7 @@ def test_a_closed_pipe_is_no_error(tmp_path, released):
     assert process.returncode == 141
 
 
+@pytest.mark.slow
 def test_the_console_script(tmp_path):
     records = write(tmp_path / "records.parquet", class_table())
     script = Path(sys.executable).with_name("confide")

@@ -13,6 +13,9 @@ from tests.peers import is_installed_there, peers_python
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
 PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in an environment of their own: `make peers`
 
+SLOW = {"docs/engines/README.md", "docs/howto/many-classes.md", "docs/howto/regression.md"}
+"""Pages that plan for secret numbers of records, again and again."""
+
 
 def runs() -> list[object]:
     """One run per page and set of needed modules: the blocks that need nothing more, together with those that do."""
@@ -23,7 +26,7 @@ def runs() -> list[object]:
             mine = [block for block in running if block.needs == needs]
             for long in sorted({"long" in block.markers for block in mine}):
                 label = "+".join([name, *sorted(needs), *(["long"] if long else [])])
-                marks = [pytest.mark.long] if long else [pytest.mark.slow] if needs else []
+                marks = [pytest.mark.long] if long else [pytest.mark.slow] if needs or name in SLOW else []
                 # Other people's packages may be out of date in ways that are not ours to mend.
                 marks += [pytest.mark.filterwarnings("ignore::DeprecationWarning")] if needs else []
                 found.append(pytest.param(name, needs, long, id=label, marks=marks))

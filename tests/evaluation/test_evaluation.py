@@ -108,6 +108,7 @@ def test_classes_by_number_and_by_name():
     assert read_evaluation(by_score.to_json()) == by_score
 
 
+@pytest.mark.slow
 def test_randomised_scores_take_the_same_numbers_at_every_level():
     p, y, _ = records()
     rng = np.random.default_rng(0)

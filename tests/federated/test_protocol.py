@@ -40,6 +40,9 @@ METHODS = [
 ]
 
 
+@pytest.mark.everyday(
+    "private-qq-2.0-options0", "secure-sum-2.0-options4", "fedcp-qq-None-options6", "fedcp-avg-None-options7"
+)
 @pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
 def test_whole_way_and_back_from_json(five, method, epsilon, options):
     plan = five.plan(epsilon=epsilon, method=method, **options)

@@ -141,7 +141,7 @@ def test_under_replace_one_each_group_costs_half(three):
     assert three.ledgers[0].spent == halved.loss(0) > halved.first.loss(0)
 
 
-@pytest.mark.everyday("add_remove")
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
     """Every pair of histograms, every record added, replaced in its group, or moved to the other one."""

@@ -63,6 +63,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.everyday("secure-sum-2.0-options1", "private-qq-6.0-options2")
 @pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
 def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
     text = planned(five, epsilon, method=method, **options)

@@ -82,7 +82,7 @@ def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_poli
 def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
     rng = np.random.default_rng(0)
     secret = Federation(tmp_path, [rng.random(200) for _ in range(3)], secret=True)
-    plan = secret.plan(epsilon=2.0, n_min=100, n_typical=200)
+    plan = secret.plan(epsilon=2.0, n_min=50, n_typical=400)
     read = FederatedPlan.read(plan)[0]
     secret.answer(0, plan)
     assert Ledger(secret.ledgers[0].path).account("calibration records").neighbors == "add_remove"

@@ -78,6 +78,7 @@ def test_a_loss_is_within_what_it_is_at_most(selector, slope, rivals):
         assert sharp_loss_within(lost + 1e-9, at, slope, rivals, selector)
         assert sharp_loss_within(lost + 1, at, slope, rivals, selector)
         assert not sharp_loss_within(lost - slack, at, slope, rivals, selector)
+        assert not sharp_loss_within(lost - 1e-7, at, slope, rivals, selector)  # nor what only its lower bound is
         assert not sharp_loss_within(-0.1, at, slope, rivals, selector)
 
 

@@ -57,6 +57,7 @@ def test_scores_that_candidates_reach_have_one_reason():
     )
 
 
+@pytest.mark.slow_cases("None-candidates13-500000.0-outer decades", "absolute_residual-candidates6-300000.0-None")
 @pytest.mark.parametrize(
     ("score", "candidates", "threshold", "word"),
     [

@@ -238,6 +238,7 @@ def test_13_nothing_of_the_records_is_kept_or_changed():
         confide.predict_set(p, released)
 
 
+@pytest.mark.everyday("ties")
 @pytest.mark.parametrize("scores", ["atom", "concentrated", "ties"])
 def test_14_private_quantiles_keep_coverage(scores):
     """Where a private quantile at the conformal level undercovers or fails: one fresh point per release.

@@ -371,7 +371,7 @@ def test_bad_cells_of_standard_input_are_counted(monkeypatch):
     assert "planted" not in str(caught.value)
 
 
-@pytest.mark.everyday("csv_text")
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [arrow_stream, csv_text])
 def test_a_pipe_into_the_command_line(tmp_path, written):
     data = written(pa.table({"s": np.random.default_rng(0).random(20_000)}))
