@@ -95,6 +95,35 @@ def test_several_noises_are_paid_for(noises):
     assert math.exp(bet.price[0, 0]) == pytest.approx(own, rel=1e-9)
 
 
+@pytest.mark.parametrize("people", [2, 5])
+def test_records_of_one_person_may_be_alike(people):
+    """All people with all their records alike, and some with fewer: no more than 1, where bets on records are more."""
+    epsilon, least = 1 / people, 0.88
+    bet, careless = bets([least], 100, epsilon, per_person=people), bets([least], 100, epsilon)
+    c = np.arange(13)
+    for s, u, price in zip(bet.covered[0], bet.missed[0], bet.price[0], strict=True):
+        assert 0 < s < epsilon
+        assert 0 < u < epsilon
+        own = mean_of_noise(-s, epsilon, epsilon - s) * mean_of_noise(u, epsilon, epsilon - u) * math.exp(-price)
+        for records in range(1, people + 1):
+            mean = own * binom.pmf(c, 12, least) @ np.exp(records * (-s * c + u * (12 - c)))
+            assert mean <= 1 + 1e-9
+            assert mean == pytest.approx(1, abs=1e-9) or records < people
+    s, u = careless.covered[0, -1], careless.missed[0, -1]
+    assert binom.pmf(c, 12, least) @ np.exp(people * (-s * c + u * (12 - c))) > 1.01
+
+
+def test_alike_records_are_less_evidence():
+    """Ten thousand records of a thousand people say as much as a thousand do, with the noise that protects people."""
+    x, y = np.array([8400]), np.array([1600])
+    many = log_e_values(bets([0.88], 10_000, 0.1, per_person=10), x, y)
+    assert many == pytest.approx(log_e_values(bets([0.88], 1000, 1.0), x / 10, y / 10), rel=0.05, abs=0.05)
+    wide, narrow = (confidence_sequence([8400], [1600], 10_000, 0.1, per_person=k)[0] for k in (10, 1))
+    assert wide[0] < narrow[0]
+    assert narrow[1] < wide[1]
+    assert watch_power(0.9, 0.5, 500, per_person=2).at_once > 1.3 * watch_power(0.9, 0.5, 500).at_once
+
+
 @pytest.mark.parametrize(("epsilon", "least", "batch"), [(1e-6, 0.88, 10), (1e-3, 0.5, 1), (50.0, 0.999, 10**7)])
 def test_extreme_choices_have_finite_bets(epsilon, least, batch):
     bet = bets([least, 0.01], batch, epsilon)

@@ -1,6 +1,7 @@
 """`Watch`: what an alarm means, what a look costs, and a state that says nothing but what follows from it."""
 
 import copy
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -91,6 +92,9 @@ def test_sizes_of_a_private_evaluation_are_a_reference():
         reference_of(found, "0" * 64, (0, 1, 2, 3))
     with pytest.raises(InputError, match="other sizes"):
         reference_of(found, released.checksum, (0, 1, 2))
+    several = dataclasses.replace(found, question=dataclasses.replace(found.question, records_per_person=2))
+    with pytest.raises(InputError, match="one record of each person"):
+        reference_of(several, released.checksum, (0, 1, 2, 3))
     plain = confide.evaluate(released, probabilities=p, labels=y, epsilon=1.0, parts=[])
     with pytest.raises(InputError, match="must have set sizes"):
         reference_of(plain, released.checksum, (0, 1, 2, 3))
@@ -134,6 +138,21 @@ def test_the_noise_that_is_drawn_is_the_stated_one(monkeypatch):
     monkeypatch.setattr("confide.watching.course.draw_counts", drawn)
     watched(neighbors="replace_one", records_per_person=2).look("Monday", np.array([90, 10]))
     assert asked == [([90, 10], 0.25)]
+
+
+def test_records_of_one_person_weigh_together():
+    """The same noise and counts, of people with one record each, and with up to ten that may be alike."""
+    one = watched(*[[840, 160]] * 6, epsilon=1.0, batch=1000)
+    ten = watched(*[[840, 160]] * 6, epsilon=10.0, batch=1000, records_per_person=10)
+    assert one.settings.noise_epsilon == ten.settings.noise_epsilon
+    assert (one.alarm is None, ten.alarm is None) == (False, True)
+    assert (ten.points[-1].low, ten.points[-1].high) == (
+        pytest.approx(0.84, abs=0.1),
+        pytest.approx(0.84, abs=0.1),
+    )
+    assert ten.points[-1].high - ten.points[-1].low > 1.5 * (one.points[-1].high - one.points[-1].low)
+    with pytest.raises(InputError, match="keep one record of each person"):
+        watched(bins=[0, 1, 2], records_per_person=2)
 
 
 def test_a_state_is_read_as_it_was_written():

@@ -120,7 +120,9 @@ def plan(
 def _power(made: Plan, batch: int, **given: Any) -> WatchPower:
     """How soon a watch of the planned coverage sees a drop."""
     chosen = {"epsilon": 1.0} | {name: value for name, value in given.items() if value is not None}
-    return watch_power(made.guarantee.coverage, batch=batch, **chosen)
+    people = made.privacy.records_per_person
+    chosen["epsilon"] /= people * (1 if made.privacy.neighbors == "add_remove" else 2)
+    return watch_power(made.guarantee.coverage, batch=batch, per_person=people, **chosen)
 
 
 def _watched(power: WatchPower) -> dict[str, object]:

@@ -172,7 +172,7 @@ def _say_start(before: Watch) -> None:
     if made.tolerance + 0.03 < level:
         power = watch_power(
             level, made.noise_epsilon, size, tolerance=made.tolerance, drop=made.tolerance + 0.03, looks=made.looks,
-            error=made.error,
+            error=made.error, per_person=min(made.records_per_person, size),
         )  # fmt: skip
         say(power.seen + ("" if len(made.promised) == 1 else " of a part, if it were watched alone"))
     if made.tolerance:
@@ -189,13 +189,13 @@ def _say_look(after: Watch, name: str, budget: LedgerOptions) -> None:
         say(f"look {name!r}, with noise: {told}")
     else:
         covered, missed = sum(counts[::2]), sum(counts[1::2])
-        low, high = coverage_interval(
-            [covered], [missed], made.noise_epsilon, guess=max(made.least), noises=len(made.promised)
-        )
-        say(
-            f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed; its coverage {low[0]:.3f} to "
-            f"{high[0]:.3f} (95 % interval, for this look alone)"
-        )
+        told = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
+        if made.records_per_person == 1:  # the interval needs independent records
+            low, high = coverage_interval(
+                [covered], [missed], made.noise_epsilon, guess=max(made.least), noises=len(made.promised)
+            )
+            told += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
+        say(told)
     say(after.standing)
     if budget.ledger is not None and budget.group is None:
         say(

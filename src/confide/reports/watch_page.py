@@ -38,6 +38,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "parts": [] if last is None else watch.named_by(last),
         "of_sizes": watch.of_sizes,
         "compared": made.compared,
+        "several": made.records_per_person > 1,
         "error": percent(made.error),
         "evidence": "1" if last is None else evidence_text(last.log_evidence),
         "alarm_at": number(watch.alarm_at),

@@ -242,7 +242,14 @@ class Watch(Release):
         if start:
             yield Point(self.looks[0], 0.0, dict.fromkeys(tests.names, 0.0), alarmed=False)
         size = made.batch / max(len(made.promised), 1)
-        bet = bets(tests.least, size, made.noise_epsilon, drops=tests.drops, noises=tests.noises)
+        bet = bets(
+            tests.least,
+            size,
+            made.noise_epsilon,
+            drops=tests.drops,
+            noises=tests.noises,
+            per_person=made.records_per_person,
+        )
         log_stakes, spans = np.full(bet.price.shape, -np.inf), self._spans()
         for t, look in enumerate(self.looks[start:], start=1):
             x, y = tests.sums(look.counts)
@@ -266,6 +273,7 @@ class Watch(Release):
             looks=made.looks,
             error=made.error,
             noises=len(made.promised),
+            per_person=made.records_per_person,
         )
 
     def named_by(self, point: Point) -> list[str]:

@@ -8,6 +8,9 @@ p1 < p0 multiplies its stake by
 where x has a noises and y has b. Its mean is 1 if p0 is the coverage and at most 1 if the coverage is larger, whatever
 the size of the batch, which may be secret, random, or chosen after looking at earlier batches.
 
+Records of one person may be all alike. With up to k of them in a batch s and u are divided by k: then a person's factor
+is a geometric mean of what each record alone would give, and its expectation is at most 1 whatever joins them (Hölder).
+
 A stake of `stake(t, looks)` enters at every look t, so that a drop is met by fresh stakes whenever it comes; they add
 up to one over all looks there will ever be. What has not entered yet is cash. All together never loses or gains on
 average while p0 is kept, so by Ville's inequality it ever reaches 1/error with probability at most `error`.
@@ -36,7 +39,7 @@ class Bets:
     Parameters
     ----------
     covered, missed
-        s and u.
+        s and u, for each record.
     price
         The logarithm of what the noise is worth on average, M(s)^a M(u)^b.
     """
@@ -53,6 +56,7 @@ def bets(
     *,
     drops: tuple[float, ...] = DROPS,
     noises: ArrayLike = (1, 1),
+    per_person: int = 1,
 ) -> Bets:
     """The bets against coverage of at least `least`, one for each drop.
 
@@ -68,6 +72,8 @@ def bets(
         How far below p0 coverage is feared to be. A drop to below p0/10 counts as one to p0/10.
     noises
         How many noises x and y hold, shape (2,) or (tests, 2).
+    per_person
+        The most records of one person in a batch.
 
     Examples
     --------
@@ -79,11 +85,11 @@ def bets(
     count = np.broadcast_to(np.asarray(noises, np.float64), (len(p0), 2))[:, :, None, None]
     feared = np.maximum(p0 - np.asarray(drops)[:, None], p0 / 10)
     # Farther away the bet would be worth infinitely much on the noise alone (s or u at epsilon), or overshoot.
-    reach = _SAFE * min(epsilon, _MOST)
+    reach = _SAFE * min(epsilon * per_person, _MOST)
     bounded = np.maximum(p0 * np.exp(-reach), p0 - (1 - p0) * np.expm1(reach))
     farthest = np.maximum(np.maximum(2 * feared - p0, p0 / 100), bounded)
     p1 = farthest + (p0 - farthest) * np.linspace(0, 1, _FINEST)[:-1]
-    s, u = np.log(p0 / p1), np.log1p((p0 - p1) / (1 - p0))
+    s, u = np.log(p0 / p1) / per_person, np.log1p((p0 - p1) / (1 - p0)) / per_person
     price = count[:, 0] * log_mgf(s, epsilon) + count[:, 1] * log_mgf(u, epsilon)
     growth = batch * (-s * feared + u * (1 - feared)) - price
     best = np.argmax(growth, axis=-1)[..., None]

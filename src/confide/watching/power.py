@@ -88,6 +88,7 @@ def watch_power(
     drop: float = 0.05,
     looks: int = 52,
     error: float = 0.05,
+    per_person: int = 1,
 ) -> WatchPower:
     """How many records after a drop of coverage a watch needs to see it with probability .9.
 
@@ -105,6 +106,8 @@ def watch_power(
         As in `Watch.start`.
     drop
         How far coverage falls below `promised`.
+    per_person
+        The most records of one person in a look. All people are simulated with as many, which are all alike.
 
     Raises
     ------
@@ -119,6 +122,7 @@ def watch_power(
     """
     level, size = float(exact_level("promised", promised)), positive_integer("batch", batch)
     planned, loss = positive_integer("looks", looks), privacy_loss("epsilon", epsilon)
+    people = positive_integer("per_person", per_person, most=size)
     alarm, margin, fall = float(exact_level("error", error)), _share("tolerance", tolerance), _share("drop", drop)
     if not margin < fall < level:
         raise InputError(
@@ -128,7 +132,9 @@ def watch_power(
     least = level - margin
 
     def records(before: int) -> int | None:
-        found = looks_to_alarm(least, size, loss, level, level - fall, before=before, looks=planned, error=alarm)
+        found = looks_to_alarm(
+            least, size, loss, level, level - fall, before=before, looks=planned, error=alarm, per_person=people
+        )
         return None if found is None else found * size
 
     at_once = records(0)
@@ -152,16 +158,19 @@ def looks_to_alarm(
     most: int = _MOST_LOOKS,
     stake: Share = e_process.stake,
     cash: Share = e_process.cash,
+    per_person: int = 1,
 ) -> int | None:
     """Looks after a drop from `good` to `fallen` until that share of paths has alarmed; None for more than `most`.
 
     Paths that alarm before the drop, after `before` looks, are left out. `stake` and `cash` are when stakes enter.
     """
-    rng, bet = np.random.default_rng(_SEED), bets([least], batch, epsilon)
+    rng, bet = np.random.default_rng(_SEED), bets([least], batch, epsilon, per_person=per_person)
     alarm, log_stakes = math.log(1 / error), np.full((paths, bet.price.shape[1]), -np.inf)
     for look in range(1, before + most + 1):
-        covered = rng.binomial(batch, good if look <= before else fallen, len(log_stakes))
-        x, y = covered + _noise(rng, epsilon, len(covered)), batch - covered + _noise(rng, epsilon, len(covered))
+        share = good if look <= before else fallen
+        covered = per_person * rng.binomial(batch // per_person, share, len(log_stakes))
+        missed = batch // per_person * per_person - covered
+        x, y = covered + _noise(rng, epsilon, len(covered)), missed + _noise(rng, epsilon, len(covered))
         log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(look, looks))
         quiet = log_evidence(log_stakes, cash(look, looks)) < alarm
         log_stakes = log_stakes[quiet]

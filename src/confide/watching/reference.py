@@ -55,6 +55,8 @@ def reference_of(found: PrivateEvaluation, release: str, bins: tuple[int, ...]) 
     asked = found.question
     if asked.calibration != release:
         raise InputError("reference must be a private evaluation of the release that is watched; it names another")
+    if asked.records_per_person > 1:
+        raise InputError("reference must have one record of each person: shares are bounded for independent records")
     for table, counts in zip(asked.tables, found.counts, strict=True):
         kinds = [asked.partitions[place].kind for place in table]
         if "size" in kinds and asked.outcome == "covered":

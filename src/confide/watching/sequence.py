@@ -28,6 +28,7 @@ def confidence_sequence(
     looks: int = 52,
     error: float = 0.05,
     noises: int = 1,
+    per_person: int = 1,
 ) -> list[tuple[float, float]]:
     """Low and high after each look.
 
@@ -39,6 +40,8 @@ def confidence_sequence(
         The planned records of a look, and how many looks are planned.
     error
         The chance that one of the statements is wrong, ever.
+    per_person
+        The most records of one person in a look.
 
     Examples
     --------
@@ -46,18 +49,17 @@ def confidence_sequence(
     >>> course[0] != course[-1], all(low < 0.9 < high for low, high in course)
     (True, True)
     """
-    below = _rejected(covered, missed, batch, epsilon, looks, error / 2, noises)
-    above = _rejected(missed, covered, batch, epsilon, looks, error / 2, noises)
+    bet = _bets(batch, epsilon, noises, per_person)
+    below = _rejected(covered, missed, bet, looks, error / 2)
+    above = _rejected(missed, covered, bet, looks, error / 2)
     # The coverage lies up to one step above the largest value that is not out.
     return [(max(0.0, 1 - _end(down)), min(1.0, _end(up))) for up, down in zip(below, above, strict=True)]
 
 
-def _rejected(
-    x: Sequence[int], y: Sequence[int], batch: float, epsilon: float, looks: int, error: float, noises: int
-) -> list[NDArray[np.bool_]]:
+def _rejected(x: Sequence[int], y: Sequence[int], bet: Bets, looks: int, error: float) -> list[NDArray[np.bool_]]:
     """Which values of the grid are out after each look."""
-    bet, alarm = _bets(batch, epsilon, noises), math.log(1 / error)
-    log_stakes, out, found = np.full(bet.price.shape, -np.inf), np.zeros(len(_GRID), np.bool_), []
+    alarm, log_stakes = math.log(1 / error), np.full(bet.price.shape, -np.inf)
+    out, found = np.zeros(len(_GRID), np.bool_), []
     for look, (one, other) in enumerate(zip(x, y, strict=True), start=1):
         log_e = log_e_values(bet, np.full(len(_GRID), one), np.full(len(_GRID), other))
         log_stakes = advance(log_stakes, log_e, stake(look, looks))
@@ -67,8 +69,8 @@ def _rejected(
 
 
 @lru_cache(maxsize=16)
-def _bets(batch: float, epsilon: float, noises: int) -> Bets:
-    return bets(_GRID, batch, epsilon, noises=(noises, noises))
+def _bets(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
+    return bets(_GRID, batch, epsilon, noises=(noises, noises), per_person=per_person)
 
 
 def _end(out: NDArray[np.bool_]) -> float:

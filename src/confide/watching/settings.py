@@ -55,7 +55,7 @@ class Settings:
     neighbors
         The relation that epsilon is stated for.
     records_per_person
-        The most records of one person in one look.
+        The most records of one person in one look: noise and bets suit it, for they may be alike. 1 for set sizes.
     reference
         For set sizes: what they are compared with; None for the first look.
     """
@@ -98,6 +98,11 @@ class Settings:
         if self.reference is not None and len(self.reference.counts) != len(self.bins):
             raise InputError("reference must have a count for each bin of set sizes, and none for coverage")
         object.__setattr__(self, "promised", MappingProxyType(dict(self.promised)))
+        if self.bins and self.records_per_person > 1:
+            raise InputError(
+                "records_per_person must be 1 for a watch of set sizes: what bounds the shares of the reference needs "
+                "records that are independent; keep one record of each person"
+            )
         low = [name for name, level in self.promised.items() if not self.tolerance < level < 1]
         if low:
             raise InputError(
