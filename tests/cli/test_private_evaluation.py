@@ -184,8 +184,8 @@ def test_what_is_left_out_is_told_only_where_n_is_public(evaluate, folder):
     assert evaluate("--epsilon", 1, source=holes).code == REFUSED
 
 
-def test_a_schedule_says_what_an_evaluation_may_spend(evaluate, confide_run):
-    confide_run("budget", "plan", "--releases", 1, "--evaluations", 2, "--epsilon", 3, "--out", "year.json")
+def test_a_schedule_says_what_an_evaluation_may_spend(evaluate):
+    confide.budget_plan(3.0, releases=1, evaluations=2, dp_delta=0.0).save("year.json")
     told = evaluate("--schedule", "year.json", "--parts", "none", "--json").json
     assert told["privacy"] == {"neighbors": "add_remove", "epsilon": 0.75, "records_per_person": 1}
     assert "--epsilon must be left out with --schedule" in evaluate("--schedule", "year.json", "--epsilon", 2).error

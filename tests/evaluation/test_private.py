@@ -188,6 +188,19 @@ def test_a_thousand_classes(released):
     assert alone.question.tables == ((0,), ())  # a thousand noises are too many: it has counts of its own
 
 
+def test_what_no_ledger_keeps_is_refused_before_it_is_charged(released, tmp_path, monkeypatch):
+    ledger = confide.Ledger(tmp_path / "budget.db")
+    paid = {"epsilon": 1.0, "ledger": ledger, "dataset": "patients"}
+    monkeypatch.setattr(confide.ledger, "MOST_RELEASE", 2000)
+    with pytest.raises(InputError, match="parts must be fewer with a ledger"):
+        ask_sets(released, [(0, "a")], **paid)
+    assert ledger.accounts() == {}
+    found = ask_sets(released, [(0, "a")], parts=(), **paid)
+    kept = ledger.account("patients").entries[0].text
+    assert len(kept) < 2000
+    assert PrivateEvaluation.from_json(kept) == found
+
+
 def test_a_budget_is_shared_by_public_numbers():
     for sizes in [(), (5,), (31,), (3, 4), (10, 4), (3, 3, 3), (10, 7, 40), (1000, 12)]:
         tables = arrangement(sizes)

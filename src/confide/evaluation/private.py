@@ -126,6 +126,11 @@ class Question:
         return (*(len(self.partitions[place]) for place in table), self.outcomes)
 
     @property
+    def cells(self) -> list[int]:
+        """How many counts each table has."""
+        return [1] if self.one_count else [prod(self.shape(table)) for table in self.tables]
+
+    @property
     def one_count(self) -> bool:
         """Whether the count of covered records says all: n is public, and the others are missed."""
         return self.n is not None and self.outcome == "covered" and self.tables == ((),)
@@ -190,8 +195,7 @@ class PrivateEvaluation(Release):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
-        sizes = [1 if self.question.one_count else prod(self.question.shape(table)) for table in self.question.tables]
-        if [len(cells) for cells in self.counts] != sizes:
+        if [len(cells) for cells in self.counts] != self.question.cells:
             raise InputError("counts must have one number for each cell of each table")
         family_error(self.question.partitions, len(self.question.statements), 1 - self.confidence)
 
@@ -261,6 +265,11 @@ class PrivateEvaluation(Release):
 
     def __str__(self) -> str:
         return "\n".join([in_words(self.findings, self.question.loss, self.confidence), f"privacy: {self.privacy}"])
+
+
+def empty(question: Question, confidence: float) -> PrivateEvaluation:
+    """The evaluation whose counts are all 0, from public numbers alone."""
+    return PrivateEvaluation(question, confidence, tuple((0,) * cells for cells in question.cells))
 
 
 def level_name(alpha: Fraction) -> str:

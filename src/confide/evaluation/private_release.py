@@ -4,6 +4,7 @@ The order is that of every release (`confide.ledger.Bill.settle`): refuse what t
 what the ledger has answered, charge, draw, keep.
 """
 
+import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.covered_tally import IntervalTally
-from confide.evaluation.private import Outcome, PrivateEvaluation, Question, level_name
+from confide.evaluation.private import Outcome, PrivateEvaluation, Question, empty, level_name
 from confide.evaluation.private_counts import CellTally
 from confide.evaluation.private_findings import family_error
 from confide.evaluation.private_json import question_fields
@@ -151,11 +152,31 @@ def answer(
         return look().draw(question, confidence)
     from confide.ledger import pay
 
+    _refuse_too_long(question, confidence)
     text = pay(
-        payment, look, CellTally.content, lambda cells: cells.draw(question, confidence).to_json(),
+        payment,
+        look,
+        CellTally.content,
+        lambda cells: _compact(cells.draw(question, confidence)),
         charge_first=charge_first,
-    )  # fmt: skip
+    )
     return replace(PrivateEvaluation.from_json(text), confidence=confidence)
+
+
+def _compact(evaluation: PrivateEvaluation) -> str:
+    """The text that a ledger keeps: that of the file, without blanks."""
+    return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
+
+
+def _refuse_too_long(question: Question, confidence: float) -> None:
+    """Refuse, before anything is charged, what no ledger keeps: numbers take at most twice the room of empty ones."""
+    from confide.ledger import MOST_RELEASE
+
+    if 2 * len(_compact(empty(question, confidence))) > MOST_RELEASE:
+        raise InputError(
+            f"parts must be fewer with a ledger, which keeps at most {MOST_RELEASE:,} characters of a release; ask for "
+            "parts=()"
+        )
 
 
 def _payment(asking: Asking, question: Question) -> "Payment | None":

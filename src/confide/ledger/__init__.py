@@ -26,6 +26,7 @@ from confide.ledger.book import Charge, Ledger, plain
 from confide.ledger.budget_plan import best_of, budget_plan, by_rules
 from confide.ledger.composition import compose
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form
+from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, request_digest
 from confide.ledger.limit import Limit
 from confide.ledger.moving import move
@@ -36,8 +37,8 @@ from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted
 from confide.ledger.witness import check_head
 
 __all__ = [
-    "IN_WORDS", "RULES", "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit",
-    "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules", "check_head", "compose",
-    "counted", "decimal_form", "file_of", "fingerprint", "known", "make_payment", "make_server_ledger", "move", "pay",
-    "place_of", "plain", "request_digest",
+    "IN_WORDS", "MOST_RELEASE", "RULES", "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group",
+    "Ledger", "Limit", "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules",
+    "check_head", "compose", "counted", "decimal_form", "file_of", "fingerprint", "known", "make_payment",
+    "make_server_ledger", "move", "pay", "place_of", "plain", "request_digest",
 ]  # fmt: skip
