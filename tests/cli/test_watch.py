@@ -116,9 +116,8 @@ def test_sizes_of_a_private_evaluation_are_a_reference(confide_run, folder):
 
 
 def test_groups_are_watched_each(confide_run, folder):
-    rng = np.random.default_rng(0)
-    wards = rng.choice(["north", "south"], 3000)
-    confide.calibrate_groups(rng.random(3000), wards, ["north", "south"], 0.1, 1.0).save("cal.json")
+    one = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
+    confide.GroupCalibration("group", "add_remove", {"north": one, "south": one}).save("cal.json")
     path = write(folder / "batch.csv", {"s": np.repeat([0.1, 2.0], 400), "ward": ["north"] * 400 + ["south"] * 400})
     words = ("watch", "cal.json", path, "--state", "watch.json", *COLUMNS, *FIRST, "--look", "1", "--json")
     assert confide_run(*words).code == USAGE

@@ -292,6 +292,7 @@ def killed(tmp_path_factory):
     return folders
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("killed looks")
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_look_is_neither_lost_nor_counted_twice(killed, step):
@@ -318,6 +319,7 @@ def test_a_killed_look_is_neither_lost_nor_counted_twice(killed, step):
     assert not list(folder.glob("*.part"))
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("killed looks")
 def test_processes_do_not_lose_each_others_looks(killed):
     """Four processes look at once: each of their looks is in the state."""

@@ -41,8 +41,7 @@ def test_an_alarm_stays_and_the_course_goes_on():
 
 
 def test_a_group_alone_is_named():
-    rng = np.random.default_rng(0)
-    released = confide.calibrate_groups(rng.random(4000), rng.choice(["a", "b"], 4000), ["a", "b"], 0.1, 1.0)
+    released = confide.GroupCalibration("group", "add_remove", {"a": RELEASE, "b": calibration_at(0.6)})
     watch = Watch.start(released, epsilon=1.0, batch=1000)
     for day in range(8):
         watch = watch.with_look(str(day), [460, 40, 400, 100])
