@@ -89,6 +89,18 @@ def test_remarks_where_they_belong(ledger):
     assert "Nothing is left. Every further release is refused." in words(ledger_page(ledger, dataset="patients"))
 
 
+def test_under_a_schedule_one_person_is_not_in_every_look(ledger):
+    for week in range(9):
+        ledger.charge("cardiology", Cost(1.5, "add_remove", "look by discrete-laplace"), digest("look", week))
+    said = words(ledger_page(ledger, dataset="cardiology"))
+    assert "the most was spent on “cardiology”: ε = 1.5 of 3." in said
+    assert "cardiology 1.5 3 as planned 9" in said
+    assert "So far that is ε = 1.5 for one person." in said
+    assert "would have lost 13.5" in said
+    assert "Hardly private" not in said
+    assert ledger.account("cardiology").per_person.epsilon == 1.5
+
+
 def test_one_data_set_without_names(ledger):
     page = ledger_page(ledger, dataset="patients", who=False, dp_delta=0)
     said = words(page)

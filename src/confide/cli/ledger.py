@@ -198,9 +198,10 @@ def _counted(account: Account) -> str:
 
 
 def _summary(account: Account) -> str:
-    total = account.spent().epsilon
+    total = account.per_person.epsilon
     weak = f", {practically_none(total)}" if practically_none(total) else ""
-    spent = f"spent {_loss(total)} in {_counted(account)} ({account.neighbors}){weak}"
+    each = "" if account.schedule is None else " per person"
+    spent = f"spent {_loss(total)}{each} in {_counted(account)} ({account.neighbors}){weak}"
     if account.limit is None:
         return f"{spent}; no limit"
     at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""

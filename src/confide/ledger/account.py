@@ -137,6 +137,11 @@ class Account:
             epsilon = decimal_above(added(stages))
         return Bound(epsilon, schedule.dp_delta, schedule.rule, how, adaptive=schedule.rule != "pld")
 
+    @property
+    def per_person(self) -> Bound:
+        """What one person has lost at most: by what a schedule says of people, or being in everything."""
+        return self.under_schedule or self.spent().best
+
     def allows(self, *costs: Cost) -> bool:
         """Whether the schedule and the limit leave room for one more release, or several together.
 

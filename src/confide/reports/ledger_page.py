@@ -78,8 +78,8 @@ def ledger_page(
 def _headline(accounts: list[Account]) -> str:
     if not accounts:
         return "Nothing was charged yet."
-    most = max(accounts, key=lambda account: account.spent().epsilon)
-    spent = _loss(most.spent().epsilon)
+    most = max(accounts, key=lambda account: account.per_person.epsilon)
+    spent = _loss(most.per_person.epsilon)
     sets = "One data set" if len(accounts) == 1 else f"{len(accounts):,} data sets"
     if most.limit is None:
         return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent}, without a limit."
@@ -89,21 +89,21 @@ def _headline(accounts: list[Account]) -> str:
 def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[str, Any]:
     entries, limit = account.entries, account.limit
     private = all(cost.private for cost in account.costs)
-    spent = account.spent().epsilon
+    spent = account.per_person.epsilon
     left = account.remaining()
     together = account.spent(dp_delta, adaptive=len(entries) > MOST_EXACT)
     return {
         "id": f"set-{index}",
         "name": account.dataset,
         "spent": _loss(spent),
+        "added_up": None if account.schedule is None else _loss(account.spent().epsilon),
         "limit": "none" if limit is None else _limit(account),
-        "left": "unlimited" if left is None else decimal_form(left),
+        "left": "as planned" if account.schedule else "unlimited" if left is None else decimal_form(left),
         "used": None if limit is None or not private else min(1.0, _share(spent, limit.epsilon)),
         "releases": f"{len(entries):,}",
         "last": entries[-1].made[:10] if entries else "never",
         "planned": _planned(account),
         "schedule": None if account.schedule is None else account.schedule.statement,
-        "one_person": None if account.under_schedule is None else number(account.under_schedule.epsilon),
         "relation": "adding or removing one person's record; the number of records stays secret"
         if account.neighbors == "add_remove"
         else "replacing one person's record; the number of records is public",
@@ -123,7 +123,7 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
 
 def _warnings(account: Account) -> list[tuple[str, str]]:
     found = []
-    spent = account.spent().epsilon
+    spent = account.per_person.epsilon
     if bare := sum(not cost.private for cost in account.costs):
         found.append(("Not private.", f"{counted_releases(bare)} without privacy, which no limit can hold."))
     elif account.limit is None:
@@ -189,7 +189,8 @@ def _course(account: Account) -> dict[str, Any] | None:
     times = [datetime.fromisoformat(entry.made).timestamp() for entry in account.entries]
     sums = [float(total) for total in running(account.costs)]
     first, last = min(times), max(times)
-    top = max(sums[-1], account.limit.epsilon if account.limit else 0.0) or 1.0
+    limit = None if account.limit is None or account.schedule is not None else account.limit.epsilon
+    top = max(sums[-1], limit or 0.0) or 1.0
     shares = [(at - first) / (last - first) if last > first else k / len(times) for k, at in enumerate(times, 1)]
     x = [_WIDTH * share for share in shares]
     y = [_HEIGHT * (1 - total / top) for total in sums]
@@ -198,7 +199,7 @@ def _course(account: Account) -> dict[str, Any] | None:
     points = [f"M0,{_HEIGHT:g}", *(f"H{x[k]:.1f}V{y[k]:.1f}" for k in kept), f"H{_WIDTH:g}"]
     return {
         "path": "".join(points),
-        "limit": None if account.limit is None else f"{_HEIGHT * (1 - account.limit.epsilon / top):.1f}",
+        "limit": None if limit is None else f"{_HEIGHT * (1 - limit / top):.1f}",
         "first": account.entries[0].made[:10],
         "last": account.entries[-1].made[:10],
         "spent": _loss(sums[-1]),
