@@ -59,7 +59,7 @@ def test_what_was_spent_by_whom_on_what_and_what_is_left(ledger):
         f"calibration by slopes {HOSTILE} 1 0.5",
         "calibration by slopes not kept 2 0.5",
         "evaluation by laplace not kept 1 12",
-        "cardiology 0 3 3 0 never 12 releases, 52 looks",
+        "cardiology 0 3 as planned 0 never 12 releases, 52 looks",
         "open +∞ (not private) none unlimited",
         "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
         "by a factor of at most 9.49",  # e^2.25 = 9.488
