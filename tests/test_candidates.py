@@ -303,6 +303,7 @@ def test_a_reference_sample_is_refused_without_its_values():
         Candidates.from_reference([1.0, np.nan, 2.0, -np.inf])
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     unit=st.floats(1e-300, 1e300),

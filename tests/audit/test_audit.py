@@ -75,6 +75,7 @@ def test_defects_of_black_boxes_are_found_by_attack(mechanism, runs):
     assert {("search", "")} in verdicts
 
 
+@pytest.mark.slow
 def test_opendp_quantile_fails_on_ties_only_in_coverage():
     report = audit([foreign_subject(others.opendp_quantile, "opendp")], Effort(0, 0, 100), rng=np.random.default_rng(1))
     assert ("coverage", "atoms 85/15") in failed(report), str(report)

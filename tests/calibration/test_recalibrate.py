@@ -294,6 +294,7 @@ def excess(kind, law, around):
     return float((answer_among(plan.mechanism, below, 1000) @ below - 0.9) * 1001)
 
 
+@pytest.mark.slow_cases("residual-law1")
 @pytest.mark.parametrize(("kind", "law"), [("probability", stats.beta(1, 4)), ("residual", stats.halfnorm())])
 def test_a_warm_start_is_sharper_and_bears_a_wrong_guess(kind, law):
     cold = excess(kind, law, None)
@@ -308,6 +309,7 @@ def test_a_warm_start_is_sharper_and_bears_a_wrong_guess(kind, law):
 # --- what is promised
 
 
+@pytest.mark.slow_cases("0.1")
 @pytest.mark.parametrize("shift", [1.0, 0.1])
 def test_a_chain_on_new_records_covers(shift):
     """Each release of a chain, at 1e-6, also where scores have become ten times smaller than before."""

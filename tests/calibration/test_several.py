@@ -93,6 +93,7 @@ def test_training_conditional_levels_hold_together():
     assert {part.guarantee.kind for part in released.parts.values()} == {"training_conditional"}
 
 
+@pytest.mark.slow
 def test_every_class_is_covered_on_its_own():
     """A class with few hard examples is missed by one threshold and covered by thresholds per class, at level 1e-6."""
     rng = np.random.default_rng(1)

@@ -13,8 +13,15 @@ from tests.peers import is_installed_there, peers_python
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
 PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in an environment of their own: `make peers`
 
-SLOW = {"docs/engines/README.md", "docs/howto/many-classes.md", "docs/howto/regression.md"}
-"""Pages that plan for secret numbers of records, again and again."""
+SLOW = {
+    "docs/engines/README.md",
+    "docs/federated-liars.md",
+    "docs/howto/frameworks.md",
+    "docs/howto/ledger.md",
+    "docs/howto/many-classes.md",
+    "docs/howto/regression.md",
+}
+"""Pages that make many plans."""
 
 
 def runs() -> list[object]:

@@ -182,6 +182,7 @@ def test_plots_draw():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_torch_from_a_loader():
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     pytest.importorskip("array_api_compat", reason="needs the extra torch")

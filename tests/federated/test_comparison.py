@@ -172,6 +172,7 @@ def command(folder, *options):
     return main(["federated", *(str(word) for word in words)])
 
 
+@pytest.mark.slow
 def test_the_command_compares_and_writes_nothing(folder, capsys):
     before = sorted(folder.rglob("*"))
     columns = ("--probabilities", "p_*", "--label", "y")
