@@ -33,6 +33,7 @@ def said(capfd):
     assert PASSWORD not in "".join(printed)
 
 
+@pytest.mark.slow
 def test_the_commands_of_a_ledger(on_server, said, tmp_path):
     """Jobs charge and are refused; the owner sets limits; auditors read; passwords are nowhere, in files neither."""
     owner, jobs, officers = on_server.url(), on_server.url(JOBS), on_server.url(OFFICERS)
@@ -67,6 +68,7 @@ def test_the_commands_of_a_ledger(on_server, said, tmp_path):
     assert Ledger(tmp_path / "moved.db").account("patients").spent().epsilon == 1.0
 
 
+@pytest.mark.slow
 def test_silos_keep_their_answers_on_a_server(on_server, tmp_path):
     """One session, one answer, the budget of the policy: as in a file."""
     rng = np.random.default_rng(0)

@@ -145,6 +145,7 @@ def test_a_long_ledger_has_a_short_page(tmp_path):
     charges = [confide.ledger.Charge(Dataset("p"), Cost(0.5, "add_remove", "m"), digest(k)) for k in range(250)]
     ledger.charge_all(charges)
     page = ledger_page(ledger)
+    assert "the rules that take long are left out" in words(page)
     assert page.html.count("calibration by m</td>") == MOST_CHARGES
     assert f"{250 - MOST_CHARGES} older charges are in" in words(page)
     assert len(page.html) < 100_000

@@ -12,7 +12,7 @@ from confide.mechanisms import practically_none
 from confide.reports.numbers import number
 from confide.reports.page import Page, page_of
 
-MOST_CHARGES, MOST_POINTS, MOST_EXACT = 200, 400, 400
+MOST_CHARGES, MOST_POINTS, MOST_EXACT = 200, 400, 100
 """Charges of a data set in its table, the newest; points of its course; and charges that every rule can add up soon."""
 
 _WIDTH, _HEIGHT = 640.0, 160.0
@@ -116,6 +116,7 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
             for bound in together.bounds
         ],
         "derivations": [(bound.rule, bound.derivation) for bound in together.bounds],
+        "quick": bool(dp_delta) and len(entries) > MOST_EXACT,
         "charges": [_row(entry, who=who) for entry in reversed(entries[-MOST_CHARGES:])],
         "unshown": max(0, len(entries) - MOST_CHARGES),
     }
