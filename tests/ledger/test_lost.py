@@ -1,5 +1,6 @@
 """The server is lost at every message of a paid release: one charge and one release, or an error and no release."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -116,6 +117,36 @@ def test_a_terminated_session_has_charged_nothing(on_server):
     ledger = Ledger(on_server.url(JOBS))
     assert ledger.account("patients").entries == ()
     spend(ledger)
+
+
+def test_a_standby_that_does_not_confirm(on_server):
+    """Told not to wait, the server commits alone and says so in a warning only: nothing may be released for it."""
+    import psycopg
+
+    def standby(statement):
+        with psycopg.connect(on_server.url(), autocommit=True) as connection:
+            connection.execute(statement)
+            connection.execute("SELECT pg_reload_conf()")
+
+    def told_not_to_wait():
+        for _ in range(200):
+            waiting = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+            if on_server.execute(waiting):
+                return
+            time.sleep(0.05)
+
+    Ledger(on_server.url()).set_limit("patients", 10.0)
+    ledger = Ledger(on_server.url(JOBS))
+    standby("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            told = pool.submit(told_not_to_wait)
+            with pytest.raises(LedgerError, match="told not to wait for its standby"):
+                ledger.charge("patients", COST, DIGEST)
+            told.result()
+        assert len(ledger.account("patients").entries) == 1
+    finally:
+        standby("ALTER SYSTEM RESET synchronous_standby_names")
 
 
 def test_a_client_that_falls_silent_gives_the_lock_back(on_server):

@@ -488,6 +488,8 @@ FAULTS = (
           "tests/ledger/test_server.py::test_a_charge_is_on_disk_whatever_the_role_prefers"),
     Fault("a lost acknowledgement taken for a lost charge", "ledger/postgres_store.py", "        if not there:\n",
           "        if there:\n", "tests/ledger/test_lost.py::test_lost_while_committing"),
+    Fault("a standby's silence taken for its word", "ledger/postgres_store.py", 'if "WARNING" in warnings:',
+          "if False:", "tests/ledger/test_lost.py::test_a_standby_that_does_not_confirm"),
     Fault("a charging role sets limits", "ledger/postgres_schema.py", "('opened', 'keyed', 'charged')",
           "('opened', 'keyed', 'charged', 'limited')",
           "tests/ledger/test_server.py::test_limits_are_the_owners_and_new_data_sets_begin_with_one"),

@@ -33,6 +33,10 @@ _PATH = "SET search_path = pg_catalog, pg_temp"
 """Whoever may create in another schema of the path could put functions there, for the owner to run unknowingly."""
 _PAUSE = 0.2
 _LOST = "the connection was lost, and nothing was charged; try again"
+_ALONE = (
+    "the server was told not to wait for its standby: what was charged stands on this server alone, and nothing may be "
+    "released for it; try again when the standby is back"
+)
 _UNKNOWN = (
     "the connection was lost, and it is not known whether the last records were written: count them as charged, "
     "release nothing, and look with `confide ledger show` when the server is back"
@@ -85,12 +89,16 @@ class PostgresStore:
             refuse_moved(chain.records)
             writer = Writer(connection, chain, state.role)
             yield writer
+            warnings: list[str] = []
+            connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
             try:
                 connection.execute("COMMIT")
             except connection_errors() as error:
                 if not lost(connection, error) or writer.head == chain.head:
                     raise
             else:
+                if "WARNING" in warnings:
+                    raise LedgerError(_about(self.place, _ALONE))
                 return
         self._settle(writer.head)
 
