@@ -14,6 +14,7 @@ from confide.errors import FormatError, InputError
 from confide.evaluation import PrivateEvaluation, private_counts, private_findings
 from confide.evaluation.private_parts import arrangement, size_parts, width_parts
 from confide.releases import load_release
+from confide.reports import private_section
 from tests.exact_tests import LEVEL
 
 UNIT = confide.Candidates.unit(50)
@@ -315,6 +316,13 @@ def test_a_bound_on_a_loss_is_evaluated_as_a_share(exact):
     assert found.question.loss == ("false_negative_rate", 1.0)
     assert "loss 'false_negative_rate'  0.100 (interval 0.04" in str(found)
     assert found.coverage.promised == pytest.approx(1 - risk.risk)
+    wards = {"groups": ["a"] * 100, "group_names": ["a"], "epsilon": 1.0}
+    parts = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, **wards)
+    told = private_section.private_section(parts)["blocks"][0]["figures"]
+    assert [(one["title"], one["rows"][0][:2], one["rows"][1][:4]) for one in told] == [
+        ("Loss by group", ("a", "0.1"), ("(other)", "not known", "0", "1"))
+    ]
+    assert private_section.private_charts(parts) == []
 
 
 def test_own_thresholds_are_evaluated_each(exact):

@@ -61,6 +61,7 @@ def private_charts(evaluation: PrivateEvaluation) -> list[dict[str, Any]]:
         {"id": figure["id"], "label": figure["title"], "points": figure["points"], "promised": figure["promised"]}
         for i, (name, one) in enumerate(evaluation.findings.items())
         for figure in _block(i, name, one, evaluation)["figures"]
+        if figure["id"]
     ]
 
 
@@ -80,7 +81,10 @@ def _block(place: int, name: str, finding: PrivateFinding, evaluation: PrivateEv
     if finding.mean_size is not None and not name:
         mean = finding.mean_size
         rows.append(("Labels per set, on average", interval_text(mean.value, mean.low, mean.high)))
-    figures = [_figure(place, kind, parts) for kind, parts in finding.parts.items()]
+    figures = [
+        _figure(place, kind, parts) if loss is None else _losses(kind, parts, loss[1])
+        for kind, parts in finding.parts.items()
+    ]
     if not name:
         figures += [_shares(kind, shares) for kind, shares in finding.shares.items()]
     titled = {"": "", "lower end": "The lower ends", "upper end": "The upper ends"}
@@ -122,6 +126,22 @@ def _figure(place: int, kind: str, parts: Sequence[PrivateCoverage]) -> dict[str
             "Surely below",
         ],
         "rows": [_row(part) for part in parts[:MOST_ROWS]],
+        "left_out": max(0, len(parts) - MOST_ROWS),
+    }
+
+
+def _losses(kind: str, parts: Sequence[PrivateCoverage], bound: float) -> dict[str, Any]:
+    """A table of what each part loses, without a chart."""
+    rows = []
+    for part in parts[:MOST_ROWS]:
+        value = "not known" if part.value is None else f"{bound * (1 - part.value):.4g}"
+        ends = outwards(bound * (1 - part.high), bound * (1 - part.low))
+        rows.append((part.name, value, *ends, f"{bound * (1 - part.promised):.6g}", "yes" if part.below else "no"))
+    return {
+        "id": "",
+        "title": _BY[kind][0].replace("Coverage", "Loss"),
+        "heads": [_BY[kind][1], "Loss", "Interval from", "to", "Promised, at most", "Surely above"],
+        "rows": rows,
         "left_out": max(0, len(parts) - MOST_ROWS),
     }
 
