@@ -14,7 +14,7 @@ from confide.calibration import weighted_counts, weighted_sum
 from confide.cli.show import _words
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
-from confide.planning import ClassShift, RecordWeights, check_request, mechanism_for, plan
+from confide.planning import ClassShift, RecordWeights, check_request, mechanism_for, plan, rounding_text
 from confide.reports import grid
 from confide.reports.promise import any_shares
 from confide.selection import selection_law
@@ -242,6 +242,11 @@ def test_weights_that_no_small_integers_hold_are_rounded_and_it_is_said_by_how_m
     rounded = np.array(odd.steps) / sum(odd.steps)
     assert 0 < np.abs(shares - rounded).sum() / 2 < odd.rounding < 1e-5
     assert SHIFT.rounding == 0
+    assert rounding_text(odd).endswith("if all classes are equally frequent among those that calibrate")
+    known = ClassShift.of_shares({"a": 0.999999, "b": 0.000001}, {"a": 0.01, "b": 0.99})
+    meant, got = (np.array(known.source, float) * np.array(own, float) for own in (known.ratios, known.steps))
+    assert 0 < np.abs(meant / meant.sum() - got / got.sum()).sum() / 2 <= known.rounding
+    assert rounding_text(known) == f"rounded, which moves coverage by at most {known.rounding:.1e}"
     assert RecordWeights.bounded(4).rounding < 4e-5
     for bound in (0.3, 1, 2.5, 4, 9999, 0.001):
         weights = RecordWeights.bounded(bound)

@@ -136,7 +136,10 @@ class ClassShift:
 
     @property
     def rounding(self) -> float:
-        """By how much rounding may have changed any share of the new population; 0 where nothing was rounded."""
+        """By how much rounding may have changed any share of the new population; 0 where nothing was rounded.
+
+        Without the old shares, as if they were even: where heavy classes are rarer, it is more.
+        """
         largest, heaviest = max(self.ratios), self.heaviest
         exact = all(step * largest == ratio * heaviest for step, ratio in zip(self.steps, self.ratios, strict=True))
         return 0.0 if exact else 1 / MOST_WEIGHT / self.typical_share
@@ -239,8 +242,11 @@ def rounding_text(population: Population) -> str:
     """
     if not population.rounding:
         return "not rounded"
-    mean = " if their mean is 1" if isinstance(population, RecordWeights) else ""
-    return f"rounded, which moves coverage by at most {population.rounding:.1e}{mean}"
+    if isinstance(population, RecordWeights):
+        given = " if their mean is 1"
+    else:
+        given = "" if population.source else " if all classes are equally frequent among those that calibrate"
+    return f"rounded, which moves coverage by at most {population.rounding:.1e}{given}"
 
 
 def _class_shift(class_weights: Any) -> ClassShift:
