@@ -198,6 +198,23 @@ def test_what_others_put_into_the_public_schema_is_not_run(charged):
     charged.execute('DROP FUNCTION public.json_build_array(name, "char", smallint)')
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("body", ['{"kind": "opened"}', write_event(Opened("patients", "add_remove", None))])
+def test_the_owner_takes_out_a_record_that_cannot_be_read(charged, body):
+    """What a charging role can write at worst: the ledger fails closed, and no charge is lost by mending it."""
+    charged.execute("INSERT INTO confide.record (body) VALUES (%s)", body, role=JOBS)
+    for role in (JOBS, OFFICERS):
+        with pytest.raises(FormatError):
+            Ledger(charged.url(role)).accounts()
+    charged.execute(
+        "ALTER TABLE confide.record DISABLE TRIGGER keep;"
+        "DELETE FROM confide.record WHERE id >= (SELECT max(id) FROM confide.record);"
+        "ALTER TABLE confide.record ENABLE ALWAYS TRIGGER keep"
+    )
+    Ledger(charged.url(JOBS)).charge("patients", COST, DIGEST)
+    assert len(Ledger(charged.url()).account("patients").entries) == 3
+
+
 def test_readers_see_everything_but_the_key(charged):
     import psycopg
 
