@@ -140,6 +140,7 @@ def test_no_ledger_is_too_new_or_too_old_for_a_page(tmp_path):
         confide.report(Ledger(tmp_path / "budget.db"), answers=["x"])
 
 
+@pytest.mark.slow
 def test_a_long_ledger_has_a_short_page(tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=1e6)
     charges = [confide.ledger.Charge(Dataset("p"), Cost(0.5, "add_remove", "m"), digest(k)) for k in range(250)]
