@@ -36,10 +36,9 @@ from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
 from confide.evaluation.private import PrivateEvaluation
 from confide.evaluation.private_arrays import evaluate_arrays
 from confide.evaluation.private_findings import PrivateCoverage, PrivateFinding, PrivateMean, PrivateShare
-from confide.evaluation.private_json import found_fields
 from confide.evaluation.private_parts import size_parts
 from confide.evaluation.private_release import PARTS, Asking, answer, private_statements
-from confide.evaluation.private_words import covered_text, interval_text, outwards
+from confide.evaluation.private_words import interval_text, outwards
 from confide.evaluation.reading import load_evaluation, read_evaluation
 from confide.evaluation.release_parts import division_of, fingerprint, promised_coverage
 from confide.evaluation.result import CONFIDENCE, MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup
@@ -50,8 +49,8 @@ __all__ = [
     "CONFIDENCE", "MOST_EXAMPLES", "PARTS", "Asking", "CoverageEstimate", "CoverageTable", "Evaluation", "Example",
     "IntervalTally", "LevelEvaluation", "PrivateCoverage", "PrivateEvaluation", "PrivateFinding", "PrivateMean",
     "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "answer", "class_coverage", "coverage",
-    "covered_text", "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
-    "evaluation_from_counts", "false_negative_rate", "fingerprint", "found_fields", "group_coverage", "interval_text",
+    "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
+    "evaluation_from_counts", "false_negative_rate", "fingerprint", "group_coverage", "interval_text",
     "load_evaluation", "outwards", "plot_coverage", "plot_intervals", "plot_sizes", "private_statements",
     "promised_coverage", "read_evaluation", "size_coverage", "size_parts", "surely_below", "worst_parts",
 ]  # fmt: skip
