@@ -78,6 +78,12 @@ def neighbours(relation):
     return [([*table, one], [*table, other]) for table in SMALL[:9] for one in RECORDS for other in RECORDS]
 
 
+def test_several_records_of_one_person_are_pointed_out(released):
+    with pytest.warns(confide.CoverageWarning, match="records_per_person is 2: .* keep one record of each person"):
+        confide.evaluate(released, scores=[0.5], epsilon=1.0, records_per_person=2)
+
+
+@pytest.mark.filterwarnings("ignore:records_per_person is 3:confide.CoverageWarning")
 @pytest.mark.parametrize("people", [1, 3])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(

@@ -138,6 +138,7 @@ def answer(
         return cells
 
     _point_out_same_people(asking)
+    _point_out_many_of_one_person(asking)
     known = None
     if asking.neighbors == "replace_one" and asking.n is None:
         if charge_first and asking.ledger is not None:
@@ -202,6 +203,16 @@ def _point_out_same_people(asking: Asking) -> None:
         text = (
             f"dataset {account.dataset!r} has a calibration in the ledger: if these are the records that the threshold "
             "was made from, it covers them better than new ones, and the intervals do not hold; evaluate on others"
+        )
+        warnings.warn(text, CoverageWarning, stacklevel=outside())
+
+
+def _point_out_many_of_one_person(asking: Asking) -> None:
+    """Warn if records of one person are counted as if they were independent."""
+    if asking.records_per_person > 1:
+        text = (
+            f"records_per_person is {asking.records_per_person}: the privacy holds, but the intervals take all records "
+            "for independent, and those of one person may not be; keep one record of each person"
         )
         warnings.warn(text, CoverageWarning, stacklevel=outside())
 

@@ -74,7 +74,7 @@ def evaluate(
     EarlierReleaseWarning
         If it is the ledger's earlier evaluation; nothing was charged.
     CoverageWarning
-        If the ledger has a calibration on the same data set.
+        If the ledger has a calibration on the same data set, or several records of one person are counted.
 
     Raises
     ------
