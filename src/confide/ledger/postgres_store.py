@@ -309,14 +309,16 @@ def _dsn(place: Server, timeout: float) -> str:
     if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
         own["sslmode"] = "require"
     chosen: dict[str, Any] = {**own, **given, "client_encoding": "utf8"}
-    return make_conninfo(**chosen)
+    written: str = make_conninfo(**chosen)
+    return written
 
 
 def connection_errors() -> type[Exception]:
     """The errors of psycopg."""
     import psycopg
 
-    return psycopg.Error
+    found: type[Exception] = psycopg.Error
+    return found
 
 
 def lost(connection: Any, error: Exception) -> bool:
