@@ -209,7 +209,7 @@ def test_shares_that_make_no_weights_are_refused():
         ClassShift.of_shares({"a": 1, "b": 0}, {"a": 0.5, "b": 0.5})
     with pytest.raises(InputError, match=r"sum to 1; found a sum of 0\.7"):
         ClassShift.of_shares({"a": 0.5, "b": 0.2}, {"a": 0.5, "b": 0.5})
-    with pytest.raises(InputError, match="classes of source"):
+    with pytest.raises(InputError, match="same classes as the source shares"):
         ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.5, "c": 0.5})
     with pytest.raises(InputTypeError, match="mapping"):
         confide.calibrate([0.1], 0.1, 1.0, class_weights=[1, 2], labels=["a"])

@@ -141,8 +141,8 @@ REFUSED_WORDS = {
         ("--person", "who", "--max-records-per-person", 1, "--order", "visit"), "--person needs --epsilon"
     ),
     "ledger": (PAID, "--ledger and its options need --epsilon"),
-    "by alone": (("--epsilon", 1, "--by", "ward"), "must be given together"),
-    "parts": (("--epsilon", 1, "--parts", "klass"), "--parts must be out of class, size"),
+    "by alone": (("--epsilon", 1, "--by", "ward"), "--by and --groups must be given together"),
+    "parts": (("--epsilon", 1, "--parts", "klass"), "--parts must be out of class, size, or none; found 'klass'"),
     "widths": (("--epsilon", 1, "--width-bins", "wide"), "--width-bins must be numbers between commas"),
     "n": (("--epsilon", 1, "--n", 5), "--n must be left out under --neighbors add_remove"),
     "other n": (("--epsilon", 1, "--neighbors", "replace_one", "--n", 5), "found 600, and --n 5 was given"),

@@ -120,7 +120,7 @@ def stop_at(monkeypatch, step):
 
     counted(moving, "_filled")
     counted(store, "_fill")
-    counted(store, "_to_disk")
+    counted(store, "to_disk")
     counted(store.Writer, "append")
     counted(postgres_store.Writer, "append")
     counted(postgres_store, "end_of_filling")

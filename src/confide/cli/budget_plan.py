@@ -63,7 +63,7 @@ def plan(
         str,
         o.privacy(
             "RULE",
-            "basic, zcdp, or pld: fixed in advance (default best: whose releases cover least too much).",
+            "basic, zcdp, pld (which fixes the schedule in advance), or best: whose releases cover least too much.",
             click_type=click.Choice((*RULES, "best")),
         ),
     ] = "best",
@@ -92,7 +92,8 @@ def plan(
     level, sizes = o.one_level(alpha), [_whole(one) for one in o.split(n)]
     schedules = by_rules(**vars(year))
     if rule not in ("best", *schedules):
-        why = "with --dp-delta 0 epsilons add up" if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
+        adding = "with --dp-delta 0 epsilons add up; give a delta above 0, or --rule basic"
+        why = adding if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
         raise InputError(f"--rule {rule} cannot be had: {why}")
     chosen = best_of(schedules, sizes, level) if rule == "best" else schedules[rule]  # type: ignore[index]
     if out is not None:

@@ -35,7 +35,7 @@ def calibrate(
         int | None,
         o.privacy(
             "N",
-            "Their public number under replace_one; databases need it with --ledger.",
+            "The public number of records under replace_one; databases need it with --ledger.",
         ),
     ] = None,
     mechanism: Annotated[

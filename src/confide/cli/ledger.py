@@ -18,7 +18,7 @@ from confide.cli.ledger_places import check, init, move_, report_
 from confide.cli.output import check_output, emit, number, say, warn
 from confide.cli.parameters import command
 from confide.errors import SimilarNameWarning
-from confide.ledger import Account, Entry, Ledger, Loss, Schedule, decimal_form, file_of, plain
+from confide.ledger import Account, Ledger, Loss, Schedule, decimal_form, file_of, plain
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
 from confide.support import Kind, aligned, write_text
 
@@ -29,9 +29,7 @@ ledger = typer.Typer(
     rich_markup_mode=None,
 )
 
-LedgerPlace = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="A file that `confide calibrate --ledger` made, or postgresql://...")
-]
+LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A ledger: its file, or postgresql://ROLE@HOST/DB.")]
 DatasetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set.")]
 DpDelta = Annotated[
     float, typer.Option("--dp-delta", metavar="DELTA", help="State (epsilon, delta)-privacy; 0 states pure epsilon.")
@@ -76,7 +74,7 @@ def show(file: LedgerPlace, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_js
         zcdp = "" if entry.cost.rho is None else f" ({number(entry.cost.rho)}-zCDP)"
         who = "" if entry.by is None else f"  by {entry.by}"
         kept = "" if entry.release is not None else "  (no release: the run ended before it)"
-        say(f"  {entry.made}  {_what(entry)}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{who}{kept}")
+        say(f"  {entry.made}  {entry.what}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{who}{kept}")
     say(f"together: {loss}")
     if account.schedule is not None and (bound := account.under_schedule) is not None:
         say(f"schedule: {account.schedule.statement}")
@@ -129,9 +127,10 @@ def follow(
 ) -> None:
     """Let charges to a data set follow a schedule: what is not in it is refused.
 
-    The data set gets the schedule's total as its limit, unless it has one. A
-    later schedule replaces an earlier one, if what was spent and all of the
-    later one together keep the limit.
+    A ledger file that is not there is made. The data set gets the schedule's
+    total as its limit, unless it has one. A later schedule replaces an
+    earlier one, if what was spent and all of the later one together keep the
+    limit.
 
     Example: confide ledger follow budget.db schedule.json --dataset patients
     """
@@ -166,12 +165,6 @@ def export(
 
 for name, function in (("report", command(report_)), ("init", init), ("move", move_), ("check", check)):
     ledger.command(name, cls=Command)(function)
-
-
-def _what(entry: Entry) -> str:
-    """The kind of an entry and its mechanism, whose name says the kind where it is no calibration."""
-    mechanism = entry.cost.mechanism
-    return mechanism if mechanism.startswith(f"{entry.kind} by ") else f"{entry.kind} by {mechanism}"
 
 
 @contextmanager

@@ -14,6 +14,8 @@ _GIVEN_BY = {
     "methods": "allow",
     "peers": "peer",
     "missing": "arbitrary",
+    "release": "calibration",
+    "silo_reports": "silo_report",
 }
 """The parameters of commands that stand for arguments of another name."""
 

@@ -60,7 +60,9 @@ NMinOfSilos: TypeAlias = Annotated[
     int | None,
     privacy("N", "Public lower bound on the secret number of records (default: 1; of each group 0).", min=0),
 ]
-NTypical: TypeAlias = Annotated[int | None, privacy("N", "Public guess of it; touches efficiency only.")]
+NTypical: TypeAlias = Annotated[
+    int | None, privacy("N", "Public guess of the secret number of records; touches efficiency only.")
+]
 CandidatesSpec: TypeAlias = Annotated[
     str | None,
     making(
@@ -72,7 +74,7 @@ CandidatesSpec: TypeAlias = Annotated[
 Unit: TypeAlias = Annotated[float | None, making("NUMBER", "Of residuals: a public typical size of the target.")]
 ByColumn: TypeAlias = Annotated[
     str | None,
-    grouping("COLUMN", "The column of each record's group; `evaluate` takes any."),
+    grouping("COLUMN", "The column of each record's group; `evaluate` takes any column."),
 ]
 Out: TypeAlias = Annotated[Path, output("FILE", "Where to write.")]
 Force: TypeAlias = Annotated[

@@ -40,7 +40,7 @@ class PrivateOptions:
     ] = None
     records_per_person: Annotated[int | None, o.privacy("K", "The most records of one person (public).")] = None
     n: Annotated[
-        int | None, o.privacy("N", "Their public number under replace_one; databases need it with --ledger.")
+        int | None, o.privacy("N", "The public number of records under replace_one; databases need it with --ledger.")
     ] = None
     confidence: Annotated[
         str | None, o.privacy("LEVEL", "Probability that all intervals hold at once (default: 0.95).")

@@ -50,7 +50,7 @@ def recalibrate(
     n_typical: o.NTypical = None,
     n: Annotated[
         int | None,
-        o.privacy("N", "Their public number under replace_one; databases need it with --ledger."),
+        o.privacy("N", "The public number of records under replace_one; databases need it with --ledger."),
     ] = None,
     cold: Annotated[
         bool,

@@ -37,7 +37,9 @@ def watch(
     look: Annotated[
         str | None, o.course("NAME", "What this batch is called, as 2026-03-02; every batch has a new name.")
     ] = None,
-    epsilon: Annotated[float | None, o.privacy("NUMBER", "Privacy loss of one look, for whoever is in it.")] = None,
+    epsilon: Annotated[
+        float | None, o.privacy("NUMBER", "First look: privacy loss of every look, for whoever is in it.")
+    ] = None,
     batch: Annotated[int | None, o.course("N", "First look: the planned number of records of a look.", min=1)] = None,
     tolerance: Annotated[
         float | None, o.course("SHARE", "First look: how far below the promise coverage may lie (default: 0.02).")
@@ -86,7 +88,7 @@ def watch(
     whether coverage is still at least what RELEASE promised, minus a
     tolerance. A false alarm has probability --error at most, ever, however
     often one looks. Whoever is in one batch loses epsilon once, in k batches
-    k times.
+    k times. The first look, which needs --epsilon and --batch, fixes them.
 
     Example:
 
@@ -163,7 +165,7 @@ def _look_name(look: str | None, budget: LedgerOptions) -> str:
 def _say_start(before: Watch) -> None:
     """What is promised before the first look, and how soon a drop is seen."""
     made = before.settings
-    say(f"a new watch; everything here is fixed from now on\n{before}")
+    say(f"a new watch; its first look fixes everything here\n{before}")
     if before.of_sizes:
         say("the larger the reference is, the smaller the drift that is seen")
         return

@@ -264,9 +264,11 @@ def _wanted(asking: Asking, tally: Tally, several: bool) -> tuple[str, ...]:
         return ()
     if asking.parts is None:
         return ("class",) if several else PARTS
-    unknown = [one for one in asking.parts if one not in PARTS]
+    named = [asking.parts] if isinstance(asking.parts, str) else asking.parts
+    unknown = [one for one in named if one not in PARTS]
     if isinstance(asking.parts, str) or unknown:
-        raise InputError(f"parts must be out of {', '.join(PARTS)}; found {len(unknown)} others")
+        found = "a text instead of a list" if not unknown else repr(unknown[0])
+        raise InputError(f"parts must be out of {', '.join(PARTS)}, or none; found {found}")
     if several and "size" in asking.parts:
         raise InputError(
             "parts must not have 'size' for several levels: each level has sets of its own, and each would cost its "

@@ -62,15 +62,19 @@ def interval_text(value: float | None, low: float, high: float) -> str:
 
 
 def outwards(low: float, high: float) -> tuple[str, str]:
-    """The ends of an interval with three decimals, rounded outwards.
+    """The ends of an interval with three decimals, rounded outwards; whole numbers without.
 
     Examples
     --------
     >>> outwards(0.88345, 0.92311), outwards(0.5, 1.0)
-    (('0.883', '0.924'), ('0.5', '1'))
+    (('0.883', '0.924'), ('0.500', '1'))
     """
     least, most = Fraction(low) * 1000, Fraction(high) * 1000
-    return f"{math.floor(least) / 1000:.12g}", f"{math.ceil(most) / 1000:.12g}"
+    return _thousandths(math.floor(least)), _thousandths(math.ceil(most))
+
+
+def _thousandths(count: int) -> str:
+    return f"{count / 1000:.3f}" if count % 1000 else f"{count // 1000}"
 
 
 def _loss(part: PrivateCoverage, bound: float) -> str:

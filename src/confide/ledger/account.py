@@ -55,6 +55,12 @@ class Entry:
         return self.cost.kind
 
     @property
+    def what(self) -> str:
+        """The kind and the mechanism, whose name says the kind where it is no calibration."""
+        mechanism = self.cost.mechanism
+        return mechanism if mechanism.startswith(f"{self.kind} by ") else f"{self.kind} by {mechanism}"
+
+    @property
     def text(self) -> str:
         """The text of a release that is there."""
         assert self.release is not None

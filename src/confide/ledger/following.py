@@ -124,7 +124,7 @@ def _dearer(occasion: Occasion, planned: Planned, schedule: Schedule) -> str | N
         asked = worst(occasion, lambda cost: cost.zcdp)
         by = f" by the {planned.selector} mechanism" if planned.selector else ""
         words = f"{float(most.zcdp):.6g} of zCDP, epsilon = {decimal_form(planned.epsilon)}{by}; this costs"
-        return f"{words} {float(asked):.6g}" if asked > most.zcdp else None
+        return f"{words} {float(asked):.6g} of zCDP" if asked > most.zcdp else None
     total = worst(occasion, lambda cost: cost.exact)
     words = f"epsilon = {decimal_form(planned.epsilon)}; this costs {float(total):.6g}"
     return words if total > decimal(planned.epsilon) else None

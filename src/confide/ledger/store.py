@@ -16,7 +16,7 @@ from pathlib import Path
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
 from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
-from confide.support import LEDGER_ID, OutputExistsError, new_file
+from confide.support import LEDGER_ID, OutputExistsError, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
 _FIRST_SCHEMA = 2
@@ -135,12 +135,12 @@ def filled(path: Path) -> Iterator[Callable[[list[Row]], None]]:
     try:
         with new_file(path, overwrite=False) as part:
             yield partial(_fill, path, part)
-            _to_disk(part)
+            to_disk(part)
     except (OutputExistsError, FormatError):
         raise
     except InputError as error:
         raise LedgerError(f"ledger {str(path)!r} cannot be made: {error}") from None
-    _to_disk(path.parent)
+    to_disk(path.parent)
 
 
 def _fill(path: Path, part: Path, rows: list[Row]) -> None:
@@ -170,14 +170,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _check_header(path: Path) -> None:

@@ -90,17 +90,17 @@ class ClassShift:
         """
         old, new = _named("source", source), _named("target", target)
         if set(old) != set(new):
-            raise InputError("target must have the classes of source, each once; found others")
+            raise InputError("target shares must be of the same classes as the source shares, each once; found others")
         shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
         wanted = tuple(_number(f"target[{name!r}]", new[name], Fraction(1)) for name in old)
         for name, found in (("source", shares), ("target", wanted)):
             total = sum(found, Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
-                raise InputError(f"{name} must hold shares that sum to 1; found a sum of {float(total):.6g}")
+                raise InputError(f"{name} shares must sum to 1; found a sum of {float(total):.6g}")
         fresh = [name for name, one, other in zip(old, shares, wanted, strict=True) if other and not one]
         if fresh:
             raise InputError(
-                f"source must have a share above 0 for every class that target has; {fresh[0]!r} has none: no weight "
+                f"source shares must be above 0 for every class that the target has; {fresh[0]!r} has none: no weight "
                 "makes up for records that are not there; use thresholds per class"
             )
         ratios = tuple(new / old if new else Fraction(0) for old, new in zip(shares, wanted, strict=True))

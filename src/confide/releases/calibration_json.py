@@ -20,7 +20,7 @@ from confide.mechanisms import (
 from confide.planning import read_population
 from confide.releases.calibration import Calibration
 from confide.releases.kinds import Kind, register
-from confide.releases.predecessors import read_predecessors, write_predecessors
+from confide.releases.predecessors import as_number, read_predecessors, write_predecessors
 from confide.releases.words import read_words, write_words
 from confide.scores import score_kind
 from confide.selection import Selector, zcdp_by_square
@@ -228,11 +228,6 @@ def _threshold(value: float | str, candidates: Candidates | None) -> float:
     if candidates is not None and value not in candidates.edges:
         raise FormatError("the calibration's threshold is not one of its candidates; do not use it")
     return float(value)
-
-
-def as_number(value: float | str | None) -> float | str | None:
-    """A value as JSON has them: infinity is the text "+inf"."""
-    return "+inf" if value == math.inf else value
 
 
 def read_loss(fields: Fields, key: str) -> float:

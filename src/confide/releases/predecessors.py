@@ -96,8 +96,8 @@ def write_predecessors(predecessors: tuple[Predecessor, ...]) -> dict[str, Any]:
     listed = [
         {
             "sha256": one.checksum,
-            "threshold": _as_number(one.threshold),
-            "epsilon": _as_number(one.epsilon),
+            "threshold": as_number(one.threshold),
+            "epsilon": as_number(one.epsilon),
             **({} if one.date is None else {"date": one.date}),
         }
         for one in predecessors
@@ -129,7 +129,8 @@ def read_predecessors(fields: Fields) -> tuple[Predecessor, ...]:
     return check_predecessors(line)
 
 
-def _as_number(value: float) -> float | str:
+def as_number(value: float | str | None) -> float | str | None:
+    """A value as JSON has them: infinity is the text "+inf"."""
     return "+inf" if value == math.inf else value
 
 

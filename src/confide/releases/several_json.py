@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from confide.errors import FormatError
 from confide.mechanisms import NEIGHBORS
 from confide.releases.calibration import Calibration
-from confide.releases.calibration_json import as_number, read_loss
+from confide.releases.calibration_json import read_loss
 from confide.releases.kinds import Kind, register
+from confide.releases.predecessors import as_number
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
 from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration

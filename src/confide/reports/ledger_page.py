@@ -159,7 +159,7 @@ def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]
     number_of: Counter[tuple[str, str]] = Counter()
     sums: dict[tuple[str, str], Fraction] = {}
     for entry in entries:
-        key = (what(entry), (entry.by or "not kept") if who else "")
+        key = (entry.what, (entry.by or "not kept") if who else "")
         number_of[key] += 1
         if entry.cost.private:
             sums[key] = sums.get(key, Fraction(0)) + entry.cost.exact
@@ -170,17 +170,11 @@ def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]
     ]
 
 
-def what(entry: Entry) -> str:
-    """The kind of an entry and its mechanism, whose name says the kind where it is no calibration."""
-    mechanism = entry.cost.mechanism
-    return mechanism if mechanism.startswith(f"{entry.kind} by ") else f"{entry.kind} by {mechanism}"
-
-
 def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
     group = "" if entry.cost.group is None else " = ".join(entry.cost.group)
     kept = "kept" if entry.release is not None else "none: the run ended before"
     made = entry.made.replace("T", " ").removesuffix("+00:00")
-    return (made, what(entry), _loss(entry.cost.epsilon), group, *([entry.by or ""] if who else []), kept)
+    return (made, entry.what, _loss(entry.cost.epsilon), group, *([entry.by or ""] if who else []), kept)
 
 
 def _course(account: Account) -> dict[str, Any] | None:

@@ -31,7 +31,7 @@ from confide.support.checks import (
 )
 from confide.support.extras import needs_extra
 from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input
-from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, write_text
+from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, to_disk, write_text
 from confide.support.foreign_text import harmless, harmless_json, one_line
 from confide.support.names import (
     Classes,
@@ -58,5 +58,5 @@ __all__ = [
     "only_count", "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number",
     "privacy_loss",
     "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
-    "several", "shown_address", "write_text",
+    "several", "shown_address", "to_disk", "write_text",
 ]  # fmt: skip

@@ -33,9 +33,12 @@ def shown_address(address: str) -> str:
     'postgresql://me@host:5432/db'
     >>> shown_address("postgresql://me:a/b@host/db")
     'postgresql://...'
+    >>> shown_address("budget.db")
+    '...'
     """
     found = _ADDRESS.fullmatch(address)
     if found is None or (found["user"] is None and "@" in (found["options"] or "")):
-        return f"{address.partition('://')[0]}://..."
+        scheme, found_scheme, _ = address.partition("://")
+        return f"{scheme}://..." if found_scheme else "..."
     user = "" if found["user"] is None else f"{found['user']}@"
     return f"{found['scheme']}{user}{found['place']}"

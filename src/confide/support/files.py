@@ -79,9 +79,9 @@ def write_text(path: Path, text: str, *, overwrite: bool, durable: bool = False)
     with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD])) as part:
         part.write_text(text, encoding="utf-8")
         if durable:
-            _sync(part)
+            to_disk(part)
     if durable:
-        _sync(Path(path).parent)
+        to_disk(Path(path).parent)
 
 
 def read_text(path: Path) -> str:
@@ -105,7 +105,7 @@ def read_as(path: Path, reader: Callable[[str], Document]) -> Document:
         raise FormatError(f"file {str(path)!r} cannot be used: {error}") from None
 
 
-def _sync(path: Path) -> None:
+def to_disk(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -291,7 +291,7 @@ def group_of(
     if by is None and groups is None:
         return None
     if by is None or groups is None:
-        raise InputError("by, the column, and groups, the public list of its values, must be given together")
+        raise InputError("by and groups must be given together: a column, and the public list of its values")
     column = group_column(table, by, tuple(groups))
     integers = is_integer(table.type_of(by))
     names = tuple(as_integer(name) if integers else canonical(name) for name in groups)  # type: ignore[misc]
@@ -310,7 +310,10 @@ def shifted_classes(table: Table, what: What, by: str | None, shift: ClassShift)
     assert column is not None
     order = order_of(column.names, shift.classes)
     if order is None:
-        raise InputError("class_weights must have a weight for every class, and no other; found other classes")
+        known = set(map(canonical, shift.classes))
+        without = [name for name in column.names if canonical(name) not in known]
+        found = f"{without[0]!r} has none" if without else "some are of no class"
+        raise InputError(f"class_weights must have a weight for every class, and no other; {found}")
     return replace(column, names=tuple(shift.classes[place] for place in order))
 
 

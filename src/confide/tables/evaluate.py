@@ -162,7 +162,7 @@ def evaluate_table_privately(
         reading, tally = _tally(table, what, release, 0)
         own = isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified))
         if (by is not None) != (own or asking.group_names is not None):
-            raise InputError("by, the column, and group_names, the public list of its values, must be given together")
+            raise InputError("by and group_names must be given together: a column, and the public list of its values")
         if people is not None:
             for column in (people.person, *people.order):
                 table.type_of(column)

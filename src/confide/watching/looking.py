@@ -171,7 +171,9 @@ def opened(state: Path, release: Release, what: What | None = None, **asked: Any
         )
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     if not bins and "reference" in given:
-        raise InputError("reference must be left out without unlabelled: coverage is compared with what was promised")
+        raise InputError(
+            "reference must be left out without unlabelled=True: coverage is compared with what was promised"
+        )
     if bins and "tolerance" in given:
         raise InputError("tolerance must be left out with unlabelled: sizes are compared with those of the first batch")
     return Watch.start(release, bins=bins, **given)
