@@ -86,7 +86,7 @@ def _span(point: Point) -> str:
     assert point.high is not None
     if point.low <= point.high:
         return f"{percent(point.low)} to {percent(point.high)}"
-    return f"changed: at most {percent(point.high)}, at least {percent(point.low)}"
+    return f"changed: at most {percent(point.high)} for some, at least {percent(point.low)} for others"
 
 
 def _one(levels: tuple[float, ...]) -> float | None:
