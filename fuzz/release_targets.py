@@ -100,11 +100,12 @@ def _signed_parts(document: Any) -> Any:
     parts = document.get("parts") if isinstance(document, dict) else None
     for part in parts if isinstance(parts, list) else []:
         if isinstance(part, dict) and isinstance(part.get("calibration"), dict):
-            part["calibration"] = _signed(part["calibration"])
-    return _signed(document)
+            part["calibration"] = signed(part["calibration"])
+    return signed(document)
 
 
-def _signed(document: dict[str, Any]) -> dict[str, Any]:
+def signed(document: dict[str, Any]) -> dict[str, Any]:
+    """A document with a right checksum."""
     document.pop("sha256", None)
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return {**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}

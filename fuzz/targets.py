@@ -43,6 +43,17 @@ from confide.ledger.events import (
 )
 from confide.ledger.store import Store
 from confide.support.rationals import exact_level
+from fuzz.life_targets import (
+    ledger_head,
+    private_evaluation_fields,
+    private_evaluation_text,
+    privately_evaluated,
+    shift_texts,
+    watch_fields,
+    watch_text,
+    watches,
+    weighted_fields,
+)
 from fuzz.opened_targets import opened_calibration, opened_plan, opening_for_a_silo, part_of_an_opener, sealed_answer
 from fuzz.release_targets import (
     evaluated,
@@ -405,6 +416,13 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         release_text,
         release_fields,
         silo_report,
+        private_evaluation_text,
+        private_evaluation_fields,
+        watch_text,
+        watch_fields,
+        ledger_head,
+        shift_texts,
+        weighted_fields,
     )
 }
 
@@ -416,10 +434,15 @@ def seeds(name: str) -> list[bytes]:
         "ledger_text": [write_event(event) for event in EVENTS],
         "schedule_text": [YEAR.to_json()],
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
+        "shift_texts": ["a=0.5,b=2", "a=0.5,b=0.5a=0.2,b=0.8", "ill=1,well=0", "a=1/3,b=2/3", "a=1e-4"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
     }
     if name == "evaluation_text":
         texts[name] = [json.dumps(document) for _, document in evaluated()]
+    if name == "private_evaluation_text":
+        texts[name] = [json.dumps(document) for document in privately_evaluated()]
+    if name == "watch_text":
+        texts[name] = [json.dumps(document) for document in watches()]
     if name == "release_text":
         texts[name] = [json.dumps(document) for document in several()]
     if name == "federated_text":
@@ -458,5 +481,12 @@ RUNS = {
     "release_text": 50_000,
     "release_fields": 30_000,
     "silo_report": 50_000,
+    "private_evaluation_text": 100_000,
+    "private_evaluation_fields": 30_000,
+    "watch_text": 100_000,
+    "watch_fields": 30_000,
+    "ledger_head": 50_000,
+    "shift_texts": 100_000,
+    "weighted_fields": 20_000,
 }
 """How often `make fuzz` runs each: more than a million times in total."""

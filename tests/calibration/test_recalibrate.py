@@ -234,7 +234,9 @@ def test_what_does_not_belong_to_a_renewal(kind, options, words):
 
 def test_only_releases_are_renewed_and_scores_are_the_same():
     shared = Path(__file__).parents[1] / "federated" / "samples" / "private-qq" / "released.json"
-    with pytest.raises(confide.InputTypeError, match=r"found FederatedCalibration$"):
+    with pytest.raises(
+        confide.InputTypeError, match=r"this FederatedCalibration is of several silos, .*`confide federated plan`"
+    ):
         confide.recalibrate(load_release(shared), month(2))
     with pytest.raises(confide.InputTypeError, match=r"^previous must be a release"):
         confide.recalibrate(0.5, month(2))

@@ -1,5 +1,7 @@
 """`confide watch`: batch by batch from files, with an exit code for schedulers, one JSON document, and a page."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from tests.calibrations import calibration_at
 from tests.files import class_table, write
 
 COLUMNS = ("--score-column", "s")
+FEDERATED = Path(__file__).parents[1] / "federated" / "samples" / "private-qq" / "released.json"
 FIRST = ("--epsilon", 1, "--batch", 500)
 
 
@@ -151,3 +154,29 @@ def test_plan_says_how_soon_a_drop_is_seen(confide_run):
     assert made["at_once"] <= made["halfway"] <= 2000
     assert confide_run(*words, "--looks", 12).code == USAGE
     assert confide_run(*words, "--json").json["watch"] is None
+
+
+def test_what_cannot_be_watched_says_what_can(confide_run, folder):
+    """Intervals and scores have no sets whose sizes count; a federation renews its own release."""
+    (folder / "fed.json").write_text(FEDERATED.read_text(encoding="utf-8"), encoding="utf-8")
+    confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="absolute_residual").save("width.json")
+    path = write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [460, 40]), "y": np.zeros(500)})
+    first = ("--state", "watch.json", "--look", "1", *FIRST)
+    refused = confide_run("watch", "width.json", path, "--prediction", "y", *first, "--unlabelled")
+    assert refused.error.startswith("--unlabelled must be left out: only sets of classes have sizes; once the truth is")
+    refused = confide_run("watch", "fed.json", path, *COLUMNS, *first, "--unlabelled")
+    assert refused.error.startswith("--unlabelled needs --probabilities")
+    refused = confide_run("recalibrate", "fed.json", path, *COLUMNS, "--out", "new.json")
+    assert "several silos, which renew it together: send them a new plan (`confide federated plan`)" in refused.error
+    assert not (folder / "watch.json").exists()
+
+
+def test_a_release_of_a_federation_is_watched_and_evaluated(confide_run, folder):
+    (folder / "fed.json").write_text(FEDERATED.read_text(encoding="utf-8"), encoding="utf-8")
+    path = write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [460, 40])})
+    watched = confide_run("watch", "fed.json", path, *COLUMNS, "--state", "watch.json", "--look", "1", *FIRST, "--json")
+    assert watched.code == DONE
+    assert watched.json["settings"]["least_coverage"] == {"all": pytest.approx(0.78)}
+    found = confide_run("evaluate", path, "--calibration", "fed.json", *COLUMNS, "--epsilon", 1, "--json")
+    assert found.code == DONE
+    assert found.json["found"]["release"]["coverage"]["promised"] == 0.8

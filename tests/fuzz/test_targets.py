@@ -16,6 +16,9 @@ SLOW = {
     "release_fields": 100,
     "several_released": 60,
     "several_plans": 150,
+    "private_evaluation_fields": 150,
+    "watch_fields": 150,
+    "weighted_fields": 60,
 }
 
 
@@ -30,6 +33,11 @@ SLOW = {
     "part_of_an_opener",
     "opened_plan",
     "opened_calibration",
+    "private_evaluation_text",
+    "private_evaluation_fields",
+    "watch_text",
+    "watch_fields",
+    "weighted_fields",
 )
 @pytest.mark.parametrize("name", TARGETS)
 def test_target_survives(name):

@@ -149,6 +149,29 @@ def test_disjoint_looks_cost_once(state, tmp_path):
     assert len(Watch.load(state).looks) == 3
 
 
+WITHOUT_LOCKS = """
+import sys
+sys.modules["fcntl"] = None
+import confide, confide.watching
+from confide.cli import main
+columns = ["--look", "Tuesday", "--score-column", "s"]
+print(main(["show", "watch.json"]), main(["watch", "cal.json", "batch.csv", "--state", "watch.json", *columns]))
+"""
+
+
+def test_without_file_locks_looks_are_refused_and_states_are_read(state, tmp_path):
+    """Windows has no fcntl: what is imported does not need it, and a look says what to do."""
+    before = taken(state, **START)
+    RELEASE.save(tmp_path / "cal.json")
+    write(tmp_path / "batch.csv", {"s": [0.1]})
+    code = [sys.executable, "-c", WITHOUT_LOCKS]
+    ran = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout.endswith("0 3\n")
+    assert ran.stderr.startswith("error: state 'watch.json' cannot be locked: this system has no fcntl")
+    assert "take looks on Linux or macOS" in ran.stderr
+    assert Watch.load(state) == before
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_counts_are_those_of_evaluate(tmp_path, suffix):
     path = write(tmp_path / f"records.{suffix}", class_table(500, lists=False))
@@ -203,7 +226,7 @@ def test_unlabelled_needs_sets_and_no_truth(state):
     found = watch(table, what, calibration_at(0.7), state=state, look="Monday", unlabelled=True, **START)
     assert found.settings.bins == (0, 1, 2, 3)
     assert abs(sum(found.looks[0].counts) - 800) < 150
-    with pytest.raises(InputError, match="only sets of classes have sizes"):
+    with pytest.raises(InputError, match=r"only sets of classes have sizes; .* --width-bins`"):
         watch(table, Regressed("p_cat"), RELEASE, state=state.with_name("b"), look="a", unlabelled=True, **START)
     with pytest.raises(InputError, match="classes must be given"):
         watch(

@@ -238,7 +238,7 @@ def test_what_cannot_be_watched_is_refused():
     levels = confide.calibrate_levels(np.linspace(0, 1, 500), [0.2, 0.1], 1.0)
     with pytest.raises(InputError, match="one level"):
         promised_of(levels)
-    with pytest.raises(InputError, match="bounds a loss"):
+    with pytest.raises(InputError, match=r"bounds a loss: evaluate each batch by `confide evaluate --epsilon`"):
         promised_of(confide.calibrate_losses(np.zeros((50, 3)), confide.Candidates.of([0, 1, 2]), 0.1, 1.0, loss="x"))
     with pytest.raises(InputError, match="tolerance must be smaller"):
         watched(tolerance=0.95)

@@ -118,6 +118,12 @@ class Renewal:
         (1.0, True)
         """
         if type(previous) not in _KINDS:
+            if isinstance(previous, _KINDS):
+                raise InputTypeError(
+                    f"previous must be a release of one owner's records; this {type(previous).__name__} is of several "
+                    "silos, which renew it together: send them a new plan (`confide federated plan`), or calibrate "
+                    "your own records alone"
+                )
             raise InputTypeError(
                 "previous must be a release of calibrate or its kin, as confide.Calibration.load reads them; found "
                 f"{type(previous).__name__}"

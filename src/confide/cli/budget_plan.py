@@ -12,6 +12,7 @@ from confide.cli import options as o
 from confide.cli.help import Command, Group
 from confide.cli.output import check_output, emit, say
 from confide.cli.parameters import command
+from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.ledger import IN_WORDS, RULES, Planned, Schedule, best_of, by_rules, decimal_form
 from confide.mechanisms import NEIGHBORS
@@ -90,22 +91,23 @@ def plan(
     """
     check_output(out, Kind.SCHEDULE, force=force)
     level, sizes = o.one_level(alpha), [_whole(one) for one in o.split(n)]
-    schedules = by_rules(**vars(year))
-    if rule not in ("best", *schedules):
-        adding = "with --dp-delta 0 epsilons add up; give a delta above 0, or --rule basic"
-        why = adding if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
-        raise InputError(f"--rule {rule} cannot be had: {why}")
-    chosen = best_of(schedules, sizes, level) if rule == "best" else schedules[rule]  # type: ignore[index]
+    with progress_bar("composing", lambda: None):
+        schedules = by_rules(**vars(year))
+        if rule not in ("best", *schedules):
+            adding = "with --dp-delta 0 epsilons add up; give a delta above 0, or --rule basic"
+            why = adding if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
+            raise InputError(f"--rule {rule} cannot be had: {why}")
+        chosen = best_of(schedules, sizes, level) if rule == "best" else schedules[rule]  # type: ignore[index]
+        rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in schedules.items()}
     if out is not None:
         chosen.save(out, overwrite=force)
     if as_json:
-        rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in schedules.items()}
         saved = None if out is None else str(out)
         emit({"schedule": chosen.fields, "statement": chosen.statement, "n": sizes, "rules": rules, "out": saved})
         return
     say(f"{chosen}")
     for name, one in schedules.items():
-        rows = [_row(one, entry, sizes, level) for entry in one.entries]
+        rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]
         say(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
     if out is not None:
         say(f"saved: {out}")
@@ -126,8 +128,7 @@ def _worth(schedule: Schedule, entry: Planned, sizes: list[int], alpha: str) -> 
     return {**worth, "records": schedule.records_of(entry.kind, alpha)}
 
 
-def _row(schedule: Schedule, entry: Planned, sizes: list[int], alpha: str) -> tuple[str, str]:
-    worth = _worth(schedule, entry, sizes, alpha)
+def _row(entry: Planned, worth: dict[str, Any], sizes: list[int]) -> tuple[str, str]:
     each = f"epsilon {decimal_form(entry.epsilon)} each"
     if entry.kind == "calibration":
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])

@@ -99,6 +99,8 @@ def watch(
     name = _look_name(look, budget)
     whole = load_release(release)
     one = level_of(whole, alpha)
+    if unlabelled and columns.task in ("score", "losses"):
+        raise click.UsageError("--unlabelled needs --probabilities: of scores there are no sets whose sizes count")
     what = columns.to_predict(one, release) if unlabelled else columns.to_evaluate(one, release)
     o.Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not unlabelled)
     check_output(out, Kind.PAGE, *source.files, release, state, schedule, force=force)

@@ -19,10 +19,16 @@ def locked(path: Path, wait: float = WAIT) -> Iterator[None]:
     Raises
     ------
     InputError
-        If another process holds it for longer than `wait` seconds, or the folder cannot be written.
+        If another process holds it for longer than `wait` seconds, the folder cannot be written, or the system has no
+        locks that end with their process.
     """
-    import fcntl
-
+    try:
+        import fcntl
+    except ImportError:
+        raise InputError(
+            f"state {str(path)!r} cannot be locked: this system has no fcntl, whose locks end with their process; take "
+            "looks on Linux or macOS, one at a time; `confide show` and `confide report` read the state everywhere"
+        ) from None
     try:
         handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:

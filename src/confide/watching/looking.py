@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors
-from confide.releases import LevelCalibration, Release, classes_of
+from confide.releases import LevelCalibration, Release, classes_of, parts_of
+from confide.scores import score_kind
 from confide.support import Fields, Level, canonical, exact_level, outside, parse_object, write_text
 from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
 from confide.watching.course import Watch
 from confide.watching.lock import locked
 from confide.watching.reference import reference_of
-from confide.watching.settings import Settings, check_look_name, size_bins
+from confide.watching.settings import Settings, check_look_name, promised_of, size_bins
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -180,10 +181,15 @@ def opened(state: Path, release: Release, what: What | None = None, **asked: Any
 
 
 def _bins(release: Release, what: What | None) -> tuple[int, ...]:
+    promised_of(release)  # what cannot be watched is refused
+    made_for = next(iter(parts_of(release).values())).score
+    if not isinstance(what, Classified | None) or score_kind(made_for).task == "regression":
+        raise InputError(
+            "unlabelled must be left out: only sets of classes have sizes; once the truth is known, watch coverage, "
+            "or count widths by `confide evaluate --epsilon --width-bins`"
+        )
     classes = classes_of(release)
     known: Any = what.classes if isinstance(what, Classified) and what.classes is not None else classes
-    if not isinstance(what, Classified | None):
-        raise InputError("unlabelled must be left out: only sets of classes have sizes")
     if known is None:
         raise InputError("classes must be given with unlabelled: the release does not say how many there are")
     return size_bins(known if isinstance(known, int) else len(known))

@@ -200,7 +200,10 @@ def promised_of(release: Release) -> dict[str, float]:
         case SidesCalibration():
             return {"": max(0.0, 1 - sum(1 - part.coverage for part in (release.low, release.high)))}
         case RiskCalibration():
-            raise InputError("the release must promise coverage to be watched; this one bounds a loss")
+            raise InputError(
+                "the release must promise coverage to be watched; this one bounds a loss: evaluate each batch by "
+                "`confide evaluate --epsilon`, which states its loss with an interval"
+            )
     raise InputError("the release must have one level to be watched; choose one of its levels with alpha")
 
 

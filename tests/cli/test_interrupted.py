@@ -1,0 +1,170 @@
+"""Evaluations, looks and renewals are shown on their way, end when they are told to, and go on where they ended."""
+
+import io
+import json
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli import main
+from confide.cli.exit_codes import DONE
+from confide.ledger import Cost, Ledger
+from confide.releases import Release
+from confide.watching import Watch
+from tests.calibrations import calibration_at
+from tests.files import write
+
+PAID = ("--ledger", "budget.db", "--dataset", "patients")
+SIGNALS = [
+    pytest.param(signal.SIGINT, 130, id="ctrl-c"),
+    pytest.param(signal.SIGTERM, 143, id="terminated", marks=pytest.mark.slow),
+]
+COLUMNS = ("--score-column", "s")
+COMMANDS = {
+    "evaluate": ("evaluate", "batch.csv", "--calibration", "cal.json", *COLUMNS, "--out", "out.json"),
+    "privately": (
+        "evaluate", "batch.csv", "--calibration", "cal.json", *COLUMNS, "--epsilon", 1, *PAID, "--out", "out.json"
+    ),
+    "watch": (
+        "watch", "cal.json", "batch.csv", "--state", "out.json", "--look", "Monday", *COLUMNS, "--epsilon", 1,
+        "--batch", 500, *PAID,
+    ),
+    "recalibrate": ("recalibrate", "cal.json", "batch.csv", *COLUMNS, "--out", "out.json", *PAID),
+}  # fmt: skip
+YEAR = ("--looks", 2, "--epsilon", 3, "--dp-delta", 0)
+KEPT = {
+    "privately": "confide.cli.evaluate.write_text",
+    "watch": "confide.watching.looking.write_text",
+    "recalibrate": "pathlib.Path.write_text",
+}
+DOING = {"evaluate": "evaluating", "privately": "evaluating", "watch": "looking", "recalibrate": "counting"}
+
+
+@pytest.fixture
+def files(folder):
+    calibration_at(float(confide.Candidates.unit(10).values[4]), score=None).save("cal.json")
+    write(folder / "batch.csv", {"s": np.repeat([0.1, 0.9], [460, 40])})
+    return lambda: {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".json", ".csv")}
+
+
+@contextmanager
+def stopping(monkeypatch, place, number):
+    """Whoever calls a function gets a signal of this process instead."""
+
+    def stop(*arguments, **options):
+        os.kill(os.getpid(), number)
+        pytest.fail("the signal was not heard")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, stop)
+        yield
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, number, code):
+    """Nothing is written or charged, and the same command then does all of it."""
+    before = files()
+    with stopping(monkeypatch, "confide.cli.progress.check_interruption", number):
+        stopped = confide_run(*COMMANDS[name])
+    assert stopped.code == code
+    assert stopped.err.endswith("unfinished output was removed\n")
+    assert stopped.err.count("\n") == 1
+    assert files() == before
+    assert not Path("budget.db").exists() or "patients" not in Ledger("budget.db").accounts()
+    assert confide_run(*COMMANDS[name]).code == DONE
+    assert files().keys() == {*before, "out.json"}
+    if name != "evaluate":
+        assert [entry.release is not None for entry in Ledger("budget.db").account("patients").entries] == [True]
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@pytest.mark.parametrize("name", KEPT)
+def test_interrupted_after_the_charge(confide_run, files, monkeypatch, name, number, code):
+    """What was charged stays so, and nothing was shown; the next run is charged for what it draws, and that is kept."""
+    before = files()
+    with stopping(monkeypatch, "confide.ledger.Ledger.attach_all", number):
+        assert confide_run(*COMMANDS[name]).code == code
+    assert files() == before
+    (entry,) = Ledger("budget.db").account("patients").entries
+    assert entry.release is None
+    assert confide_run(*COMMANDS[name]).code == DONE
+    assert [one.release is not None for one in Ledger("budget.db").account("patients").entries] == [False, True]
+    assert "the run ended before it" in confide_run("ledger", "show", "budget.db", "patients").out
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@pytest.mark.parametrize("name", KEPT)
+def test_interrupted_before_it_is_written(confide_run, files, monkeypatch, name, number, code):
+    """The ledger has kept what was drawn: the next run tells the same, and is not charged."""
+    before = files()
+    with stopping(monkeypatch, KEPT[name], number):
+        assert confide_run(*COMMANDS[name]).code == code
+    assert files() == before
+    (entry,) = Ledger("budget.db").account("patients").entries
+    assert "nothing was charged" in confide_run(*COMMANDS[name]).out
+    assert Ledger("budget.db").account("patients").entries == (entry,)
+    if name == "watch":
+        (look,) = Watch.load("out.json").looks
+        assert list(look.counts) == json.loads(entry.release)["counts"]
+    else:
+        assert Release.load("out.json") == Release.from_json(entry.release)
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_second_look_that_is_interrupted_leaves_the_first(confide_run, files, monkeypatch, number, code):
+    assert confide_run(*COMMANDS["watch"]).code == DONE
+    before = files()
+    second = [*COMMANDS["watch"], "--look", "Tuesday", "--out", "page.html"]
+    with stopping(monkeypatch, KEPT["watch"], number):
+        assert confide_run(*second).code == code
+    assert files() == before
+    assert not Path("page.html").exists()
+    assert confide_run(*second).code == DONE
+    assert [look.name for look in Watch.load("out.json").looks] == ["Monday", "Tuesday"]
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("ledger", "move", "budget.db", "moved.db"), "confide.ledger.store.Writer.append"),
+        (("ledger", "report", "budget.db", "--out", "page.html"), "confide.reports.ledger_page"),
+        (("budget", "plan", *YEAR, "--out", "page.html"), "confide.cli.budget_plan.best_of"),
+    ],
+    ids=["move", "report", "plan"],
+)  # fmt: skip
+def test_work_on_a_ledger_and_a_plan_is_interrupted(confide_run, folder, monkeypatch, words, place, number, code):
+    """No page, no second ledger, no change to the first; then the same command does all of it."""
+    Ledger("budget.db").charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
+    rows = Ledger("budget.db").records()
+    with stopping(monkeypatch, place, number):
+        assert confide_run(*words).code == code
+    assert not Path("moved.db").exists()
+    assert not Path("page.html").exists()
+    assert not list(folder.glob(".confide-*"))
+    assert Ledger("budget.db").records() == rows
+    assert confide_run(*words).code == DONE
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "plan"])
+def test_progress_is_shown_at_a_terminal(confide_run, files, monkeypatch, name):
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    words = COMMANDS.get(name, ("budget", "plan", *YEAR))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", terminal)
+        code = main([str(word) for word in words])
+    assert code == DONE
+    assert DOING.get(name, "composing") in terminal.getvalue()
