@@ -1,0 +1,94 @@
+"""Files of every kind that 0.2 brought: they are read and written as then, and changed ones refused."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide.errors import FormatError
+from confide.ledger import Ledger, check_head
+from confide.releases import Release
+from confide.watching import Watch
+from tests.releases.samples.made_by_0_2 import FOLDERS, read, said
+from tests.releases.test_samples import signed
+
+TESTS = Path(__file__).parent
+EXPECTED = {
+    folder / name: summary
+    for folder in FOLDERS.values()
+    for name, summary in json.loads((TESTS / folder / "expected.json").read_text(encoding="utf-8")).items()
+}
+DOCUMENTS = [path for path in EXPECTED if path.suffix == ".json"]
+LEDGER = FOLDERS["ledger"] / "budget.ledger"
+IDS = {"ids": str}
+
+
+def text_of(path):
+    return (TESTS / path).read_text(encoding="utf-8")
+
+
+def flat(value):
+    """The leaves of a summary, floats as they are."""
+    if isinstance(value, dict):
+        return [leaf for name, one in value.items() for leaf in (name, *flat(one))]
+    if isinstance(value, list | tuple):
+        return [len(value), *(leaf for one in value for leaf in flat(one))]
+    return [value]
+
+
+def test_every_kind_has_a_sample():
+    kept = {path.relative_to(TESTS) for folder in FOLDERS.values() for path in (TESTS / folder).iterdir()}
+    assert kept - EXPECTED.keys() == {folder / "expected.json" for folder in FOLDERS.values()} | {
+        FOLDERS["ledger"] / "head.json"
+    }
+    assert {json.loads(text_of(path))["kind"] for path in DOCUMENTS} == {
+        "confide.calibration", "confide.levels", "confide.private-evaluation", "confide.watch", "confide.schedule",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, **IDS)
+def test_a_sample_says_what_it_said(path):
+    found, expected = flat(said(read(text_of(path)))), flat(EXPECTED[path])
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one == (pytest.approx(other, rel=1e-9) if isinstance(other, float) else other)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, **IDS)
+def test_a_sample_is_written_byte_by_byte(path):
+    assert read(text_of(path)).to_json().encode() == (TESTS / path).read_bytes()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, **IDS)
+def test_a_changed_sample_is_refused(path):
+    text = text_of(path)
+    changed = re.sub(r'("epsilon": \d)', r"\g<1>9", text, count=1)
+    if changed == text:  # of a release, whose loss is stated by its mechanism
+        changed = re.sub(r'"add_remove": \d', '"add_remove": 9', text, count=1)
+    assert changed != text
+    with pytest.raises(FormatError, match=r"checksum|altered|damaged"):
+        read(changed)
+    with pytest.raises(FormatError):
+        read(signed({**json.loads(text), "schema": 99}))
+
+
+def test_a_watch_goes_on_and_a_chain_is_whole():
+    state = Watch.from_json(text_of(FOLDERS["watching"] / "coverage.json"))
+    assert [one.name for one in state.look("c", np.array([360, 40])).looks] == ["a", "b", "c"]
+    release = Release.from_json(text_of(FOLDERS["releases"] / "renewed-twice.json"))
+    assert len(said(release)["predecessors"]) == 2
+
+
+def test_a_ledger_under_a_schedule_says_what_it_said_and_goes_on(tmp_path):
+    for name in ("budget.ledger", "head.json"):
+        shutil.copy(TESTS / FOLDERS["ledger"] / name, tmp_path)
+    ledger = Ledger(tmp_path / "budget.ledger", create=False)
+    assert ledger.export() == EXPECTED[LEDGER]
+    before = check_head(ledger, tmp_path / "head.json")
+    assert json.loads(text_of(FOLDERS["ledger"] / "head.json"))["number"] == before.number
+    entry = ledger.account("patients").entries[0]
+    ledger.charge("patients", entry.cost, "a" * 64)
+    assert check_head(ledger, tmp_path / "head.json").number > before.number
