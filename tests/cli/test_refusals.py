@@ -70,6 +70,7 @@ def _nothing_new(folder, request):
         ((*LEVELS, "--neighbors", "replace_one", "--n", 0), REFUSED, "--n must be a positive integer"),
         ((*LEVELS, "--neighbors", "replace_one", "--by-class", "--n", 9), REFUSED, "sizes of groups stay secret"),
         ((*LEVELS, "--by", "name"), USAGE, "--by, the column, and --groups, the public list of its values, must"),
+        (("--alpha", "0.1,0.2", "--epsilon", 1, "--class-weights", "cat=2"), USAGE, "give one level in --alpha"),
         ((*LEVELS, "--groups", "a,b"), USAGE, "must be given together"),
         ((*LEVELS, "--by", "name", "--groups", "a", "--by-class"), USAGE, "or --by-class, not both"),
         ((*LEVELS, "--partition", "ward"), USAGE, "--partition belongs to --by or --by-class"),

@@ -83,6 +83,8 @@ def calibrate(
     _check_number(n, privacy.neighbors, divided=bool(divided))
     shift = shifted.arguments(divided)
     settings: dict[str, Any] = {**vars(privacy), "mechanism": mechanism}
+    if shift and len(levels) > 1:
+        raise click.UsageError("weights belong to one threshold: give one level in --alpha, or leave the weights out")
     if shift:
         settings["population"] = shifted_population(shift["class_weights"], shift["weight_bound"])
     if bounded is not None:
