@@ -1,15 +1,21 @@
 """A ledger on a server from the command line, from silos, from many processes, and after a failover."""
 
+import os
+import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+import confide
 from confide import federated
 from confide.cli import main
 from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, check_head, request_digest
+from confide.releases import Release
+from confide.watching import Watch
+from tests.calibrations import calibration_at
 from tests.federated.helpers import Federation
 from tests.files import class_table, write
 from tests.ledger.servers import JOBS, OFFICERS, ServerLedger, new_database
@@ -135,3 +141,91 @@ def test_failover_to_a_restored_backup(new_server_ledger, tmp_path):
     Ledger(backup.url(JOBS)).charge("patients", *charge)  # as many records as before the failover
     with pytest.raises(LedgerError, match="a backup was put back"):
         check_head(Ledger(backup.url(OFFICERS)), tmp_path / "head.json")
+
+
+@pytest.fixture
+def year(on_server, said, tmp_path, monkeypatch):
+    """A data set on a server that follows a schedule, and files of one batch; what a charging role runs."""
+    monkeypatch.chdir(tmp_path)
+    calibration_at(float(confide.Candidates.unit(10).values[4]), score=None).save("released.json")
+    write(tmp_path / "batch.parquet", {"s": np.repeat([0.1, 0.9], [460, 40])})
+    planned = ("--releases", 2, "--evaluations", 1, "--looks", 3, "--epsilon", 6, "--rule", "basic", "--dp-delta", 0)
+    assert said("budget", "plan", *planned, "--out", "schedule.json")[0] == 0
+    assert said("ledger", "follow", on_server.url(), "schedule.json", "--dataset", "patients")[0] == 0
+    paid = ("--schedule", "schedule.json", "--ledger", on_server.url(JOBS), "--dataset", "patients")
+    return lambda *words: said(*words, "--score-column", "s", *paid)
+
+
+COMMANDS = {
+    "calibrate": ("calibrate", "batch.parquet", "--alpha", 0.3, "--candidates", "unit:20", "--out"),
+    "recalibrate": ("recalibrate", "released.json", "batch.parquet", "--candidates", "unit:20", "--out"),
+    "evaluate": ("evaluate", "batch.parquet", "--calibration", "released.json", "--out"),
+    "watch": ("watch", "released.json", "batch.parquet", "--batch", 500, "--look", "Monday", "--state"),
+}
+
+
+@pytest.mark.slow
+def test_a_year_is_charged_on_a_server_by_a_role_that_may_only_charge(year, on_server, tmp_path):
+    """Calibrations, evaluations, looks and renewals: charged as planned, answered again for nothing, refused beyond."""
+    for name, words in COMMANDS.items():
+        code, out = year(*words, f"{name}.json")
+        assert code == 0, out
+        before = Ledger(on_server.url(OFFICERS)).account("patients")
+        code, out = year(*words, f"{name}-again.json")
+        assert code == 0
+        assert "nothing was charged" in out
+        assert Ledger(on_server.url(OFFICERS)).account("patients") == before
+    entries = before.entries
+    assert [entry.kind for entry in entries] == ["calibration", "calibration", "evaluation", "look"]
+    assert {entry.by for entry in entries} == {JOBS}
+    assert all(entry.release is not None for entry in entries)
+    kept = {name: Release.load(f"{name}.json") for name in ("calibrate", "evaluate")}
+    assert [Release.from_json(entries[at].release) for at in (0, 2)] == list(kept.values())
+    code, out = year("evaluate", "batch.parquet", "--calibration", "calibrate.json", "--out", "more.json")
+    assert code == 3
+    assert "schedule" in out
+    assert not (tmp_path / "more.json").exists()
+    for day in ("Tuesday", "Wednesday"):
+        assert year(*COMMANDS["watch"][:-2], day, "--state", "watch.json")[0] == 0
+    code, out = year(*COMMANDS["watch"][:-2], "Thursday", "--state", "watch.json")
+    assert code == 3
+    assert [look.name for look in Watch.load("watch.json").looks] == ["Monday", "Tuesday", "Wednesday"]
+    for file in tmp_path.iterdir():
+        assert PASSWORD.encode() not in file.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["evaluate", "watch"])
+def test_a_role_that_may_only_read_draws_nothing(year, said, on_server, tmp_path, name):
+    paid = ("--schedule", "schedule.json", "--ledger", on_server.url(OFFICERS), "--dataset", "patients")
+    code, out = said(*COMMANDS[name], "out.json", "--score-column", "s", *paid)
+    assert code == 3
+    assert "noise" not in out
+    assert "coverage  " not in out
+    assert not (tmp_path / "out.json").exists()
+    assert not Ledger(on_server.url()).account("patients").entries
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["recalibrate", "evaluate", "watch"])
+def test_a_run_that_is_interrupted_on_a_server_goes_on(year, on_server, tmp_path, monkeypatch, name):
+    """What was charged stands, nothing was shown; the next run is charged for what it draws."""
+
+    def stop(*arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("confide.ledger.Ledger.attach_all", stop)
+        assert year(*COMMANDS[name], "out.json")[0] == 143
+    assert not (tmp_path / "out.json").exists()
+    (entry,) = Ledger(on_server.url()).account("patients").entries
+    assert entry.release is None
+    code, out = year(*COMMANDS[name], "out.json")
+    kept = [one.release is not None for one in Ledger(on_server.url()).account("patients").entries]
+    if name == "evaluate":  # the schedule has one evaluation, and it was charged
+        assert code == 3
+        assert "schedule" in out
+        assert kept == [False]
+    else:
+        assert code == 0
+        assert kept == [False, True]
