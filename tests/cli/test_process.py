@@ -96,6 +96,37 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, many_records, released, num
     assert out.read_text() == PRECIOUS
 
 
+LATER = {
+    "evaluating": ("evaluate", "RECORDS", "--calibration", "CAL", "--out", "out.json"),
+    "evaluating privately": ("evaluate", "RECORDS", "--calibration", "CAL", "--epsilon", "1", "--out", "out.json"),
+    "looking": (
+        "watch", "CAL", "RECORDS", "--state", "out.json", "--look", "1", "--epsilon", "1", "--batch", "9999999"
+    ),
+    "counting": ("recalibrate", "CAL", "RECORDS", "--out", "out.json"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("interrupted")
+@pytest.mark.parametrize("doing", LATER)
+def test_interrupted_at_a_terminal_while_many_records_are_read(tmp_path, many_records, released, doing):
+    """The bar is there; the signal ends it, and nothing is left but the lock of a state."""
+    places = {"RECORDS": str(many_records), "CAL": str(released)}
+    words = [places.get(word, word) for word in LATER[doing]]
+    master, terminal = pty.openpty()
+    command = [*CONFIDE, *words, "--score-column", "p_0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal) as process:
+        os.close(terminal)
+        shown = b""
+        while doing.split()[0].encode() not in shown:
+            shown += os.read(master, 65536)
+        process.send_signal(signal.SIGINT)
+        shown += _read_all(master)
+    assert process.returncode == 130
+    assert b"interrupted: unfinished output was removed" in shown
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".lock"}
+
+
 def test_help_is_quick_to_start():
     heavy = "{'opendp', 'duckdb', 'pyarrow', 'sklearn', 'scipy', 'pandas', 'polars'}"
     code = f"import sys; from confide.cli import main; main(['--help']); print(sorted({heavy} & set(sys.modules)))"
