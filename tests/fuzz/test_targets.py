@@ -19,6 +19,7 @@ SLOW = {
     "private_evaluation_fields": 150,
     "watch_fields": 150,
     "weighted_fields": 60,
+    "ledger_head": 80,
 }
 
 
