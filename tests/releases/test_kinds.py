@@ -48,8 +48,13 @@ def test_files_of_the_first_version(path):
     assert release.privacy.epsilon >= 0
 
 
-SINCE_0_2 = {"confide.federated.several", "confide.federated.own-share", "confide.watch"}
-"""Kinds that version 0.1 could not write; `tests/federated` reads their files."""
+SINCE_0_2 = {
+    "confide.federated.several",
+    "confide.federated.own-share",
+    "confide.private-evaluation",
+    "confide.watch",
+}
+"""Kinds that version 0.1 could not write; `tests/federated` and `tests/test_samples_of_0_2.py` read their files."""
 
 
 def test_there_is_a_sample_of_every_kind():
