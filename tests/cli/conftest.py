@@ -1,4 +1,5 @@
 import json
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,14 @@ class Ran:
         assert self.err.count("\n") == 1, self.err
         assert "Traceback" not in self.err
         return self.err.removeprefix("error: ").rstrip("\n")
+
+
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C is heard, also where the tests run in the background of a shell, which has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
