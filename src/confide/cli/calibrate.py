@@ -1,7 +1,6 @@
 """`confide calibrate`: a table of calibration records in, a private calibration out."""
 
 import json
-import warnings
 from functools import partial
 from typing import Annotated, Any
 
@@ -12,11 +11,11 @@ from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
-from confide.cli.output import emit, say, say_left_out, warn
+from confide.cli.output import EXPECTED, emit, heard, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.cli.schedule import ScheduleFile, scheduled_privacy
 from confide.cli.shift import ShiftOptions
-from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
+from confide.errors import EarlierReleaseWarning, InputError
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan, shifted_population
 from confide.releases import Calibration, candidates_of, remarks
@@ -104,10 +103,8 @@ def calibrate(
         PricedRelease.single(price(alpha=levels[0], n=n, candidates=thresholds, **account)).refuse_early()
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
-        warnings.catch_warnings(record=True) as caught,
+        heard() as caught,
     ):
-        for kind in EXPECTED:
-            warnings.simplefilter("always", kind)
         with source.open("counting", what, columns.ways) as (opened, what, progress):
             released = calibrate_table(
                 opened,
@@ -132,10 +129,6 @@ def calibrate(
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     report_release(released, plan, str(output.out), said, left_out, as_json=as_json)
-
-
-EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
-"""The warnings that are shown in the program's own words."""
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:

@@ -9,9 +9,9 @@ from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, parsed_list
 from confide.cli.evaluated import evaluated, worst_fields
-from confide.cli.output import check_output, emit, said_by_the_command, say, say_left_out, warn
+from confide.cli.output import check_output, emit, heard, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
-from confide.cli.private import PrivateOptions, account_of, heard, tell
+from confide.cli.private import PrivateOptions, account_of, tell
 from confide.cli.schedule import ScheduleFile
 from confide.evaluation import MOST_EXAMPLES
 from confide.releases import remarks

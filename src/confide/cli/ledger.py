@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import typer
 from confide.cli import options as o
 from confide.cli.help import Command, Group
 from confide.cli.ledger_places import check, init, move_, report_
-from confide.cli.output import check_output, emit, number, say, warn
+from confide.cli.output import check_output, emit, heard, number, say, warn
 from confide.cli.parameters import command
 from confide.errors import SimilarNameWarning
 from confide.ledger import Account, Ledger, Loss, Schedule, decimal_form, file_of, plain
@@ -170,8 +169,7 @@ for name, function in (("report", command(report_)), ("init", init), ("move", mo
 @contextmanager
 def _said_of_names() -> Iterator[None]:
     """What the library warns of names is printed."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SimilarNameWarning)
+    with heard(SimilarNameWarning) as caught:
         yield
     for one in caught:
         warn(str(one.message))

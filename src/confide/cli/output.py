@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from confide.errors import CoverageWarning, InputError
+from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.support import Kind, harmless, harmless_json, one_line, refuse_existing, refuse_input
 from confide.tables import refuse_existing_predictions
 
@@ -30,6 +30,19 @@ def said_by_the_command() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageWarning)
         yield
+
+
+EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
+"""The warnings that commands show in their own words."""
+
+
+@contextmanager
+def heard(*kinds: type[Warning]) -> Iterator[list[warnings.WarningMessage]]:
+    """What the library warns of, always of these kinds, is kept for the command to print."""
+    with warnings.catch_warnings(record=True) as caught:
+        for kind in kinds or EXPECTED:
+            warnings.simplefilter("always", kind)
+        yield caught
 
 
 def emit(document: Mapping[str, Any]) -> None:

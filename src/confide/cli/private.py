@@ -2,8 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.output import emit, say, say_left_out, warn
 from confide.cli.schedule import scheduled
-from confide.errors import CoverageWarning, EarlierReleaseWarning, SimilarNameWarning
+from confide.errors import EarlierReleaseWarning
 from confide.evaluation import PARTS, Asking, PrivateEvaluation
 from confide.mechanisms import NEIGHBORS
 from confide.tables import People
@@ -95,15 +94,6 @@ def account_of(budget: LedgerOptions, file: str, epsilon: float | None) -> dict[
     if epsilon is None and named != (None, None, None, None, False):
         raise click.UsageError("--ledger and its options need --epsilon: a private evaluation")
     return budget.account(file)
-
-
-@contextmanager
-def heard() -> Iterator[list[warnings.WarningMessage]]:
-    """What the library warns of is kept for the command, which prints it in its own words."""
-    with warnings.catch_warnings(record=True) as caught:
-        for kind in (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning):
-            warnings.simplefilter("always", kind)
-        yield caught
 
 
 def tell(

@@ -1,6 +1,5 @@
 """`confide recalibrate`: an earlier release and a table of new records in, the release that renews it out."""
 
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +10,10 @@ from confide.calibration import Renewal
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
-from confide.cli.calibrate import EXPECTED, report_release
+from confide.cli.calibrate import report_release
 from confide.cli.columns import Columns, TrueColumns, check_fits, parsed_list
 from confide.cli.course import renewed
-from confide.cli.output import say
+from confide.cli.output import EXPECTED, heard, say
 from confide.cli.parameters import command
 from confide.cli.schedule import ScheduleFile, refuse_another_request, scheduled
 from confide.errors import InputError
@@ -103,10 +102,8 @@ def recalibrate(
         renewal.price(n, **account).refuse_early()
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
-        warnings.catch_warnings(record=True) as caught,
+        heard() as caught,
     ):
-        for kind in EXPECTED:
-            warnings.simplefilter("always", kind)
         with source.open("counting", what, columns.ways) as (opened, what, progress):
             released = recalibrate_table(
                 release,

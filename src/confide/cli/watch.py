@@ -1,7 +1,6 @@
 """`confide watch`: whether a release still covers what it promised, batch by batch, privately."""
 
 import math
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +11,10 @@ from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns
 from confide.cli.exit_codes import ALARM, DONE
-from confide.cli.output import check_output, emit, say, warn
+from confide.cli.output import check_output, emit, heard, say, warn
 from confide.cli.parameters import command
 from confide.cli.schedule import ScheduleFile, scheduled
-from confide.errors import CoverageWarning, EarlierReleaseWarning, SimilarNameWarning
+from confide.errors import EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import NEIGHBORS
 from confide.noisy_counts import coverage_interval
@@ -120,22 +119,19 @@ def watch(
     for note in notes:
         warn(note)
     account = budget.account(source.file)
-    with warnings.catch_warnings(record=True) as caught:
-        for kind in (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning):
-            warnings.simplefilter("always", kind)
-        with source.open("looking", what, columns.ways) as (table, read, progress):
-            after = take_look(
-                table,
-                read,
-                one,
-                state=state,
-                look=name,
-                by=by,
-                skip_incomplete=source.skip_incomplete,
-                progress=progress,
-                **asked,
-                **account,
-            )
+    with heard() as caught, source.open("looking", what, columns.ways) as (table, read, progress):
+        after = take_look(
+            table,
+            read,
+            one,
+            state=state,
+            look=name,
+            by=by,
+            skip_incomplete=source.skip_incomplete,
+            progress=progress,
+            **asked,
+            **account,
+        )
     earlier = [one.message for one in caught if isinstance(one.message, EarlierReleaseWarning)]
     others = [str(one.message) for one in caught if isinstance(one.message, SimilarNameWarning)]
     for other in others:

@@ -1,6 +1,5 @@
 """`confide federated answer`: what a silo says of its records."""
 
-import warnings
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -19,7 +18,7 @@ from confide.cli.federated.arguments import (
 )
 from confide.cli.federated.rules import Rules
 from confide.cli.federated.words import colluders, identity_rows, openers
-from confide.cli.output import say, warn
+from confide.cli.output import heard, say, warn
 from confide.cli.parameters import command
 from confide.errors import OtherDataWarning
 from confide.federated import FederatedPlan, SeveralPlans, SiloKeys, read_plan
@@ -69,8 +68,7 @@ def answer(
     else:
         counts = counted(source, what, columns, people, of_scores.candidates, of_scores.classes)
     earlier = records.open().answered(read)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", OtherDataWarning)
+    with heard(OtherDataWarning) as caught:
         message = answer_plan(text, counts, SiloKeys.load(keys), policy, records.open(), now=datetime.now(UTC))
     for one in caught:
         warn(str(one.message))

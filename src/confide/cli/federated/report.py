@@ -1,6 +1,5 @@
 """`confide federated report`: what the common threshold does in one silo."""
 
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from confide.candidates import Candidates
 from confide.cli import options as o
 from confide.cli.columns import Columns
 from confide.cli.federated.arguments import Budget, SiloRecords, check_score, counted, what_of
-from confide.cli.output import say
+from confide.cli.output import heard, say
 from confide.cli.parameters import command
 from confide.errors import EarlierReleaseWarning, InputError
 from confide.federated import FederatedCalibration, coverage_in_silo
@@ -61,8 +60,7 @@ def report(
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
     counts = counted(source, what, columns, people, Candidates.of([released.threshold]), released.classes)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", EarlierReleaseWarning)
+    with heard(EarlierReleaseWarning) as caught:
         made = coverage_in_silo(
             silo, counts, released.threshold, epsilon, ledger=records.open(), budget=budget, again=again
         )
