@@ -82,13 +82,13 @@ $(VENV)/.extras: $(READY) requirements/extras.txt
 experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
 	$(BIN)/python -m experiments
 
-# all but nvflare, which has an environment of its own
+# all but standard, which every environment has, and nvflare, which has one of its own
 EXTRAS := torch arrays jax plots pandas speed accounting flower postgres spark ray experiments
 COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip adds what the machine's GPU needs
-	$(COMPILE) pyproject.toml --group dev $(EXTRAS:%=--extra %) --upgrade -o requirements/all.txt
-	$(COMPILE) pyproject.toml --group dev -c requirements/all.txt -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --group dev --extra standard $(EXTRAS:%=--extra %) --upgrade -o requirements/all.txt
+	$(COMPILE) pyproject.toml --group dev --extra standard -c requirements/all.txt -o requirements/dev.txt
 	grep -vxFf requirements/dev.txt requirements/all.txt | grep -vE "^(confide|nvidia|cuda|triton)" > requirements/extras.txt
 	$(COMPILE) pyproject.toml --extra nvflare -c requirements/all.txt -o requirements/nvflare.new
 	(grep "^#" requirements/nvflare.txt; cat requirements/nvflare.new) > requirements/all.txt
