@@ -88,7 +88,8 @@ def test_wheel_in_an_empty_environment_works_from_an_empty_folder(built, tmp_pat
     venv.create(tmp_path / "environment", with_pip=True)
     programs, folder = tmp_path / "environment" / "bin", tmp_path / "empty"
     folder.mkdir()
-    subprocess.run([programs / "python", "-m", "pip", "install", "-q", wheel], check=True, capture_output=True)
+    command = [programs / "python", "-m", "pip", "install", "-q", f"{wheel}[standard]"]
+    subprocess.run(command, check=True, capture_output=True)
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
     def run(*command):

@@ -22,3 +22,18 @@ def test_a_missing_package_is_named_with_its_extra(package, call, extra):
     assert last.startswith("confide.errors.MissingExtraError: "), done.stderr
     assert f"'{package}'" in last
     assert f"pip install '{extra}'" in last
+
+
+@pytest.mark.parametrize(
+    ("package", "program"),
+    [
+        ("click", "import runpy; runpy.run_module('confide', run_name='__main__')"),
+        ("typer", "import confide.cli; sys.exit(confide.cli.main(['show', 'released.json']))"),
+    ],
+)
+def test_the_command_without_its_packages_says_in_one_line_what_installs_them(package, program):
+    code = f"import sys; sys.modules[{package!r}] = None; {program}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    command = "install the extra: pip install 'confide[standard]'"
+    assert done.stderr == f"error: the command line needs the package {package!r}; {command}\n"
