@@ -125,7 +125,7 @@ class Source(ReadingOptions):
         typer.Argument(
             metavar="TABLE",
             help="A Parquet, CSV or Arrow file, a folder or a quoted pattern of them, or - for standard input; with "
-            "--table a database, as duckdb://FILE or postgresql://USER@HOST/DB, or Spark, as local[2].",
+            "--table a database, as duckdb://FILE or postgresql://USER@HOST/DB, or Spark, as local[2] or sc://HOST.",
         ),
     ]
 

@@ -76,6 +76,8 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
             yield opened
         return
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
+    if scheme == "databricks":
+        extra += ", which brings the rows here; or hand over a data frame of Databricks Connect, which counts there"
     with of_engine(doing, f"install {extra}"):
         connection = _connect(url, scheme, path, write)
     try:

@@ -31,8 +31,8 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
         A text or a path: a Parquet, CSV (also packed, `.csv.gz`), Arrow or Feather file; a folder of such files, also a
         partitioned one, or a pattern such as `part-*.parquet`, of one format; `-`, standard input, CSV or an Arrow
         stream; with `table` a database, `postgresql://user@host/database`, `duckdb://file`, `sqlite://file` or another
-        engine of Ibis by its name, or Spark, `spark://host:port` or `local[k]`. A file is what its name says, whatever
-        characters the name has.
+        engine of Ibis by its name, or Spark, `spark://host:port`, `local[k]` or `sc://host:port`. A file is what its
+        name says, whatever characters the name has.
 
         Or data: an Arrow table, a data frame of pandas, polars or Spark, an Ibis table, or any iterable of record
         batches, Arrow tables or mappings of arrays, which is read once.

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from confide.tables.findings import Findings
 from confide.tables.group_by import batch_rows, scored_rows, with_findings
 from confide.tables.progress import Progress
+from confide.tables.spark.connect import is_connect
 from confide.tables.spark.failures import in_words
-from confide.tables.spark.frames import Frame, frame_of
+from confide.tables.spark.frames import Frame, frame_of, functions_of
 from confide.tables.spark.watching import watched
 from confide.tables.stream_counts import Counters, Job
 
@@ -43,11 +44,11 @@ def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
 
     def frame() -> Frame:
         rows = with_findings(scored_rows(table, job.reading, job.group, job.weight), job.reading)
-        grouped = _with_bins(frame_of(rows), job.edges).groupBy("finding", "group", "bin")
+        grouped_from = _with_bins(frame_of(rows), job.edges)
+        grouped = grouped_from.groupBy("finding", "group", "bin")
         if job.weight is None:
             return grouped.count()
-        from pyspark.sql import functions as f
-
+        f = functions_of(grouped_from)
         # Rows that are refused are counted, not weighed.
         weight = f.when(f.col("finding") == 0, f.col("weight")).otherwise(1)
         return grouped.agg(f.sum(weight))
@@ -91,22 +92,46 @@ def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Count
 def _with_bins(frame: Frame, edges: NDArray[np.float64]) -> Frame:
     """The frame with the number of edges below each usable score, as `bin`; other rows have neither bin nor group.
 
-    Spark's own Bucketizer searches the edges in the Java machine. Its buckets are closed on the left and ours on the
-    right, so it is given the scores and edges with the other sign; adding 0 turns -0.0, which it would put below 0.0,
-    into 0.0.
+    Over Spark Connect, where servers need not have Spark's library of models, they are searched in SQL instead.
+    """
+    f = functions_of(frame)
+    usable = f.col("finding") == 0
+    frame = frame.withColumn("group", f.when(usable, f.col("group")))
+    if not len(edges):
+        return frame.withColumn("bin", f.when(usable, f.lit(0)))
+    if is_connect(frame.sparkSession):
+        return frame.withColumn("bin", f.when(usable, f.expr(searched("score", edges))))
+    return _in_buckets(frame, edges)
+
+
+def _in_buckets(frame: Frame, edges: NDArray[np.float64]) -> Frame:
+    """By Spark's own Bucketizer, which searches the edges in the Java machine.
+
+    Its buckets are closed on the left and ours on the right, so it is given the scores and edges with the other sign;
+    adding 0 turns -0.0, which it would put below 0.0, into 0.0.
     """
     from pyspark.ml.feature import Bucketizer
     from pyspark.sql.functions import col, lit, when
 
     usable = col("finding") == 0
-    frame = frame.withColumn("group", when(usable, col("group")))
-    if not len(edges):
-        return frame.withColumn("bin", when(usable, lit(0)))
     splits = [-np.inf, *(-edges[::-1] + 0.0).tolist(), np.inf]
     mirrored = frame.withColumn("mirrored", when(usable, -col("score") + lit(0.0)))
     bucketizer = Bucketizer(splits=splits, inputCol="mirrored", outputCol="bucket", handleInvalid="keep")
     buckets = bucketizer.transform(mirrored)
     return buckets.withColumn("bin", when(usable, (lit(len(edges)) - col("bucket")).cast("int")))
+
+
+def searched(score: str, edges: NDArray[np.float64]) -> str:
+    """SQL that finds the number of edges below a score, by a binary search in an array that Spark folds into one value.
+
+    Examples
+    --------
+    >>> searched("s", np.array([0.1, 0.5, 0.9]))
+    "aggregate(array(2, 1), 0, (p, w) -> IF(get(CAST(split('0.1,0.5,0.9', ',') AS ARRAY<DOUBLE>), p + w - 1) < s, p + w, p))"
+    """  # noqa: E501
+    steps = ", ".join(str(2**power) for power in reversed(range(len(edges).bit_length())))
+    held = f"CAST(split('{','.join(map(repr, edges.tolist()))}', ',') AS ARRAY<DOUBLE>)"
+    return f"aggregate(array({steps}), 0, (p, w) -> IF(get({held}, p + w - 1) < {score}, p + w, p))"
 
 
 def _counter(job: Job) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -26,7 +26,12 @@ _WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("OutOfMemoryError", "MEMORY_LIMIT_EXCEEDED"), "the executors or the driver need more memory"),
     (("JAVA_GATEWAY_EXITED",), "Java did not start; Spark needs Java 17 or newer"),
     (("All masters are unresponsive",), "the master does not answer"),
-    (("Connection refused", "SparkContext was shut down", "stopped SparkContext"), "the connection to Spark was lost"),
+    (("UNAUTHENTICATED",), "the server refused the token; check the one behind ;token= of its address"),
+    (("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS"), "the user has no right to do that"),
+    (
+        ("UNAVAILABLE", "Connection refused", "SparkContext was shut down", "stopped SparkContext"),
+        "the connection to Spark was lost",
+    ),
 )
 
 

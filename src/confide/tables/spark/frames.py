@@ -3,6 +3,7 @@
 from typing import Any
 
 from confide.errors import InputError
+from confide.tables.spark.connect import is_connect
 
 Frame = Any
 """A `pyspark.sql.DataFrame`."""
@@ -23,3 +24,14 @@ def table_of(frame: Frame, backend: Any) -> Any:
     name = gen_name("confide_spark")
     frame.createOrReplaceTempView(name)
     return backend.table(name)
+
+
+def functions_of(frame: Frame) -> Any:
+    """The functions that make columns for a frame: those of Java's session, or of Spark Connect."""
+    if is_connect(frame.sparkSession):
+        from pyspark.sql.connect import functions as of_connect
+
+        return of_connect
+    from pyspark.sql import functions
+
+    return functions

@@ -24,15 +24,20 @@ def batches_from_executors(table: Any) -> Iterator[Any]:
 
 
 def _packer() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function that travels with its code, for executors without confide: batches as bytes, one per row."""
+    """A function that travels with its code, for executors without confide: batches as bytes, one per row.
+
+    They are of 16 MiB at most (or of one row), since Spark Connect sends no larger ones.
+    """
 
     def pack(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
 
         for batch in batches:
-            sink = pyarrow.BufferOutputStream()
-            with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch)
-            yield pyarrow.record_batch({"batch": pyarrow.array([sink.getvalue().to_pybytes()], pyarrow.binary())})
+            rows = max(1, batch.num_rows * 2**24 // max(batch.nbytes, 1))
+            for start in range(0, batch.num_rows, rows):
+                sink = pyarrow.BufferOutputStream()
+                with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+                    writer.write_batch(batch.slice(start, rows))
+                yield pyarrow.record_batch({"batch": pyarrow.array([sink.getvalue().to_pybytes()], pyarrow.binary())})
 
     return pack

@@ -1,4 +1,4 @@
-"""From a Spark master and the name of some data, or a session that exists, to an Ibis table."""
+"""From a Spark master or server and the name of some data, or a session that exists, to an Ibis table."""
 
 import os
 import re
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError
+from confide.tables.spark.connect import check_connect, is_connect, names_connect, open_connect, quiet_backend
 from confide.tables.spark.failures import in_words
 
 _SETTINGS = {
@@ -28,7 +29,7 @@ _SECONDS_FOR_EXECUTORS = 120.0
 
 @contextmanager
 def open_session(master: str) -> Iterator[Any]:
-    """A Spark session on a master, which ends with the block; one that is active in this process is used and left.
+    """A Spark session on a master or server, which ends with the block; an active one of that master is used and left.
 
     Java's own output is discarded, since Spark writes rows into its messages. Settings of the user (memory, cores,
     authentication) are taken from Spark's configuration files and from PYSPARK_SUBMIT_ARGS, as always.
@@ -36,13 +37,19 @@ def open_session(master: str) -> Iterator[Any]:
     Parameters
     ----------
     master
-        `spark://host:port` or `local[2]`; whatever Spark accepts.
+        `spark://host:port` or `local[2]`; whatever Spark accepts. Or `sc://host:port`, a server of Spark Connect, which
+        needs no Java here and always gets a session of its own.
 
     Raises
     ------
     InputError
-        If pyspark or Java is missing, or the master cannot be reached or gives no executor.
+        If pyspark, or for a master Java, is missing, or it cannot be reached or gives no executor.
     """
+    if names_connect(master):
+        check_connect()
+        with open_connect(master) as session:
+            yield session
+        return
     check_installed()
     from pyspark.sql import SparkSession
 
@@ -71,34 +78,43 @@ def open_session(master: str) -> Iterator[Any]:
 
 
 def spark_table(session: Any, source: str) -> Any:
-    """An Ibis table on a session that exists; the session's time zone becomes UTC, which Ibis needs.
+    """An Ibis table on a session that exists; see `backend_of` for its time zone.
 
     Parameters
     ----------
     session
-        A `pyspark.sql.SparkSession`.
+        A `pyspark.sql.SparkSession`, also one of Spark Connect.
     source
         A Parquet file, a folder or a glob of them, or an address, as the *executors* see it; or the name of a table.
     """
-    check_installed()
-    import ibis
 
     def connect() -> Any:
-        backend = ibis.pyspark.connect(session)
+        backend = backend_of(session)
         return backend.read_parquet(source) if is_path(source) else backend.table(source)
 
     return in_words(connect, f"source {source!r}")
 
 
+def backend_of(session: Any) -> Any:
+    """Ibis over a session: its time zone becomes UTC, which Ibis needs, where a server lets it be set."""
+    if is_connect(session):
+        check_connect()
+        return quiet_backend(session)
+    check_installed()
+    import ibis
+
+    return ibis.pyspark.connect(session)
+
+
 def names_spark(source: str) -> bool:
-    """Whether this names a Spark master.
+    """Whether this names a Spark master, or a server of Spark Connect.
 
     Examples
     --------
     >>> names_spark("spark://host:7077"), names_spark("local[2]"), names_spark("postgresql://me@host/db")
     (True, True, False)
     """
-    return bool(_SPARK.fullmatch(source))
+    return bool(_SPARK.fullmatch(source)) or names_connect(source)
 
 
 def is_path(source: str) -> bool:

@@ -16,7 +16,7 @@ from confide.tables.progress import Progress
 from confide.tables.spark.counts import count_in_java, count_in_python
 from confide.tables.spark.frames import table_of
 from confide.tables.spark.rows import batches_from_executors
-from confide.tables.spark.session import is_path, open_session, spark_table
+from confide.tables.spark.session import backend_of, is_path, open_session, spark_table
 from confide.tables.spark.writing import write_folder, write_table
 from confide.tables.stream_counts import Job
 from confide.tables.table import Read
@@ -53,9 +53,7 @@ class SparkTable(IbisTable):
     def of_frame(cls, frame: Any) -> "SparkTable":
         """A table over a `pyspark.sql.DataFrame`."""
         with of_engine():
-            import ibis
-
-            return cls("the data frame", table_of(frame, ibis.pyspark.connect(frame.sparkSession)))
+            return cls("the data frame", table_of(frame, backend_of(frame.sparkSession)))
 
     def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
+from confide.tables.spark.connect import is_connect
+
 _GROUP = "spark.jobGroup.id"
 _SECONDS = 0.5
 
@@ -26,6 +28,10 @@ def watched(session: Any, progress: Any) -> Iterator[None]:
     tell = getattr(progress, "share", None)
     if tell is None:
         yield
+        return
+    if is_connect(session):
+        with _told_by_server(session, tell):
+            yield
         return
     context, group, done = session.sparkContext, f"confide-{uuid4().hex}", threading.Event()
     before = context.getLocalProperty(_GROUP)
@@ -50,6 +56,25 @@ def watched(session: Any, progress: Any) -> Iterator[None]:
         done.set()
         watcher.join()
         context.setLocalProperty(_GROUP, before)
+
+
+@contextmanager
+def _told_by_server(session: Any, tell: Any) -> Iterator[None]:
+    """Over Spark Connect the server tells; of an older one nothing is heard."""
+
+    def heard(stages: Any, **_: Any) -> None:
+        known = list(stages or ())
+        if total := sum(stage.num_tasks for stage in known):
+            tell(sum(stage.num_completed_tasks for stage in known), total)
+
+    if not hasattr(session, "registerProgressHandler"):
+        yield
+        return
+    session.registerProgressHandler(heard)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(heard)
 
 
 def tasks(tracker: Any, group: str) -> tuple[int, int]:

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from confide.errors import InputError
 from confide.support import OutputExistsError
 from confide.tables.database_writers import approved, counted, exists, in_sql
 from confide.tables.figures import Figures
 from confide.tables.predictions import Predictions
 from confide.tables.predictors import SetPredictor
 from confide.tables.progress import Progress
+from confide.tables.spark.connect import is_connect
 from confide.tables.spark.failures import in_words
 from confide.tables.spark.frames import frame_of, table_of
 from confide.tables.spark.watching import watched
@@ -71,14 +73,15 @@ def write_folder(
     OutputExistsError
         If the folder exists.
     InputError
-        If rows have no prediction; then there is no new folder.
+        If rows have no prediction; then there is no new folder, or over Spark Connect, which cannot delete, an empty
+        one.
     EngineError
-        If the job fails; then there is no new folder either.
+        If the job fails; then likewise.
     """
     backend = expression.get_backend()
 
     def write() -> Figures:
-        target = _Folder(backend, folder)
+        target = (_ConnectFolder if is_connect(backend._session) else _Folder)(backend, folder)
         if target.exists():
             raise OutputExistsError(f"output {folder!r} exists already; choose another name")
         try:
@@ -87,8 +90,10 @@ def write_folder(
                 (writer.partitionBy(*partition_by) if partition_by else writer).parquet(folder)
             asked = counted(backend.read_parquet(folder), predictions)
             return approved(frame_of(asked).collect()[0].asDict(), predictions)
-        except BaseException:
+        except BaseException as error:
             target.delete()
+            if isinstance(error, InputError):
+                raise InputError(f"{error}{target.stays}") from None
             raise
 
     return in_words(write, f"output {folder!r}")
@@ -114,6 +119,8 @@ def write_table(expression: Any, predictions: Predictions, name: str) -> Figures
 class _Folder:
     """A folder of whatever file system its address names, through Hadoop's interface."""
 
+    stays = ""
+
     def __init__(self, backend: Any, address: str) -> None:
         context = backend._session.sparkContext
         self._path = context._jvm.org.apache.hadoop.fs.Path(address)
@@ -124,3 +131,26 @@ class _Folder:
 
     def delete(self) -> None:
         self._system.delete(self._path, True)
+
+
+class _ConnectFolder:
+    """The same by data frames alone, which Spark Connect has: a folder can be emptied, and not deleted."""
+
+    stays = "; the new folder stays, without a row, since Spark Connect cannot delete it"
+
+    def __init__(self, backend: Any, address: str) -> None:
+        self._session, self._address = backend._session, address
+
+    def exists(self) -> bool:
+        from pyspark.errors import AnalysisException
+
+        try:
+            _ = self._session.read.schema("nothing int").parquet(self._address).schema
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" in str(error):
+                return False
+            raise
+        return True
+
+    def delete(self) -> None:
+        self._session.range(0).write.mode("overwrite").parquet(self._address)

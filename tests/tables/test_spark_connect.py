@@ -1,0 +1,185 @@
+"""Spark Connect: everything that tables can do, on a real server, by a client without Java.
+
+The session refuses what those of Databricks' serverless compute refuse: settings, and everything of Java's. (Nothing
+here was run on Databricks.)
+"""
+
+import json
+import socket
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide import InputError
+from confide.cli.run import main
+from confide.support import OutputExistsError
+from confide.tables import Classified, EngineError, Scored, calibrate_table, evaluate_table, open_table, predict_table
+from confide.tables.spark.connect import shown_server
+from tests.private import PLANTED, assert_error_is_private
+from tests.tables.class_records import NAMES, WARD, K, N, P, Y, calibrated
+from tests.tables.connect_server import connect_server
+from tests.tables.engines import Spark
+
+# the same tests as of every other engine, on this one
+from tests.tables.test_exactness import (  # noqa: F401
+    test_decimals_are_read_once,
+    test_each_adversary_on_its_own,
+    test_groups_are_counted_in_the_same_pass,
+    test_missing_and_outside_are_refused_with_their_counts,
+)
+from tests.tables.test_people import (  # noqa: F401
+    test_nameless_and_tied_records_are_refused,
+    test_the_first_or_the_sampled_records_count,
+)
+from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
+from tests.tables.test_weights import test_unusable_weights_are_refused  # noqa: F401
+
+pytestmark = pytest.mark.xdist_group("spark")
+WHAT = Classified("p", "label", NAMES)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with connect_server(tmp_path_factory.mktemp("connect")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def session(server):
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+    from pyspark.sql.connect.session import SparkSession
+
+    class Conf:
+        def set(self, *_):
+            raise SparkConnectGrpcException("[CONFIG_NOT_AVAILABLE] Configuration is not available.")
+
+    class Serverless(SparkSession):
+        conf = property(lambda self: Conf())
+
+    made = SparkSession.builder.remote(server).create()
+    made.__class__ = Serverless
+    for refused in ("sparkContext", "_jvm", "_jsc"):
+        with pytest.raises(Exception, match="not supported in Spark Connect"):
+            getattr(made, refused)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(autouse=True)
+def no_java(server, monkeypatch, tmp_path):
+    """The client's machine has none."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.fixture
+def engine(session, tmp_path):
+    return Spark(session, tmp_path)
+
+
+@pytest.fixture
+def ranking(engine):
+    return engine
+
+
+@pytest.fixture
+def frame(engine):
+    """The records of five classes, as a data frame of the session."""
+    lists = pa.array(P.tolist(), pa.list_(pa.float32()))
+    label = [NAMES[k] for k in Y]
+    return engine.table(pa.table({"id": np.arange(N), "ward": WARD, "label": label, "p": lists, "s": P[:, 0]}))
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_sets_are_those_of_predict_set(frame, tmp_path, score):
+    calibration = calibrated(score)
+    shares = []
+
+    class Bar:
+        def __call__(self, rows):
+            pass
+
+        def share(self, done, total):
+            shares.append(done / total)
+
+    predict_table(frame, WHAT, calibration, tmp_path / "out", partition_by=("ward",), progress=Bar())
+    predict_table(frame, WHAT, calibration, tmp_path / "out.parquet")
+    expected = confide.predict_set(P, calibration, NAMES)
+    for written in ("out", "out.parquet"):
+        found = pq.read_table(tmp_path / written).sort_by("id")
+        assert found["prediction_set"].to_pylist() == expected.labels()
+        assert found["set_size"].to_pylist() == expected.sizes.tolist()
+    assert all(0 <= share <= 1 for share in shares)
+    found = evaluate_table(frame, WHAT, calibration)
+    assert found.coverage.value == expected.contains(np.array(NAMES)[Y]).mean()
+    with pytest.raises(OutputExistsError, match="exists already; choose another"):
+        predict_table(frame, WHAT, calibration, tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").num_rows == N
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_rows_without_a_set_leave_no_row_behind(engine, tmp_path, score):
+    lists = P[:50].tolist()
+    lists[3], lists[5] = None, [None] * K
+    source = engine.table(pa.table({"p": pa.array(lists, pa.list_(pa.float32()))}))
+    with pytest.raises(InputError, match=r"2 of 50 do not; the new folder stays, without a row, since Spark Connect"):
+        predict_table(source, Classified("p", classes=NAMES), calibrated(score), tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").num_rows == 0
+
+
+def test_a_table_of_the_catalogue(frame, session):
+    name = "confide_connect_sets"
+    try:
+        assert predict_table(frame, WHAT, calibrated("aps"), out_table=name, keep=("id",))["rows"] == N
+        assert session.table(name).count() == N
+        with pytest.raises(OutputExistsError, match="exists already"):
+            predict_table(frame, WHAT, calibrated("aps"), out_table=name, keep=("id",))
+    finally:
+        session.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_a_value_that_the_server_quotes_goes_no_further(engine):
+    data = engine.table(pa.table({"text": [str(value) for value in PLANTED]}))
+    with pytest.raises(EngineError, match="its logs say why") as caught:
+        calibrate_table(data.selectExpr("CAST(replace(text, '.', 'x') AS DOUBLE) AS s"), Scored("s"), 0.1, 1.0)
+    assert_error_is_private(caught.value)
+
+
+def test_the_command_line_needs_no_java(server, tmp_path, capsys):
+    folder = tmp_path / "records"
+    folder.mkdir()
+    lists = pa.array(P.tolist(), pa.list_(pa.float32()))
+    pq.write_table(pa.table({"id": np.arange(N), "label": Y, "p": lists}), folder / "0.parquet")
+    from_server = [server, "--table", str(folder), "--probabilities", "p"]
+    released, again, state = (str(tmp_path / name) for name in ("a.json", "b.json", "watch.json"))
+    look = ["--look", "2026-03-02", "--epsilon", "1", "--batch", str(N)]
+    for command in (
+        ["calibrate", *from_server, "--label", "label", "--alpha", "0.2", "--epsilon", "2", "--out", released],
+        ["predict", *from_server, "--calibration", released, "--out", str(tmp_path / "sets")],
+        ["evaluate", *from_server, "--label", "label", "--calibration", released],
+        ["watch", released, *from_server, "--label", "label", "--state", state, *look],
+        ["recalibrate", released, *from_server, "--label", "label", "--epsilon", "1", "--out", again],
+    ):
+        assert main(command) == 0, capsys.readouterr().err
+    assert pq.read_table(tmp_path / "sets").num_rows == N
+    assert json.loads((tmp_path / "b.json").read_text())["threshold"]
+
+
+def test_a_server_that_does_not_answer_is_refused_at_once_and_its_token_is_not_shown():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for address in (f"sc://127.0.0.1:{port}/;token=hidden", "sc://127.0.0.1:99999/;token=hidden", "sc://:hidden@"):
+        with pytest.raises(InputError, match=r"sc://host:port|sc://host:15002") as refused, open_table(address, "t"):
+            pass
+        assert "hidden" not in str(refused.value)
+    assert shown_server("sc://host/;token=hidden") == "sc://host"
+
+
+def test_what_the_client_needs_is_named(monkeypatch):
+    monkeypatch.setattr("confide.tables.spark.connect.find_spec", lambda name: None if name == "grpc_status" else name)
+    with pytest.raises(InputError, match=r"grpc_status; install the extra: pip install 'confide\[spark\]'"):
+        open_table("sc://127.0.0.1:1", "t").__enter__()
