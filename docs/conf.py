@@ -36,8 +36,8 @@ add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-# The reference of the torch front needs no torch: its signatures and texts are the same without it.
-autodoc_mock_imports = [name for name in ("torch", "array_api_compat") if find_spec(name) is None]
+# The reference of a front needs no other package: its signatures and texts are the same without it.
+autodoc_mock_imports = [name for name in ("torch", "array_api_compat", "onnx") if find_spec(name) is None]
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 napoleon_google_docstring = False

@@ -25,6 +25,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
         "cli": "the same as commands",
         "demo": "the whole way on real data",
         "torch": "tensors and loaders",
+        "onnx": "graphs with sets appended",
         "array_api": "any array library",
         "estimators": "scikit-learn",
     },

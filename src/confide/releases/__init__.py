@@ -11,6 +11,7 @@ several.py           thresholds for several levels, for groups or classes, for t
 risk.py              a threshold that bounds a loss
 remarks.py           thresholds that are worth a word, and the warning: +inf, and nearly
 several_json.py      their fields
+facts.py             what a release is, in a few short texts
 words.py             classes and other public words: attached, and matched with the columns of new records
 
 Nothing here knows what people do with releases.
@@ -20,6 +21,7 @@ from confide.releases import calibration_json, kinds, several_json
 from confide.releases.about import ABOUT, check_about
 from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
+from confide.releases.facts import facts_of
 from confide.releases.kinds import register_kind
 from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
@@ -41,7 +43,7 @@ from confide.releases.words import (
 __all__ = [
     "ABOUT", "FALSE_NEGATIVES", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration",
     "Links", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json",
-    "candidates_of", "check_about", "class_list", "classes_of", "critical_score", "everything", "is_warm", "kinds",
-    "links", "load_release", "miss_if_reused", "names_among", "names_for", "parts_of", "predecessors_of",
+    "candidates_of", "check_about", "class_list", "classes_of", "critical_score", "everything", "facts_of", "is_warm",
+    "kinds", "links", "load_release", "miss_if_reused", "names_among", "names_for", "parts_of", "predecessors_of",
     "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
 ]  # fmt: skip

@@ -1,0 +1,351 @@
+"""Sets or intervals appended to a model's graph, with the release in its metadata; and the release read back."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.onnx.graph import OWN, Tail, Tensor, names_of, opset_of, refuse_unless_model
+from confide.onnx.intervals import DIFFICULTY, append_intervals
+from confide.onnx.limits import GROUPS, Limits
+from confide.onnx.sets import UNIFORMS, append_sets
+from confide.releases import (
+    FALSE_NEGATIVES,
+    UNNAMED,
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    facts_of,
+    names_for,
+    warn_of,
+)
+from confide.scores import ScoreKind, score_kind
+from confide.support import Level, exact_level, parse_object
+
+KEY = "confide."
+"""How the keys of the metadata begin."""
+
+_RELEASE, _APPENDED, _CLASSES = f"{KEY}release", f"{KEY}appended", f"{KEY}classes"
+
+
+def append(
+    model: onnx.ModelProto | str | Path,
+    calibration: Release,
+    *,
+    output: str | tuple[str, str] | None = None,
+    logits: bool = False,
+    classes: Sequence[str | int] | None = None,
+    alpha: Level | None = None,
+    score: str | None = None,
+    difficulty: str | None = None,
+) -> onnx.ModelProto:
+    """A copy of a model whose graph gives the prediction sets or intervals too, with the release in its metadata.
+
+    A classifier's graph gets the output `sets`, bool, shape (n, K), a regressor's `lower` and `upper`, float64, shape
+    (n,). They are those of `predict_set`, `predict_labels` and `predict_interval` for the numbers in `output`.
+
+    Parameters
+    ----------
+    model
+        A model of opset 13 or newer, or the path of one. It is not changed.
+    calibration
+        A release of any kind. Thresholds per group give the graph an input `groups`, the names of the groups, int64 if
+        all of them are integers, else texts; an unknown group gets every class, or the whole line. Randomised scores
+        give it an input `u`, float64, shape (n,): numbers in [0, 1], fresh for every record.
+    output
+        The tensor that holds probabilities, shape (n, K), predictions, shape (n,) or (n, 1), or for CQR quantiles,
+        shape (n, 2), or two tensors, lower and upper; by default the only output.
+    logits
+        Whether these are logits: then a softmax is appended first, for `calibrate_false_negatives` a sigmoid, and the
+        output `probabilities`.
+    classes
+        The K class names in the order of the columns, where thresholds per class were calibrated for names.
+    alpha
+        One of the levels of a release of several.
+    score
+        Only for a calibration that names no score: the one that it was made for.
+    difficulty
+        For `normalised_residual`: the tensor that holds the difficulties; by default a new input `difficulty`.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the model has no such tensor, is too old or has sets already, or the release does not fit what it holds.
+
+    Notes
+    -----
+    A graph cannot refuse what `predict_set` refuses: a record with NaN or a number outside [0, 1] gets every class, one
+    without a usable prediction or difficulty the whole line. What rows sum to is not looked at.
+
+    Examples
+    --------
+    >>> import confide, numpy as np, onnx
+    >>> from onnx import TensorProto, helper
+    >>> shape = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in ("logits", "p")]
+    >>> graph = helper.make_graph([helper.make_node("Softmax", ["logits"], ["p"])], "model", shape[:1], shape[1:])
+    >>> model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    >>> released = confide.calibrate(np.linspace(0, 0.5, 2000), alpha=0.1, epsilon=1.0, score="lac", classes=3)
+    >>> served = append(model, released)
+    >>> [one.name for one in served.graph.output], read(served) == released
+    (['p', 'sets'], True)
+    """
+    options = {
+        "output": list(output) if isinstance(output, tuple) else output,
+        "logits": logits,
+        "classes": None if classes is None else list(classes),
+        "alpha": None if alpha is None else str(exact_level("alpha", alpha)),
+        "score": score,
+        "difficulty": difficulty,
+    }
+    made = _appended(_copy(model), calibration, options)
+    warn_of(calibration)
+    return made
+
+
+def read(model: onnx.ModelProto | str | Path) -> Release:
+    """The release in a model to which `append` appended it, with its claims computed again.
+
+    Raises
+    ------
+    FormatError
+        If there is none, it is damaged or claims what does not follow, or what is appended is not what it gives: an
+        altered threshold, node or option. What optimisers and quantisers have rewritten cannot be compared; keep the
+        model that `append` made.
+    """
+    whole = _copy(model)
+    kept = {entry.key: entry.value for entry in whole.metadata_props if entry.key.startswith(KEY)}
+    if _RELEASE not in kept or _APPENDED not in kept:
+        raise FormatError("the model holds no release; confide.onnx.append puts it there")
+    release = Release.from_json(kept[_RELEASE])
+    try:
+        options = parse_object(kept[_APPENDED])
+        again = _appended(_without_tail(whole, own_difficulty=options["difficulty"] is None), release, options)
+    except (KeyError, TypeError, ValueError):
+        raise FormatError("the model was altered: what is appended to it cannot be made of its release") from None
+    if _comparable(again) != _comparable(whole):
+        raise FormatError(
+            "the model was altered: what is appended to it is not what its release gives; get the original"
+        )
+    return release
+
+
+def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any]) -> onnx.ModelProto:
+    chosen = _level(release, options["alpha"])
+    kind = _kind(chosen, options["score"])
+    graph, taken = model.graph, names_of(model.graph)
+    if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in taken):
+        raise InputError("model must be one without appended sets; found some; append to the model that was exported")
+    asked = options["output"]
+    pair = [Tensor.of(model, name) for name in asked] if isinstance(asked, list) else []
+    main = pair[0] if pair else Tensor.of(model, asked)
+    tail = Tail(opset_of(model), main.shape[0] if main.shape else None)
+    words = facts_of(release) | {name: facts_of(chosen)[name] for name in ("alpha", "promise")}
+    if kind.task == "classification":
+        _refuse_given("difficulty", options["difficulty"], "classes")
+        if pair:
+            raise InputError("output must be one tensor for a score of classes; found two")
+        words |= _append_sets(model, tail, main, chosen, kind, options)
+    else:
+        for name in ("classes", "logits"):
+            _refuse_given(name, options[name], "intervals")
+        _append_intervals(model, tail, main, pair, chosen, kind, options["difficulty"])
+    if clash := sorted(taken & {one.name for one in (*tail.inputs, *tail.outputs)}):
+        raise InputError(f"model must not use the name {clash[0]!r}, which the appended part needs; rename that tensor")
+    graph.node.extend(tail.nodes)
+    graph.initializer.extend(tail.constants)
+    graph.input.extend(tail.inputs)
+    graph.output.extend(tail.outputs)
+    if tail.uses_ml and not any(entry.domain == "ai.onnx.ml" for entry in model.opset_import):
+        model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 2))
+    own = {_RELEASE: release.to_json(), _APPENDED: _json(options), **{KEY + name: text for name, text in words.items()}}
+    for key, value in own.items():
+        model.metadata_props.append(onnx.StringStringEntryProto(key=key, value=value))
+    return model
+
+
+def _append_sets(
+    model: onnx.ModelProto,
+    tail: Tail,
+    p: Tensor,
+    release: Any,
+    kind: ScoreKind,
+    options: dict[str, Any],
+) -> dict[str, str]:
+    if len(p.shape) != 2 or not isinstance(p.shape[1], int):
+        raise InputError(
+            f"output {p.name!r} must have shape (n, K) with a known number of classes K; found {_shape(p)}; export the "
+            "model with that dimension fixed"
+        )
+    k = p.shape[1]
+    inner = release.calibration if isinstance(release, RiskCalibration) else release
+    names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
+    maker = next((node.op_type for node in model.graph.node if p.name in node.output), None)
+    if options["logits"]:
+        if maker in ("Softmax", "Sigmoid"):
+            raise InputError(f"logits must be left out: {p.name!r} is made by {maker}, so it holds probabilities")
+        if isinstance(release, RiskCalibration):
+            made = tail.node("Sigmoid", p.name)
+        else:
+            made = tail.node("Softmax", p.name, axis=1)
+        tail.output("probabilities", made, p.kind, k)
+        p = Tensor(made, p.kind, p.shape)
+    elif maker == "LogSoftmax":
+        raise InputError(f"logits must be True: {p.name!r} is made by LogSoftmax, so it holds logarithms")
+    append_sets(tail, p, k, kind, Limits.of(inner, names, k))
+    return {} if names is None else {"classes": _json({"names": list(names)})}
+
+
+def _append_intervals(
+    model: onnx.ModelProto,
+    tail: Tail,
+    main: Tensor,
+    pair: list[Tensor],
+    release: Any,
+    kind: ScoreKind,
+    difficulty: str | None,
+) -> None:
+    if kind.family in ("cqr", "cqr_low", "cqr_high"):
+        centers = _quantiles(tail, main, pair)
+    else:
+        if pair:
+            raise InputError(f"output must be one tensor for {kind.family}; found two")
+        centers = (_vector(tail, main),) * 2
+    scale = None
+    if kind.family == "gamma":
+        scale = centers[0]
+    elif kind.family == "normalised_residual":
+        given = Tensor(DIFFICULTY, main.kind, main.shape[:1]) if difficulty is None else Tensor.of(model, difficulty)
+        if difficulty is None:
+            tail.input(given.name, given.kind)
+        scale = _vector(tail, given)
+    if kind.family != "normalised_residual":
+        _refuse_given("difficulty", difficulty, f"the score {kind.name!r}")
+    if isinstance(release, SidesCalibration):
+        append_intervals(tail, centers, None, Limits.of(release.low, None, None), Limits.of(release.high, None, None))
+        return
+    limits = Limits.of(release, None, None)
+    one_sided = {"cqr_low": (limits, None), "cqr_high": (None, limits)}
+    append_intervals(tail, centers, scale, *one_sided.get(kind.family or "", (limits, limits)))
+
+
+def _quantiles(tail: Tail, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
+    """Lower and upper quantiles, float64, shape (n,) each."""
+    if pair:
+        low, high = (_vector(tail, one) for one in pair)
+        return low, high
+    if len(main.shape) != 2 or main.shape[1] != 2:
+        raise InputError(
+            f"output {main.name!r} must have shape (n, 2), lower and upper quantiles; found {_shape(main)}; name two "
+            "outputs if they are apart"
+        )
+    wide = tail.double(main.name)
+    low, high = (tail.flat(tail.columns(wide, i, i + 1), (None, 1)) for i in (0, 1))
+    return low, high
+
+
+def _vector(tail: Tail, one: Tensor) -> str:
+    """One number per record, float64, shape (n,)."""
+    if len(one.shape) not in (1, 2) or (len(one.shape) == 2 and one.shape[1] != 1):
+        raise InputError(
+            f"output {one.name!r} must have shape (n,) or (n, 1), one number per record; found {_shape(one)}"
+        )
+    return tail.double(tail.flat(one.name, one.shape))
+
+
+def _level(release: Any, alpha: str | None) -> "Calibration | GroupCalibration | SidesCalibration | RiskCalibration":
+    if isinstance(release, LevelCalibration):
+        if alpha is None:
+            known = ", ".join(f"{float(level):g}" for level in release)
+            raise InputError(f"alpha must be given, one of the calibrated levels {known}")
+        return release[alpha]
+    if alpha is not None:
+        raise InputError("alpha must be left out: the release is for one level")
+    if isinstance(release, Calibration | GroupCalibration | SidesCalibration | RiskCalibration):
+        return release
+    raise InputTypeError(f"calibration must be a release; found {type(release).__name__}")
+
+
+def _kind(release: Any, said: str | None) -> ScoreKind:
+    """The score that sets or intervals are made of."""
+    if isinstance(release, SidesCalibration | RiskCalibration):
+        _refuse_given("score", said, "this release")
+        if isinstance(release, SidesCalibration):
+            return score_kind("cqr")
+        if release.loss != FALSE_NEGATIVES:
+            raise InputError(f"calibration must be one for sets or intervals; found one that bounds {release.loss!r}")
+        return score_kind("lac")
+    if release.score is None and said is None:
+        raise InputError(UNNAMED)
+    if release.score is not None and said not in (None, release.score):
+        raise InputError(f"score must be left out: the calibration was made for {release.score!r}; found {said!r}")
+    kind = score_kind(release.score or said)
+    if kind.task == "any":
+        raise InputError(f"calibration was made for a score of your own, {kind.name!r}, which no graph is known for")
+    return kind
+
+
+def _refuse_given(name: str, value: Any, what: str) -> None:
+    if value:
+        raise InputError(f"{name} must be left out: it is not for {what}")
+
+
+def _shape(one: Tensor) -> str:
+    return "(" + ", ".join("?" if size is None else str(size) for size in one.shape) + ")"
+
+
+def _copy(model: Any) -> onnx.ModelProto:
+    """A model of one's own, from a file or from another."""
+    if isinstance(model, str | Path):
+        return _load(Path(model))
+    refuse_unless_model(model)
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
+def _load(path: Path) -> onnx.ModelProto:
+    try:
+        return onnx.load(path)
+    except OSError as error:
+        raise InputError(f"file {str(path)!r} cannot be read: {error.strerror or 'it is no file'}") from None
+    except DecodeError:
+        raise FormatError(f"file {str(path)!r} is not an ONNX model, or is damaged") from None
+
+
+def _without_tail(model: onnx.ModelProto, *, own_difficulty: bool) -> onnx.ModelProto:
+    """The model as it was before anything was appended, as far as the names tell."""
+    bare = _copy(model)
+    graph = bare.graph
+    own = {name for node in graph.node if node.name.startswith(OWN) for name in node.output}
+    read_by_own = {name for node in graph.node if node.name.startswith(OWN) for name in node.input}
+    others = {name for node in graph.node if not node.name.startswith(OWN) for name in node.input}
+    new = {GROUPS, UNIFORMS, *([DIFFICULTY] if own_difficulty else [])} & read_by_own - others
+    for entries, unwanted in (
+        (graph.node, lambda one: one.name.startswith(OWN)),
+        (graph.initializer, lambda one: one.name.startswith(OWN)),
+        (graph.input, lambda one: one.name in new),
+        (graph.output, lambda one: one.name in own),
+        (bare.metadata_props, lambda one: one.key.startswith(KEY)),
+    ):
+        kept = [one for one in entries if not unwanted(one)]
+        del entries[:]
+        entries.extend(kept)
+    return bare
+
+
+def _comparable(model: onnx.ModelProto) -> tuple[bytes, ...]:
+    """What is appended, as bytes."""
+    graph = model.graph
+    parts = (graph.node, graph.initializer, graph.input, graph.output, model.metadata_props)
+    return tuple(one.SerializeToString(deterministic=True) for part in parts for one in part)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

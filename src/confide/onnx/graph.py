@@ -1,0 +1,162 @@
+"""What a graph says of its tensors, and nodes with constants that are appended to it under names of their own."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from confide.errors import InputError, InputTypeError
+
+OWN = "confide/"
+"""How the names of appended nodes and constants begin."""
+
+OLDEST, OLDEST_ML = 13, 2
+FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a graph: its name, element type and dimensions, each a number, a name, or None if nobody said."""
+
+    name: str
+    kind: int
+    shape: tuple[int | str | None, ...]
+
+    @classmethod
+    def of(cls, model: onnx.ModelProto, name: str | None) -> "Tensor":
+        """The output of this name, or another tensor of the graph; by default the only output.
+
+        Raises
+        ------
+        InputError
+            If there is no such tensor, it is no tensor of floating numbers, or its shape is not known.
+        """
+        graph = model.graph
+        if name is None:
+            if len(graph.output) != 1:
+                known = ", ".join(repr(one.name) for one in graph.output)
+                raise InputError(f"output must name one of the {len(graph.output)} outputs of the model: {known}")
+            name = graph.output[0].name
+        tensors = {one.name: one for one in [*graph.input, *graph.value_info, *graph.output]}
+        if name not in tensors:
+            inferred = onnx.shape_inference.infer_shapes(model).graph
+            tensors |= {one.name: one for one in inferred.value_info}
+        if name not in tensors:
+            raise InputError(f"output must name an output of the model; it has no tensor {name!r}")
+        kind = tensors[name].type
+        if not kind.HasField("tensor_type"):
+            raise InputError(
+                f"output {name!r} must be a tensor; found a sequence or a map; export the model without it, as with "
+                "skl2onnx's options={'zipmap': False}"
+            )
+        if kind.tensor_type.elem_type not in FLOATS:
+            found = TensorProto.DataType.Name(kind.tensor_type.elem_type)
+            raise InputError(f"output {name!r} must hold float16, float32 or float64; found {found}; name another")
+        if not kind.tensor_type.HasField("shape"):
+            raise InputError(f"output {name!r} must have a known shape; found none; export the model with shapes")
+        return cls(name, kind.tensor_type.elem_type, tuple(map(_dimension, kind.tensor_type.shape.dim)))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy type of its elements."""
+        return np.dtype(helper.tensor_dtype_to_np_dtype(self.kind))
+
+
+def _dimension(dim: Any) -> int | str | None:
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value)
+    return str(dim.dim_param) if dim.dim_param else None
+
+
+@dataclass
+class Tail:
+    """What is appended to a graph: nodes, constants, inputs and outputs, in a graph of some opset."""
+
+    opset: int
+    rows: int | str | None
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    constants: list[onnx.TensorProto] = field(default_factory=list)
+    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    uses_ml: bool = False
+
+    def constant(self, value: Any, dtype: Any = np.float64) -> str:
+        """The name of a constant tensor."""
+        name = f"{OWN}constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.array(value, dtype=dtype), name))
+        return name
+
+    def all(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> list[str]:
+        """Append a node; the names of its outputs."""
+        name = f"{OWN}{op}_{len(self.nodes)}"
+        names = [name if i == 0 else f"{name}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, list(inputs), names, name=name, domain=domain, **attributes))
+        self.uses_ml |= domain == "ai.onnx.ml"
+        return names
+
+    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """Append a node with one output; its name."""
+        return self.all(op, *inputs, **attributes)[0]
+
+    def double(self, tensor: str) -> str:
+        """The same numbers in float64."""
+        return self.node("Cast", tensor, to=TensorProto.DOUBLE)
+
+    def columns(self, tensor: str, start: int, stop: int) -> str:
+        """Columns from `start` to `stop`, which is left out."""
+        ends = [self.constant([value], np.int64) for value in (start, stop, 1)]
+        return self.node("Slice", tensor, *ends)
+
+    def flat(self, tensor: str, shape: tuple[int | str | None, ...]) -> str:
+        """A tensor of shape (n,), or of (n, 1) without its second dimension."""
+        return tensor if len(shape) == 1 else self.node("Squeeze", tensor, self.constant([1], np.int64))
+
+    def column(self, tensor: str) -> str:
+        """A tensor of shape (n,) as one of shape (n, 1)."""
+        return self.node("Unsqueeze", tensor, self.constant([1], np.int64))
+
+    def input(self, name: str, kind: int) -> str:
+        """Let the graph have another input, one entry per record."""
+        self.inputs.append(helper.make_tensor_value_info(name, kind, [self.rows]))
+        return name
+
+    def output(self, name: str, tensor: str, kind: int, columns: int | None = None) -> None:
+        """Let a tensor be an output of this name, of shape (n,) or (n, columns)."""
+        self.nodes.append(helper.make_node("Identity", [tensor], [name], name=f"{OWN}output_{name}"))
+        shape = [self.rows] if columns is None else [self.rows, columns]
+        self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of ONNX's own operators in a model.
+
+    Raises
+    ------
+    InputError
+        If it is older than what is appended.
+    """
+    found = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+    if (opset := found.get("ai.onnx", 1)) < OLDEST:
+        raise InputError(
+            f"model must use opset {OLDEST} or newer; found {opset}; convert it with "
+            f"onnx.version_converter.convert_version(model, 17)"
+        )
+    if (own := found.get("ai.onnx.ml", OLDEST_ML)) < OLDEST_ML:
+        raise InputError(
+            f"model must use ai.onnx.ml {OLDEST_ML} or newer; found {own}; export it again, for a newer one"
+        )
+    return int(opset)
+
+
+def names_of(graph: onnx.GraphProto) -> set[str]:
+    """Every name of a tensor in a graph."""
+    nodes = {name for node in graph.node for name in (*node.input, *node.output)}
+    return nodes | {one.name for one in (*graph.input, *graph.output, *graph.initializer)}
+
+
+def refuse_unless_model(model: Any) -> None:
+    """Refuse what is no model."""
+    if not isinstance(model, onnx.ModelProto):
+        raise InputTypeError(f"model must be an onnx.ModelProto or the path of one; found {type(model).__name__}")

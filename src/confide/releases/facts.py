@@ -1,0 +1,56 @@
+"""What a release is, in a few short texts: for tags of a registry and for the metadata of a model."""
+
+from confide.releases.release import Release
+from confide.releases.risk import RiskCalibration
+from confide.releases.several import GroupCalibration, parts_of
+
+
+def facts_of(release: Release) -> dict[str, str]:
+    """Level, loss, promise, score and checksum of a release, and the version of confide that made it, as texts.
+
+    Parameters
+    ----------
+    release
+        A release of any kind.
+
+    Returns
+    -------
+    dict
+        `alpha` and `epsilon` as numbers, several levels with commas between them; `promise` and `privacy` in words;
+        `score`, if it has one; `checksum` and `version`.
+
+    Raises
+    ------
+    InputTypeError
+        If it is no release.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    >>> facts = facts_of(released)
+    >>> facts["alpha"], facts["epsilon"], facts["score"], facts["checksum"] == released.checksum
+    ('0.1', '1', 'lac', True)
+    """
+    parts = list(parts_of(release).values())
+    levels = dict.fromkeys(f"{float(part.alpha):.12g}" for part in parts)
+    scores = dict.fromkeys(part.score for part in parts if part.score is not None)
+    facts = {
+        "alpha": ", ".join(levels),
+        "epsilon": f"{release.privacy.epsilon:.12g}",
+        "promise": _promise(release),
+        "privacy": str(release.privacy),
+        "checksum": release.checksum,
+        "version": parts[0].versions.get("confide", "unknown"),
+    }
+    return facts | ({"score": ", ".join(scores)} if scores else {})
+
+
+def _promise(release: Release) -> str:
+    """What is promised, in words; the bound where the release bounds a loss."""
+    words = {name: str(part.guarantee) for name, part in parts_of(release).items()}
+    if isinstance(release, RiskCalibration):
+        return f"expected loss at most {release.risk:.6g}, that is, for critical thresholds: {words[release.loss]}"
+    if isinstance(release, GroupCalibration):
+        return f"for each {release.by}: {next(iter(words.values()))}"
+    return "; ".join(f"{name}: {text}" if name else text for name, text in words.items())

@@ -1,0 +1,396 @@
+"""Graphs with appended sets and intervals, run by onnxruntime, give what `predict_set` and `predict_interval` give."""
+
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="needs ONNX: pip install 'confide[onnx]'")
+runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install 'confide[onnx]'")
+
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+import confide  # noqa: E402
+from confide.onnx import append, read  # noqa: E402
+from tests.calibrations import calibration_at  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
+KINDS = {np.float16: TensorProto.FLOAT16, np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE}
+SCORES = [
+    "lac",
+    "aps",
+    "raps(penalty=0.01,k_reg=2)",
+    "raps(penalty=0.3,k_reg=0)",
+    "saps(penalty=0.1)",
+    "margin",
+    "top_k",
+    "aps_randomised",
+    "raps_randomised(penalty=0.01,k_reg=2)",
+    "saps_randomised(penalty=0.1)",
+]
+
+
+def passing(shape, dtype=np.float32, name="p", opset=17):
+    """A model that gives what it is given."""
+    ends = [helper.make_tensor_value_info(one, KINDS[dtype], shape) for one in ("x", name)]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], [name])], "model", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def classifier(features=4, classes=3):
+    """A linear classifier with softmax, in float32."""
+    rng = np.random.default_rng(1)
+    weights = [
+        numpy_helper.from_array(rng.normal(size=size).astype(np.float32), name)
+        for name, size in (("weight", (features, classes)), ("bias", classes))
+    ]
+    nodes = [
+        helper.make_node("Gemm", ["x", "weight", "bias"], ["logits"]),
+        helper.make_node("Softmax", ["logits"], ["p"], axis=1),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", features])
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", classes]) for name in ("logits", "p")]
+    graph = helper.make_graph(nodes, "model", [x], outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
+def run(model, **given):
+    onnx.checker.check_model(model)
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return dict(zip([one.name for one in session.get_outputs()], session.run(None, given), strict=True))
+
+
+def probabilities(dtype, k, n=60):
+    """Rows with ties and with zeros, and rows without."""
+    rng = np.random.default_rng(k)
+    p = rng.dirichlet(np.full(k, 0.4), n)
+    p[: n // 2] = rng.multinomial(8, p[: n // 2] / p[: n // 2].sum(axis=1, keepdims=True)) / 8
+    return p.astype(dtype)
+
+
+@pytest.fixture(scope="module")
+def by_group():
+    rng = np.random.default_rng(0)
+    scores, ward = rng.random(3000) * np.where(np.arange(3000) % 2, 0.4, 0.8), np.where(np.arange(3000) % 2, "a", "b")
+    return confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 2.0, score="lac", neighbors="replace_one")
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("score", SCORES)
+def test_sets_are_those_of_predict_set(score, dtype):
+    """Thresholds that are scores of records: one bit aside would be another set."""
+    for k in (2, 70):
+        p = probabilities(dtype, k)
+        u = np.random.default_rng(0).random(len(p)) if "randomised" in score else None
+        scores = confide.all_scores(p, score, u=u).ravel()
+        for threshold in (float(np.sort(scores)[len(scores) // 3]), np.nextafter(scores[1], -np.inf), 0.5):
+            release = calibration_at(threshold, score)
+            found = run(append(passing(["n", k], dtype), release), x=p, **({} if u is None else {"u": u}))
+            np.testing.assert_array_equal(found["sets"], confide.predict_set(p, release, u=u).mask)
+            np.testing.assert_array_equal(found["p"], p)
+
+
+@pytest.mark.parametrize("score", ["lac", "aps", "margin", "top_k"])
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, np.inf])
+def test_thresholds_at_the_ends_of_the_range(score, threshold):
+    p, release = probabilities(np.float32, 5), calibration_at(threshold, score)
+    expected = confide.predict_set(p, release).mask
+    np.testing.assert_array_equal(run(append(passing(["n", 5]), release), x=p)["sets"], expected)
+
+
+def test_every_float_around_the_cut_is_on_its_side():
+    """LAC: the 2000 float32 numbers next to one minus the threshold."""
+    release = calibration_at(0.7310585786300049)
+    near = np.float32(1 - release.threshold).view(np.uint32) + np.arange(-1000, 1000)
+    p = near.astype(np.uint32).view(np.float32)
+    p = np.column_stack([p, 1 - p])
+    found = run(append(passing(["n", 2]), release), x=p)["sets"]
+    np.testing.assert_array_equal(found, confide.predict_set(p, release).mask)
+    assert 0 < found[:, 0].sum() < 2000
+
+
+@pytest.mark.parametrize("bad", [np.nan, -0.25, 1.5])
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_a_record_that_predict_set_refuses_gets_every_class(score, bad):
+    p = np.array([[0.5, 0.3, 0.2], [bad, 0.5, 0.5], [0.9, 0.05, 0.05]], dtype=np.float32)
+    release = calibration_at(0.6, score)
+    with pytest.raises(confide.InputError):
+        confide.predict_set(p, release)
+    found = run(append(passing(["n", 3]), release), x=p)["sets"]
+    assert found[1].all()
+    np.testing.assert_array_equal(found[[0, 2]], confide.predict_set(p[[0, 2]], release).mask)
+
+
+def test_a_classifier_with_softmax():
+    """A graph that computes something: its sets are those of the probabilities that it gives."""
+    x = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    release = calibration_at(0.6, "aps")
+    found = run(append(classifier(), release, output="p"), x=x)
+    expected = confide.predict_set(found["p"], release).mask
+    np.testing.assert_array_equal(found["sets"], expected)
+    assert 0 < expected.mean() < 1
+    from_logits = run(append(classifier(), release, output="logits", logits=True), x=x)
+    np.testing.assert_array_equal(from_logits["probabilities"], found["p"])
+    np.testing.assert_array_equal(from_logits["sets"], expected)
+    assert run(append(classifier(), release, output="p"), x=x[:0])["sets"].shape == (0, 3)
+
+
+def test_thresholds_per_group(by_group):
+    """The names of the groups are an input; of a group that nobody calibrated nothing is excluded."""
+    p = probabilities(np.float32, 4)
+    ward = np.where(np.arange(len(p)) % 3, "a", "b")
+    model = append(passing(["n", 4]), by_group)
+    found = run(model, x=p, groups=ward.astype(object))["sets"]
+    np.testing.assert_array_equal(found, confide.predict_set(p, by_group, groups=ward).mask)
+    assert run(model, x=p, groups=np.full(len(p), "c", dtype=object))["sets"].all()
+    numbered = replace(by_group, parts=dict(enumerate(by_group.parts.values())))
+    integers = (ward == "b").astype(np.int64)
+    np.testing.assert_array_equal(run(append(passing(["n", 4]), numbered), x=p, groups=integers)["sets"], found)
+    for release in (by_group, numbered):
+        assert read(append(passing(["n", 4]), release)) == release
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_thresholds_per_class(by_group, score):
+    part = next(iter(by_group.parts.values()))
+    parts = {name: replace(part, threshold=t, score=score) for name, t in (("cat", 0.9), ("dog", 0.3), ("emu", np.inf))}
+    release = replace(by_group, by="class", parts=parts)
+    p, names = probabilities(np.float32, 3), ["emu", "cat", "dog"]
+    found = run(append(passing(["n", 3]), release, classes=names), x=p)["sets"]
+    np.testing.assert_array_equal(found, confide.predict_set(p, release, names).mask)
+    with pytest.raises(confide.InputError, match="pass classes="):
+        append(passing(["n", 3]), release)
+
+
+def test_labels_of_a_bounded_loss():
+    rng = np.random.default_rng(0)
+    p = rng.random((2000, 4)).astype(np.float32)
+    release = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 2.0, neighbors="replace_one")
+    model = append(passing(["n", 4]), release)
+    np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_labels(p, release).mask)
+    assert read(model) == release
+    assert "expected loss at most" in {one.key: one.value for one in model.metadata_props}["confide.promise"]
+    logits = np.log(p) - np.log1p(-p)
+    found = run(append(passing(["n", 4]), release, logits=True), x=logits)
+    np.testing.assert_array_equal(found["sets"], confide.predict_labels(found["probabilities"], release).mask)
+
+
+def centers(score, dtype, n=300):
+    rng = np.random.default_rng(0)
+    if score.startswith("cqr"):
+        return np.sort(rng.normal(size=(n, 2)) * 10.0 ** rng.integers(-30, 30, (n, 1)), axis=1).astype(dtype)
+    values = rng.lognormal(sigma=20, size=n)
+    return (values if score == "gamma" else values * rng.choice([-1, 1], n)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr", "cqr_low", "cqr_high"])
+def test_intervals_are_those_of_predict_interval(score, dtype):
+    """Bit for bit, for centers and divisors of every magnitude."""
+    x = centers(score, dtype)
+    given = {"difficulty": centers("gamma", dtype)[::-1].copy()} if score == "normalised_residual" else {}
+    for threshold in (0.0, 1 / 3, 1e9, np.inf, *([-0.2] if score.startswith("cqr") else [])):
+        release = calibration_at(threshold, score)
+        found = run(append(passing(["n", *x.shape[1:]], dtype), release), x=x, **given)
+        lower, upper = confide.predict_interval(x, release, **given)
+        np.testing.assert_array_equal(found["lower"], lower)
+        np.testing.assert_array_equal(found["upper"], upper)
+
+
+def test_the_float_above_a_product():
+    """Near underflow an interval may be one float wider; nowhere narrower."""
+    release = calibration_at(1.0, "normalised_residual")
+    difficulty = np.concatenate([2.0 ** np.arange(-1074.0, 1023), 2.0 ** np.arange(-1073.0, 1023) * (2 - 2.0**-52)])
+    zeros = np.zeros(len(difficulty))
+    model = append(passing(["n", 1], np.float64), release)
+    found = run(model, x=zeros[:, None], difficulty=difficulty)
+    upper = confide.predict_interval(zeros, release, difficulty=difficulty).upper
+    same = found["upper"] == upper
+    assert (found["upper"] >= upper).all()
+    assert (same | (found["upper"] <= np.nextafter(upper, np.inf))).all()
+    assert same[(difficulty < 2.0**-1023) | (difficulty > 2.0**-1019)].all()
+    np.testing.assert_array_equal(found["lower"], -found["upper"])
+
+
+def test_a_record_without_a_usable_prediction_gets_the_whole_line():
+    release = calibration_at(0.5, "gamma")
+    found = run(append(passing(["n"]), release), x=np.array([np.nan, np.inf, 0.0, -1.0, 2.0], dtype=np.float32))
+    assert np.isneginf(found["lower"]).tolist() == np.isposinf(found["upper"]).tolist() == [True] * 4 + [False]
+
+
+def test_intervals_with_two_sides_and_with_groups(by_group):
+    quantiles = centers("cqr", np.float64)
+    low, high = (
+        replace(calibration_at(t, score), alpha=Fraction(1, 20)) for t, score in ((0.5, "cqr_low"), (-0.1, "cqr_high"))
+    )
+    sides = confide.SidesCalibration(low, high)
+    found = run(append(passing(["n", 2], np.float64), sides), x=quantiles)
+    lower, upper = confide.predict_interval(quantiles, sides)
+    np.testing.assert_array_equal(found["lower"], lower)
+    np.testing.assert_array_equal(found["upper"], upper)
+    parts = {name: replace(part, score="gamma") for name, part in by_group.parts.items()}
+    groups = replace(by_group, parts=parts)
+    x, ward = centers("gamma", np.float32), np.where(np.arange(300) % 3, "a", "b")
+    found = run(append(passing(["n"]), groups), x=x, groups=ward.astype(object))
+    lower, upper = confide.predict_interval(x, groups, groups=ward)
+    np.testing.assert_array_equal(found["lower"], lower)
+    np.testing.assert_array_equal(found["upper"], upper)
+
+
+def test_quantiles_and_difficulties_from_outputs_of_their_own():
+    names = ("low", "high")
+    ends = [helper.make_tensor_value_info(one, TensorProto.FLOAT, ["n", 1]) for one in ("a", "b", *names)]
+    nodes = [helper.make_node("Identity", [one], [other]) for one, other in zip("ab", names, strict=True)]
+    graph = helper.make_graph(nodes, "model", ends[:2], ends[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=10)
+    pairs = centers("cqr", np.float32)
+    given = {"a": pairs[:, :1], "b": pairs[:, 1:]}
+    release = calibration_at(0.5, "cqr")
+    found = run(append(model, release, output=names), **given)
+    np.testing.assert_array_equal(found["lower"], confide.predict_interval(pairs, release).lower)
+    release = calibration_at(0.5, "normalised_residual")
+    found = run(append(model, release, output="low", difficulty="high"), a=given["a"], b=np.abs(given["b"]))
+    expected = confide.predict_interval(pairs[:, 0], release, difficulty=np.abs(pairs[:, 1]))
+    np.testing.assert_array_equal(found["upper"], expected.upper)
+
+
+@pytest.fixture(scope="module")
+def released():
+    return confide.calibrate(
+        np.linspace(0, 0.6, 2000), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"], neighbors="replace_one"
+    )
+
+
+def test_the_certificate_travels_with_the_model(released, tmp_path):
+    path, served = tmp_path / "model.onnx", tmp_path / "served.onnx"
+    onnx.save(classifier(), path)
+    model = append(path, released, output="p")
+    onnx.save(model, served)
+    assert read(served) == released
+    kept = {one.key: one.value for one in model.metadata_props}
+    assert confide.Calibration.from_json(kept["confide.release"]) == released
+    assert kept["confide.checksum"] == released.checksum
+    assert (kept["confide.alpha"], kept["confide.epsilon"], kept["confide.score"]) == ("0.1", "1", "lac")
+    assert kept["confide.promise"] == str(released.guarantee)
+    assert kept["confide.classes"] == '{"names": ["cat", "dog", "emu"]}'
+    assert onnx.load(path).SerializeToString() == classifier().SerializeToString()
+
+
+def altered(model, what):
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    own = [one for one in changed.graph.initializer if one.name.startswith("confide/")]
+    if what == "threshold":
+        cut = own[0]
+        cut.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(cut) + np.float32(0.25), cut.name))
+    elif what == "node":
+        next(one for one in changed.graph.node if one.op_type == "GreaterOrEqual").op_type = "Greater"
+    elif what == "promise":
+        entry = next(one for one in changed.metadata_props if one.key == "confide.promise")
+        entry.value = entry.value.replace("0.9", "0.99")
+    else:
+        entry = next(one for one in changed.metadata_props if one.key == f"confide.{what}")
+        entry.value = entry.value.replace("0.1", "0.2").replace('"p"', '"logits"')
+    return changed
+
+
+@pytest.mark.parametrize("what", ["threshold", "node", "promise", "release", "appended"])
+def test_what_was_altered_is_not_read(released, what):
+    model = append(classifier(), released, output="p")
+    assert read(model) == released
+    with pytest.raises(confide.FormatError, match="altered"):
+        read(altered(model, what))
+
+
+def test_a_model_without_a_release_is_not_read(tmp_path):
+    with pytest.raises(confide.FormatError, match="holds no release"):
+        read(classifier())
+    (tmp_path / "model.onnx").write_bytes(b"\xff no model")
+    with pytest.raises(confide.FormatError, match="not an ONNX model"):
+        read(tmp_path / "model.onnx")
+    with pytest.raises(confide.InputError, match="cannot be read"):
+        read(tmp_path / "missing.onnx")
+
+
+def test_one_of_several_levels():
+    release = confide.calibrate_levels(np.linspace(0, 0.6, 3000), [0.3, 0.1], 2.0, score="lac", neighbors="replace_one")
+    p = probabilities(np.float32, 3)
+    model = append(passing(["n", 3]), release, alpha=0.1)
+    np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_set(p, release[0.1]).mask)
+    assert read(model) == release
+    with pytest.raises(confide.InputError, match=r"alpha must be given, one of the calibrated levels 0.3, 0.1"):
+        append(passing(["n", 3]), release)
+
+
+def sequence_model():
+    graph = helper.make_graph(
+        [helper.make_node("SequenceConstruct", ["x"], ["p"])],
+        "model",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
+        [helper.make_tensor_sequence_value_info("p", TensorProto.FLOAT, None)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize(
+    ("model", "release", "options", "words"),
+    [
+        (lambda: passing(["n", 3], opset=11), None, {}, "opset 13 or newer; found 11; convert it"),
+        (lambda: passing(["n", "k"]), None, {}, "known number of classes"),
+        (lambda: passing(["n", 3]), None, {"output": "q"}, "it has no tensor 'q'"),
+        (classifier, None, {}, "output must name one of the 2 outputs"),
+        (classifier, None, {"output": "p", "logits": True}, "made by Softmax"),
+        (sequence_model, None, {}, "zipmap"),
+        (lambda: passing(["n", 3], name="sets"), None, {}, "must not use the name 'sets'"),
+        (lambda: passing(["n", 2]), "classes", {}, "must have one column for each of the 3 classes"),
+        (lambda: passing(["n", 3]), None, {"alpha": 0.1}, "alpha must be left out"),
+        (lambda: passing(["n", 3]), None, {"difficulty": "p"}, "difficulty must be left out"),
+        (lambda: passing(["n", 3]), None, {"score": "aps"}, "score must be left out"),
+        (lambda: passing(["n", 3]), "absolute_residual", {}, r"shape \(n,\) or \(n, 1\)"),
+        (lambda: passing(["n", 3]), "cqr", {}, r"shape \(n, 2\)"),
+        (lambda: passing(["n"]), "absolute_residual", {"logits": True}, "logits must be left out"),
+        (lambda: passing(["n", 3]), "my own", {}, "a score of your own"),
+    ],
+)
+def test_what_cannot_be_appended_is_refused_with_what_to_do(released, model, release, options, words):
+    given = calibration_at(0.5, release or "lac") if release != "classes" else released
+    with pytest.raises(confide.InputError, match=words):
+        append(model(), given, **options)
+
+
+def test_what_is_no_model_and_what_has_sets_already(released):
+    with pytest.raises(confide.InputTypeError, match=r"must be an onnx\.ModelProto or the path of one; found int"):
+        append(3, released)
+    with pytest.raises(confide.InputError, match="without appended sets"):
+        append(append(classifier(), released, output="p"), released, output="p")
+
+
+def test_a_threshold_of_infinity_gives_a_warning():
+    with pytest.warns(confide.CoverageWarning):
+        append(passing(["n", 3]), calibration_at(np.inf))
+
+
+@pytest.mark.slow
+def test_a_model_that_torch_exports(released, tmp_path):
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
+    torch.manual_seed(0)
+    layers = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
+    x, path = torch.randn(50, 4), tmp_path / "model.onnx"
+    dynamic = {name: {0: "n"} for name in ("x", "logits")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            layers,
+            (x,),
+            path,
+            input_names=["x"],
+            output_names=["logits"],
+            dynamic_axes=dynamic,
+            opset_version=17,
+            dynamo=False,
+        )
+    found = run(append(path, released, logits=True), x=x[:20].numpy())
+    np.testing.assert_array_equal(found["sets"], confide.predict_set(found["probabilities"], released).mask)
