@@ -103,6 +103,7 @@ def test_pages_cover_the_repository():
         ".venv",
         ".venv-peers",
         ".venv-nvflare",
+        ".venv-mlflow",
         ".git",
         "_build",
         "vendor",
