@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare fuzz mutation screenshots experiments extras lock clean
+.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare fuzz mutation screenshots gallery experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -72,6 +72,9 @@ nvflare: .venv-nvflare/.ready  ## NVIDIA FLARE, for its tests, in an environment
 
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
 	$(BIN)/python -m tests.reports.screenshots
+
+gallery: extras  ## the pictures of docs/gallery.md, made by its blocks
+	$(BIN)/python -m tests.docs.gallery
 
 extras: $(VENV)/.extras  ## every optional package: PyTorch, Flower, matplotlib, ...
 

@@ -31,6 +31,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
     },
     "for people": {
         "reports": "HTML pages of releases, plans, silos",
+        "plots": "pictures in one call",
         "audit": "checks of anybody's mechanism",
     },
     "where the records are": {

@@ -59,15 +59,20 @@ if TYPE_CHECKING:
         false_negative_rate,
         group_coverage,
         load_evaluation,
-        plot_coverage,
-        plot_intervals,
-        plot_sizes,
         size_coverage,
     )
     from confide.guarantee import Guarantee
     from confide.ledger import Dataset, Ledger, Schedule, budget_plan
     from confide.mechanisms import PrivacyStatement
     from confide.planning import ClassShift, Plan, plan
+    from confide.plots import (
+        plot_coverage,
+        plot_intervals,
+        plot_price,
+        plot_sizes,
+        plot_thresholds,
+        plot_watch,
+    )
     from confide.releases import Calibration, GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
     from confide.reports import report
     from confide.scores import (
@@ -105,8 +110,9 @@ __all__ = [
     "class_coverage", "class_score", "coverage", "cqr_score", "evaluate", "evaluate_intervals", "evaluate_scores",
     "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score",
     "load_evaluation", "margin_score", "normalised_residual_score", "plan", "plot_coverage", "plot_intervals",
-    "plot_sizes", "predict_interval", "predict_labels", "predict_set", "raps_score", "recalibrate", "report",
-    "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch", "watch_power",
+    "plot_price", "plot_sizes", "plot_thresholds", "plot_watch", "predict_interval", "predict_labels", "predict_set",
+    "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
+    "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -125,12 +131,13 @@ _ROOMS = {
     "evaluation": (
         "CoverageEstimate CoverageTable Evaluation LevelEvaluation PrivateEvaluation class_coverage coverage "
         "evaluate_intervals evaluate_scores evaluate_sets false_negative_rate group_coverage "
-        "load_evaluation plot_coverage plot_intervals plot_sizes size_coverage"
+        "load_evaluation size_coverage"
     ),
     "guarantee": "Guarantee",
     "ledger": "Dataset Ledger Schedule budget_plan",
     "mechanisms": "PrivacyStatement",
     "planning": "ClassShift Plan plan",
+    "plots": "plot_coverage plot_intervals plot_price plot_sizes plot_thresholds plot_watch",
     "releases": "Calibration GroupCalibration LevelCalibration RiskCalibration SidesCalibration",
     "reports": "report",
     "scores": (

@@ -1,4 +1,4 @@
-"""scikit-learn, torch, Arrow, pandas and plots."""
+"""scikit-learn, torch, Arrow and pandas."""
 
 import json
 import pickle
@@ -160,26 +160,6 @@ def test_sets_to_arrow_and_pandas():
     frame = sets.to_pandas(index=["x", "y", "z"])
     assert list(frame.columns) == ["cat", "dog"]
     pd.testing.assert_series_equal(frame.sum(axis=1), pd.Series([1, 0, 2], index=["x", "y", "z"]))
-
-
-def test_plots_draw():
-    matplotlib = pytest.importorskip("matplotlib", reason="needs the extra plots")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    rng = np.random.default_rng(0)
-    sets = confide.PredictionSets(rng.random((500, 40)) < 0.3)
-    y = rng.integers(0, 40, 500)
-    bars = confide.plot_sizes(sets)
-    assert sum(bar.get_height() for bar in bars.patches) == pytest.approx(1)
-    axes = confide.plot_coverage(sets, y)
-    assert "30 least covered of 40" in axes.get_title()
-    x = rng.random(50)
-    band = confide.plot_intervals(x, x - 1, np.where(x > 0.9, np.inf, x + 1), x)
-    assert "100.0% inside" in band.get_title()
-    for drawn in (bars, axes, band):
-        drawn.figure.savefig("/dev/null", format="png")
-    plt.close("all")
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ DEFECTS = "tests/audit/test_defects.py"
 IDENTITIES, TRUST = "tests/federated/test_identities.py", "tests/federated/test_trust_by_files.py"
 ONNX = "tests/onnx/test_append.py"
 RENEWED = "tests/calibration/test_recalibrate.py"
+PLOTS = "tests/plots/test_plots.py"
 
 FAULTS = (
     Fault("a score at a candidate is beyond it on Spark Connect", "tables/spark/counts.py", "p + w - 1) < {score}",
@@ -1099,4 +1100,17 @@ FAULTS = (
           '"default_int64": len(names) - 1', f"{ONNX}::test_thresholds_per_group"),
     Fault("altered nodes are read", "onnx/append.py", "if _comparable(again) != _comparable(whole):", "if False:",
           f"{ONNX}::test_what_was_altered_is_not_read[threshold]"),
+    Fault("classes in a picture in no order", "plots/coverage.py",
+          'ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]', "ranked = chosen",
+          f"{PLOTS}::test_a_hundred_long_names_can_be_read"),
+    Fault("names in a picture read as formulas", "plots/coverage.py", "lines, parse_math=False)", "lines)",
+          f"{PLOTS}::test_a_hundred_long_names_can_be_read"),
+    Fault("misses hidden among thousands", "plots/intervals.py", "zorder=3", "zorder=1",
+          f"{PLOTS}::test_misses_are_marked_above_thousands_of_records"),
+    Fault("a price for another number of records", "plots/price.py", "return replace(make_plan(asked, n),",
+          "return replace(make_plan(asked, plan.n),", f"{PLOTS}::test_prices_are_those_of_plans"),
+    Fault("predecessors left out of the course", "plots/thresholds.py", "*(one.threshold for one in earlier), ", "",
+          f"{PLOTS}::test_thresholds_follow_the_chain"),
+    Fault("an alarm that is not marked", "plots/looks.py", "np.array([point.alarmed for point in points])",
+          "np.array([False for point in points])", f"{PLOTS}::test_a_watch_shows_its_alarm"),
 )  # fmt: skip

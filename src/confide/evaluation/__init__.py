@@ -10,7 +10,6 @@ tally.py           counting batch by batch, level by level
 set_tally.py       evaluate_sets; covered_tally.py: evaluate_intervals and evaluate_scores
 subgroups.py       groups without thresholds of their own
 worst.py           who is covered least, and who surely less than was promised
-plots.py           plots in one call
 
 And with noise, which is:
 
@@ -32,7 +31,6 @@ from confide.evaluation.metrics import (
     group_coverage,
     size_coverage,
 )
-from confide.evaluation.plots import plot_coverage, plot_intervals, plot_sizes
 from confide.evaluation.private import PrivateEvaluation
 from confide.evaluation.private_arrays import evaluate_arrays
 from confide.evaluation.private_findings import PrivateCoverage, PrivateFinding, PrivateMean, PrivateShare
@@ -51,6 +49,6 @@ __all__ = [
     "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "answer", "class_coverage", "coverage",
     "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
     "evaluation_from_counts", "false_negative_rate", "fingerprint", "group_coverage", "interval_text",
-    "load_evaluation", "outwards", "plot_coverage", "plot_intervals", "plot_sizes", "private_statements",
+    "load_evaluation", "outwards", "private_statements",
     "promised_coverage", "read_evaluation", "size_coverage", "size_parts", "surely_below", "worst_parts",
 ]  # fmt: skip

@@ -128,6 +128,18 @@ class CoverageTable:
         """The smallest coverage of a part that has records."""
         return float(np.nanmin(self.coverage))
 
+    def surely_below(self, level: float) -> NDArray[np.bool_]:
+        """Which parts are covered less than a level, shape of `n`: by intervals that hold for all of them at once.
+
+        Examples
+        --------
+        >>> class_coverage(PredictionSets(np.array([[True, False]] * 40)), [0, 1] * 20).surely_below(0.9)
+        array([False,  True])
+        """
+        parts = max(int(np.count_nonzero(self.n)), 1)
+        _, tops = exact_interval(self.hits, self.n, 1 - (1 - self.confidence) / parts)
+        return np.asarray((self.n > 0) & (tops < level))
+
     def __str__(self) -> str:
         rows = [("part", "n", "coverage", "interval", "size"), *self._rows()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

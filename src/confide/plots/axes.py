@@ -1,0 +1,58 @@
+"""What all pictures have in common: new axes, their labels, and colours that differ in lightness, too."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from confide.support import needs_extra
+
+INK, FILL, BAD, PROMISE = "#1b3a57", "#7fa6c9", "#b5412c", "#6b4a00"
+WIDTH, HEIGHT = 7.0, 4.0
+MOST_TICKS = 12
+
+
+def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
+    """The axes that were given, or those of a new figure, in inches.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if ax is not None:
+        return ax
+    with needs_extra("a plot", "plots"):
+        import matplotlib.pyplot as plt
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def labelled(axes: Any, x: str, y: str, title: str) -> Any:
+    """The axes with their labels, without the lines that frame nothing."""
+    axes.set(xlabel=x, ylabel=y)
+    axes.set_title(title, parse_math=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes
+
+
+def named_ticks(axes: Any, names: Sequence[str]) -> None:
+    """Places 0, 1, ... along the x axis called by their names, as many as can be read."""
+    step = -(-len(names) // MOST_TICKS)
+    axes.set_xticks(range(0, len(names), step), names[::step], parse_math=False)
+    if max(map(len, names)) * len(names[::step]) > 60:
+        axes.tick_params(axis="x", rotation=30)
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+
+
+def promise_line(axes: Any, level: float, words: str, *, upright: bool = False) -> None:
+    """A dashed line at a level."""
+    line = axes.axvline if upright else axes.axhline
+    line(level, color=PROMISE, linestyle="--", linewidth=1.2, label=words, zorder=1)
+
+
+def legend(axes: Any, ax: Any, *, columns: int = 2, above: bool = False) -> Any:
+    """The legend outside of the axes of a new figure, where it hides nothing; inside of axes that were given."""
+    if ax is not None:
+        return axes.legend(frameon=False)
+    where = "outside upper center" if above else "outside lower center"
+    return axes.figure.legend(loc=where, ncols=columns, frameon=False)

@@ -1,0 +1,123 @@
+"""Who is covered how often: one row for each class or group, the least covered first."""
+
+import textwrap
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from confide.errors import InputError, InputTypeError
+from confide.evaluation import CoverageTable, class_coverage, group_coverage
+from confide.guarantee import coverage_text
+from confide.plots.axes import BAD, INK, axes_of, labelled, legend, promise_line
+from confide.sets import PredictionSets
+from confide.support import Level, positive_integer
+
+MOST_ROWS = 100
+_LETTERS, _LINE, _ROW = 60, 0.17, 0.24
+"""Letters in a line of a name; inches for a line of a name, and for a row at least."""
+
+
+def plot_coverage(
+    sets: PredictionSets | CoverageTable,
+    labels: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    level: float | None = None,
+    confidence: Level = 0.95,
+    page: int = 1,
+    ax: Any = None,
+) -> Any:
+    """Coverage of each class, or of each group, with exact intervals, the least covered at the top. Returns the axes.
+
+    A dashed line shows `level`. Classes that are surely below it, looked at all together, are red triangles. Names are
+    written out. This is **not private**: it is computed from labels, without noise.
+
+    Parameters
+    ----------
+    sets
+        Prediction sets, or what `class_coverage`, `group_coverage` or `size_coverage` found.
+    labels
+        True labels, shape (n,), of the records of the sets.
+    groups
+        Group of each record, shape (n,): coverage by group instead of by class.
+    level
+        By default what the calibration of the sets promises on average; without one there is no line.
+    confidence
+        Confidence of each interval, in (0, 1).
+    page
+        A picture has at most 100 rows; of more classes this is the page to draw, from 1 on.
+    ax
+        Matplotlib axes to draw on; by default those of a new figure that is as large as the names need.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If labels or groups do not fit the sets, if there are no records, or no such page.
+
+    Examples
+    --------
+    >>> axes = plot_coverage(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
+    """
+    what, table = _table(sets, labels, groups, confidence)
+    level = sets.promised if level is None and isinstance(sets, PredictionSets) else level
+    chosen = np.flatnonzero(table.n > 0)
+    if not len(chosen):
+        raise InputError("sets must hold a record with a label; found none")
+    ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
+    shown = _page(ranked, page)
+    below = np.zeros(len(table.n), np.bool_) if level is None else table.surely_below(level)
+    lines = [_lines(str(table.names[i])) for i in shown]
+    row = max(_ROW, _LINE * max(1 + name.count("\n") for name in lines) + 0.06)
+    letters = max(max(map(len, name.split("\n"))) for name in lines)
+    axes = axes_of(ax, width=4.6 + 0.085 * letters, height=1.9 + row * len(shown))
+    for surely, color, marker in ((False, INK, "o"), (True, BAD, "v")):
+        place = np.flatnonzero(below[shown] == surely)
+        own = shown[place]
+        axes.hlines(place, table.low[own], table.high[own], color=color, linewidth=1.6)
+        label = f"surely below it ({int(below.sum())} of {len(chosen)})" if surely and place.size else None
+        axes.plot(table.coverage[own], place, marker, markersize=7 if surely else 4.5, color=color, label=label)
+    if level is not None:
+        promise_line(axes, level, f"promised on average: {coverage_text(level)}", upright=True)
+        legend(axes, ax, above=True)
+    axes.set_yticks(range(len(shown)), lines, parse_math=False)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_xlim(right=1.01)
+    axes.grid(axis="y", color=INK, alpha=0.08)
+    axes.tick_params(labeltop=len(shown) > 30)
+    some = "" if len(shown) == len(ranked) else f", {_span(page, len(shown))} of {len(ranked):,}"
+    return labelled(axes, "coverage", "", f"Coverage by {what}{some}\n{100 * table.confidence:g} % intervals")
+
+
+def _table(
+    sets: PredictionSets | CoverageTable, labels: ArrayLike | None, groups: ArrayLike | None, confidence: Level
+) -> tuple[str, CoverageTable]:
+    """What a row is, and the rows."""
+    if isinstance(sets, CoverageTable):
+        if labels is not None or groups is not None:
+            raise InputError("labels and groups must be left out with a table, which has counted them")
+        return "part", sets
+    if not isinstance(sets, PredictionSets):
+        raise InputTypeError(f"sets must be PredictionSets or a CoverageTable; found {type(sets).__name__}")
+    if labels is None:
+        raise InputError("labels must be given with prediction sets: the true label of each record")
+    if groups is None:
+        return "class", class_coverage(sets, labels, confidence)
+    return "group", group_coverage(sets, labels, groups, confidence)
+
+
+def _page(ranked: np.ndarray, page: int) -> np.ndarray:
+    pages = -(-len(ranked) // MOST_ROWS)
+    if positive_integer("page", page) > pages:
+        raise InputError(f"page must be at most {pages}, the last one; found {page}")
+    return ranked[(page - 1) * MOST_ROWS : page * MOST_ROWS]
+
+
+def _span(page: int, rows: int) -> str:
+    first = (page - 1) * MOST_ROWS + 1
+    return f"{first} to {first + rows - 1} from the least covered"
+
+
+def _lines(name: str) -> str:
+    """A name in lines that fit beside a picture, whole."""
+    return "\n".join(textwrap.wrap(name, _LETTERS)) or name

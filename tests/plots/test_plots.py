@@ -1,0 +1,193 @@
+"""Pictures: what is drawn, that names can be read, that promises and misses are marked, and what is refused."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import confide
+from confide.planning import Pilot
+from confide.sets import PredictionIntervals, PredictionSets
+
+LONG = "cancer-associated stroma, as seen on slides of the colon and rectum, with $5 and $6 in it"
+
+
+@pytest.fixture(scope="module")
+def released():
+    scores = np.random.default_rng(0).random(2000)
+    return confide.calibrate(scores, 0.1, 1.0, candidates=confide.Candidates.unit(20), about={"date": "2026-01"})
+
+
+@pytest.fixture(autouse=True)
+def pyplot():
+    matplotlib = pytest.importorskip("matplotlib", reason="needs the extra plots: pip install 'confide[plots]'")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def of_classes(k, *, below, promised=0.9):
+    """Sets of 100 records of each of k classes: all covered, but half of those of one class."""
+    names = tuple(f"{LONG}, kind {i}" for i in range(k))
+    y = np.arange(100 * k) % k
+    mask = np.zeros((len(y), k), bool)
+    mask[np.arange(len(y)), y] = (y != below) | (np.arange(len(y)) // k % 2 == 0)
+    return PredictionSets(mask, names, promised), np.array(names)[y]
+
+
+def dashed(axes):
+    return [line for line in axes.lines if line.get_linestyle() == "--"]
+
+
+def test_a_hundred_long_names_can_be_read(pyplot):
+    sets, labels = of_classes(100, below=61)
+    axes = confide.plot_coverage(sets, labels)
+    axes.figure.canvas.draw()
+    ticks = axes.get_yticklabels()
+    boxes = [tick.get_window_extent() for tick in ticks]
+    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    assert all(box.x0 >= 0 and box.x1 <= axes.get_window_extent().x0 for box in boxes)
+    said = [tick.get_text().replace("\n", " ") for tick in ticks]
+    assert sorted(said) == sorted(sets.classes)
+    assert not any(tick.get_parse_math() for tick in ticks)
+    assert said[0] == sets.classes[61]
+    (line,) = dashed(axes)
+    assert line.get_xdata()[0] == 0.9
+    short = next(line for line in axes.lines if line.get_label() == "surely below it (1 of 100)")
+    others = next(line for line in axes.lines if len(line.get_ydata()) == 99)
+    assert (short.get_marker(), list(short.get_ydata())) == ("v", [0])
+    assert others.get_marker() == "o"
+    assert others.get_color() != short.get_color()
+    assert axes.get_window_extent().width > 200
+
+
+def test_more_classes_than_a_picture_holds_are_paged():
+    sets, labels = of_classes(103, below=0)
+    assert "1 to 100 from the least covered of 103" in confide.plot_coverage(sets, labels).get_title()
+    last = confide.plot_coverage(sets, labels, page=2)
+    assert len(last.get_yticks()) == 3
+    with pytest.raises(confide.InputError, match="at most 2"):
+        confide.plot_coverage(sets, labels, page=3)
+
+
+def test_the_level_is_the_promise_or_what_is_given():
+    sets, labels = of_classes(3, below=0)
+    assert dashed(confide.plot_coverage(sets, labels, level=0.4))[0].get_xdata()[0] == 0.4
+    assert not dashed(confide.plot_coverage(PredictionSets(sets.mask, sets.classes), labels))
+    assert dashed(confide.plot_coverage(confide.class_coverage(sets, labels), level=0.9))
+
+
+def test_groups_are_drawn_on_axes_that_are_given(pyplot):
+    sets, labels = of_classes(4, below=2)
+    _, ax = pyplot.subplots()
+    assert confide.plot_coverage(sets, labels, groups=np.arange(400) % 4 // 2, ax=ax) is ax
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["1", "0"]
+    assert ax.get_title().startswith("Coverage by group")
+    assert ax.get_legend() is not None
+
+
+def test_nothing_to_draw_is_refused(released):
+    sets, labels = of_classes(3, below=0)
+    empty = PredictionSets(np.zeros((0, 3), bool))
+    for refused, error in (
+        (lambda: confide.plot_coverage(sets), "labels must be given"),
+        (lambda: confide.plot_coverage(sets.mask, labels), "sets must be"),
+        (lambda: confide.plot_coverage(confide.class_coverage(sets, labels), labels), "left out"),
+        (lambda: confide.plot_coverage(empty, np.array([], int)), "found none"),
+        (lambda: confide.plot_sizes(empty), "found none"),
+        (lambda: confide.plot_intervals([], [], []), "found no values"),
+        (lambda: confide.plot_intervals([1], [0]), "upper must be given"),
+        (lambda: confide.plot_intervals([1], PredictionIntervals(np.zeros(1), np.ones(1)), [1]), "name targets="),
+        (lambda: confide.plot_intervals([1, 2], [0, 0], [1, 1], [1]), "targets 1"),
+        (lambda: confide.plot_thresholds([]), "a release"),
+        (lambda: confide.plot_watch(None), "must be a Watch"),
+        (
+            lambda: confide.plot_watch(confide.Watch.start(released, epsilon=1.0, batch=9, bins=(0, 1))),
+            "one of coverage",
+        ),
+        (lambda: confide.plot_price(None), "must be a Plan"),
+    ):
+        with pytest.raises((confide.InputError, TypeError), match=error):
+            refused()
+
+
+def test_sizes_add_up():
+    sets = PredictionSets(np.random.default_rng(0).random((500, 200)) < 0.3)
+    bars = confide.plot_sizes(sets)
+    assert sum(bar.get_height() for bar in bars.patches) == pytest.approx(1)
+
+
+def test_misses_are_marked_above_thousands_of_records():
+    rng = np.random.default_rng(0)
+    x = rng.random(5000)
+    y = x + np.where(np.arange(5000) % 100 == 0, 3, 0)
+    intervals = PredictionIntervals(np.where(x > 0.99, -np.inf, x - 1), x + 1)
+    axes = confide.plot_intervals(x, intervals, targets=y, level=0.9)
+    inside, outside = (next(line for line in axes.lines if what in line.get_label()) for what in ("inside", "outside"))
+    assert len(outside.get_xdata()) == 50
+    assert outside.get_marker() != inside.get_marker()
+    assert outside.get_zorder() > inside.get_zorder()
+    assert inside.get_alpha() < 0.5
+    title = axes.get_title()
+    assert "99.0% inside, promised on average: 0.9" in title
+    assert f"{(x > 0.99).sum()} infinite" in title
+    plain = confide.plot_intervals(x[:50], x[:50] - 1, x[:50] + 1, y[:50])
+    assert "inside" in plain.get_title()
+
+
+def test_prices_are_those_of_plans():
+    chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, candidates=20)
+    axes = confide.plot_price(chosen, epsilons=[0.5, 1.0], records=[300, 1000])
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    other = confide.plan(alpha=0.1, epsilon=0.5, n=300, candidates=20)
+    assert drawn["ε = 0.5"][0] == pytest.approx(other.expected_coverage)
+    assert drawn["ε = 1"][1] == pytest.approx(chosen.expected_coverage)
+    assert drawn["this plan: ε = 1, n = 1,000"] == [drawn["ε = 1"][1]]
+    assert drawn["asked for: 0.9"] == [0.9, 0.9]
+    many = confide.plot_price(chosen, of="excess", epsilons=[1.0], records=[1000])
+    assert next(line for line in many.lines if line.get_label() == "ε = 1").get_ydata()[0] == pytest.approx(
+        chosen.expected_excess
+    )
+    with pytest.raises(confide.InputError, match="pilot sample"):
+        confide.plot_price(chosen, of="size")
+
+
+def test_prices_in_sizes_are_those_on_the_pilot():
+    p = np.random.default_rng(0).dirichlet(np.ones(4) / 9, 300)
+    pilot = Pilot(confide.lac_score(p, p.argmax(axis=1)), confide.all_scores(p))
+    chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, candidates=20, pilot=pilot)
+    axes = confide.plot_price(chosen, of="size", epsilons=[1.0], records=[1000])
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    assert drawn["ε = 1"] == [chosen.on_pilot.size]
+    assert drawn["without privacy"] == [chosen.on_pilot.plain_size]
+
+
+def test_thresholds_follow_the_chain(released):
+    rng, first = np.random.default_rng(0), released
+    second = confide.recalibrate(first, rng.random(2000), about={"date": "2026-02"})
+    axes = confide.plot_thresholds(second)
+    assert list(axes.lines[0].get_ydata()) == [first.threshold, second.threshold]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["2026-01", "2026-02"]
+    with pytest.warns(confide.CoverageWarning):
+        few = confide.calibrate(rng.random(2), 0.1, mechanism="none")
+    assert np.isinf(few.threshold)
+    listed = confide.plot_thresholds([first, few])
+    assert (listed.lines[-1].get_marker(), listed.lines[-1].get_label(), list(listed.lines[-1].get_xdata())) == (
+        "^", "+∞", [1],
+    )  # fmt: skip
+    sides = confide.calibrate_sides(np.tile([-1.0, 1.0], (200, 1)), rng.normal(size=200), 0.1, 1.0)
+    with pytest.raises(confide.InputError, match="same parts"):
+        confide.plot_thresholds([first, sides])
+
+
+def test_a_watch_shows_its_alarm(released):
+    watch = confide.Watch.start(released, epsilon=1.0, batch=500)
+    for week in range(8):
+        watch = watch.look(f"week {week}", [460 if week < 3 else 380, 40 if week < 3 else 120])
+    axes = confide.plot_watch(watch)
+    late = next(line for line in axes.lines if line.get_label() == "since the alarm")
+    assert list(late.get_xdata()) == [i for i, point in enumerate(watch.points) if point.alarmed]
+    assert late.get_marker() == "v"
+    assert dashed(axes)[0].get_ydata()[0] == watch.settings.least[0]
