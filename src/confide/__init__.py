@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         calibrate_histogram,
         calibrate_levels,
         calibrate_losses,
+        calibrate_masks,
         calibrate_sides,
         recalibrate,
     )
@@ -50,10 +51,12 @@ if TYPE_CHECKING:
         CoverageTable,
         Evaluation,
         LevelEvaluation,
+        MaskEvaluation,
         PrivateEvaluation,
         class_coverage,
         coverage,
         evaluate_intervals,
+        evaluate_masks,
         evaluate_scores,
         evaluate_sets,
         false_negative_rate,
@@ -92,7 +95,14 @@ if TYPE_CHECKING:
         top_k_score,
         tune_raps,
     )
-    from confide.sets import PredictionIntervals, PredictionSets, predict_interval, predict_labels, predict_set
+    from confide.sets import (
+        PredictionIntervals,
+        PredictionSets,
+        predict_interval,
+        predict_labels,
+        predict_masks,
+        predict_set,
+    )
     from confide.tables import evaluate
     from confide.watching import Watch, WatchPower, watch, watch_power
 
@@ -102,24 +112,24 @@ __all__ = [
     "BudgetError", "Calibration", "Candidates", "ClassShift", "ConfideError", "CoverageEstimate", "CoverageTable",
     "CoverageWarning", "Dataset", "EarlierReleaseWarning", "Evaluation", "ExperimentalUniforms", "FormatError",
     "GroupCalibration", "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration",
-    "LevelEvaluation", "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets",
-    "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor", "PrivateEvaluation",
-    "RiskCalibration", "Schedule", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning", "Watch", "WatchPower",
-    "absolute_residual_score", "all_scores", "aps_score", "budget_plan", "calibrate", "calibrate_false_negatives",
-    "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_sides",
-    "class_coverage", "class_score", "coverage", "cqr_score", "evaluate", "evaluate_intervals", "evaluate_scores",
-    "evaluate_sets", "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score",
-    "load_evaluation", "margin_score", "normalised_residual_score", "plan", "plot_coverage", "plot_intervals",
-    "plot_price", "plot_sizes", "plot_thresholds", "plot_watch", "predict_interval", "predict_labels", "predict_set",
-    "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
-    "watch", "watch_power",
+    "LevelEvaluation", "MaskEvaluation", "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals",
+    "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor",
+    "PrivateEvaluation", "RiskCalibration", "Schedule", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning",
+    "Watch", "WatchPower", "absolute_residual_score", "all_scores", "aps_score", "budget_plan", "calibrate",
+    "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses",
+    "calibrate_masks", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score", "evaluate",
+    "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score",
+    "group_coverage", "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score",
+    "plan", "plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch",
+    "predict_interval", "predict_labels", "predict_masks", "predict_set", "raps_score", "recalibrate", "report",
+    "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
     "arrays": "ExperimentalUniforms",
     "calibration": (
         "calibrate calibrate_false_negatives calibrate_groups calibrate_histogram calibrate_levels "
-        "calibrate_losses calibrate_sides recalibrate"
+        "calibrate_losses calibrate_masks calibrate_sides recalibrate"
     ),
     "candidates": "Candidates",
     "counting": "ScoreHistogram",
@@ -129,8 +139,8 @@ _ROOMS = {
     ),
     "estimators": "PrivateConformalClassifier PrivateConformalRegressor",
     "evaluation": (
-        "CoverageEstimate CoverageTable Evaluation LevelEvaluation PrivateEvaluation class_coverage coverage "
-        "evaluate_intervals evaluate_scores evaluate_sets false_negative_rate group_coverage "
+        "CoverageEstimate CoverageTable Evaluation LevelEvaluation MaskEvaluation PrivateEvaluation class_coverage "
+        "coverage evaluate_intervals evaluate_masks evaluate_scores evaluate_sets false_negative_rate group_coverage "
         "load_evaluation size_coverage"
     ),
     "guarantee": "Guarantee",
@@ -145,7 +155,7 @@ _ROOMS = {
         "lac_score margin_score normalised_residual_score raps_score saps_score score_name top_k_score "
         "tune_raps"
     ),
-    "sets": "PredictionIntervals PredictionSets predict_interval predict_labels predict_set",
+    "sets": "PredictionIntervals PredictionSets predict_interval predict_labels predict_masks predict_set",
     "watching": "Watch WatchPower watch watch_power",
     "tables": "evaluate",
 }

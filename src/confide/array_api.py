@@ -25,7 +25,7 @@ from confide.releases import UNNAMED, Calibration, names_for, warn_of
 from confide.scores import ScoreKind, magic, score_kind, smallest_probability
 from confide.support import needs_extra
 
-__all__ = ["predict_mask", "true_scores"]
+__all__ = ["above_threshold", "predict_mask", "true_scores"]
 
 _ELEMENTS = 2**22
 
@@ -66,7 +66,7 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     refuse_outside(xp, probabilities)
     refuse_rows_unlike_one(xp, probabilities)
     if kind.family == "lac":
-        return _lac(xp, probabilities, calibration.threshold)
+        return above_threshold(probabilities, calibration.threshold)
     own = _uniforms(xp, probabilities, kind, u)
     pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, own)]
     return xp.concat(pieces, axis=0)
@@ -190,7 +190,15 @@ def _check(xp: Any, p: Any) -> None:
         raise InputError("probabilities must be a floating array of shape (n, classes) with one class or more")
 
 
-def _lac(xp: Any, p: Any, threshold: float) -> Any:
+def above_threshold(p: Any, threshold: float) -> Any:
+    """Where 1 - p is at most the threshold, exactly: bool, of any shape, on the same device.
+
+    Examples
+    --------
+    >>> above_threshold(np.array([0.9, 0.1]), 0.5)
+    array([ True, False])
+    """
+    xp = _namespace(p)
     if not 0 <= threshold < 1:
         return xp.full(p.shape, threshold >= 1, dtype=xp.bool, device=_device(p))
     size: Any = {"float64": np.float64, "float16": np.float16}.get(str(p.dtype).rsplit(".", 1)[-1], np.float32)

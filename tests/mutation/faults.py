@@ -41,6 +41,7 @@ TABLE_WEIGHTS = "tests/tables/test_weights.py"
 DEFECTS = "tests/audit/test_defects.py"
 IDENTITIES, TRUST = "tests/federated/test_identities.py", "tests/federated/test_trust_by_files.py"
 ONNX = "tests/onnx/test_append.py"
+MASKS = "tests/calibration/test_masks.py"
 RENEWED = "tests/calibration/test_recalibrate.py"
 PLOTS = "tests/plots/test_plots.py"
 
@@ -117,11 +118,11 @@ FAULTS = (
           "tests/releases/test_calibration_json.py::test_no_figure_has_the_other_name[rho]"),
     Fault("sizes of groups printed", "calibration/groups.py", 'if options.get("mechanism") == "none":', "if False:",
           "tests/calibration/test_several.py::test_sizes_of_groups_are_not_printed"),
-    Fault("softmax taken for logits", "torch.py", "if len(outputs) and _are", "if not len(outputs) and _are",
+    Fault("softmax taken for logits", "torch/outputs.py", "if len(outputs) and look_", "if not len(outputs) and look_",
           "tests/estimators/test_fronts.py::test_torch_notices_softmax_outputs_and_logits"),
-    Fault("logits taken for softmax outputs", "torch.py", "        _refuse_rows_unlike_one(outputs)\n", "",
+    Fault("logits taken for softmax outputs", "torch/outputs.py", "        _refuse_rows_unlike_one(outputs)\n", "",
           "tests/estimators/test_fronts.py::test_torch_notices_softmax_outputs_and_logits"),
-    Fault("classes of batches not compared", "torch.py", "    if number != found:", "    if False:",
+    Fault("classes of batches not compared", "torch/calibrate.py", "    if number != found:", "    if False:",
           "tests/estimators/test_fronts.py::test_torch_knows_for_how_many_classes_a_release_is"),
     Fault("tensors of other sums accepted", "array_api.py", "if bool(xp.any(wrong)):\n        whole",
           "if False:\n        whole",
@@ -140,9 +141,17 @@ FAULTS = (
           "tests/sets/test_values.py::test_an_empty_list_is_no_record_of_the_known_classes"),
     Fault("lists that pass by not looked at", "tables/memory.py", "takes_entries = False", "takes_entries = True",
           "tests/tables/test_classes.py::test_lists_of_which_one_entry_is_read"),
-    Fault("classes of an empty loader unknown", "torch.py", 'if kind.task == "classification" and', "if False and",
+    Fault("classes of an empty loader unknown", "torch/calibrate.py", 'if kind.task == "classification" and', "if False and",
           "tests/estimators/test_fronts.py::test_torch_releases_no_records_as_it_does_one"),
-    Fault("ignored labels kept", "torch.py", "!= ignore_index", "!= ignore_index - 1",
+    Fault("a missed pixel too many", "calibration/masks.py", "int(np.ceil(len(pool) * (1 - u)))",
+          "int(len(pool) * (1 - u))", f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail[one-False]"),
+    Fault("a class missed too much", "calibration/masks.py", "if missed <= u else", "if missed <= 1.1 * u else",
+          f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail[masks-True]"),
+    Fault("ignored pixels are true", "arrays/images.py", "int((true | left_out | (mask == 0)).sum())", "_size(mask)",
+          f"{MASKS}::test_what_is_no_image_is_refused_by_its_number"),
+    Fault("softmax over masks of their own", "torch/masks.py", "torch.sigmoid(p) if each else", "torch.sigmoid(p) if not each else",
+          f"{MASKS}::TestTorch::test_masks_are_those_of_numpy_bit_for_bit"),
+    Fault("ignored labels kept", "torch/calibrate.py", "!= ignore_index", "!= ignore_index - 1",
           "tests/estimators/test_fronts.py::test_torch_leaves_out_ignored_labels"),
     Fault("left slope off by one step", SLOPES, "short = self.left * np", "short = (self.left + 1) * np",
           f"{PRIVACY}::test_range_distances_are_exact"),
@@ -726,7 +735,7 @@ FAULTS = (
           "tests/releases/test_said_where_applied.py::test_every_answer_comes_with_the_word[scores]"),
     Fault("arrays compared with a useless threshold without a word", "array_api.py", "    warn_of(calibration)\n",
           "", "tests/releases/test_said_where_applied.py::test_arrays_and_tensors_say_it_too"),
-    Fault("tensors widened by a useless threshold without a word", "torch.py", "    warn_of(calibration)\n",
+    Fault("tensors widened by a useless threshold without a word", "torch/predict.py", "    warn_of(calibration)\n",
           "", "tests/releases/test_said_where_applied.py::test_arrays_and_tensors_say_it_too"),
     Fault("rows of a table predicted with a useless threshold without a word", "tables/predict.py",
           "        warn_of(release)\n", "", "tests/releases/test_said_where_applied.py::test_tables_say_it_too"),
@@ -943,7 +952,7 @@ FAULTS = (
     Fault("the largest reply released", "federated/protocols/sorted_replies.py", "return sorted(replies)[k - 1] if",
           "return sorted(replies)[-1] if",
           "tests/federated/test_bad_silo.py::test_a_far_silo_does_not_carry_the_answer_away"),
-    Fault("a loader calibrated for another number", "torch.py", "total = total.over(suited(total.total))",
+    Fault("a loader calibrated for another number", "torch/calibrate.py", "total = total.over(suited(total.total))",
           "total = total.over(suited(1000))",
           "tests/tables/test_read_once.py::test_a_loader_is_calibrated_as_planned"),
     Fault("a stream calibrated for all rows", "tables/calibrate.py",

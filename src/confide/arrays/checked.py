@@ -35,16 +35,22 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
 
 
 def as_array(name: str, data: Any) -> NDArray[Any]:
-    """Anything that numpy can read, tensors that require a gradient included; masked entries are refused."""
-    if getattr(data, "requires_grad", False):
-        data = data.detach()
+    """Anything that numpy can read, and tensors of torch; masked entries are refused."""
     if np.ma.is_masked(data):
         mask, remedy = np.ma.getmaskarray(data), "; drop those records"
         refuse_marked(mask, f"{name} must not be masked", "masked entries", remedy)
     try:
-        return np.asarray(data)
-    except (TypeError, ValueError, OverflowError):
+        return np.asarray(as_host_array(data))
+    except (TypeError, ValueError, OverflowError, NotImplementedError):  # the last of tensors that hold no numbers
         raise InputTypeError(f"{name} must be an array; found {type(data).__name__} that numpy cannot read") from None
+
+
+def as_host_array(data: Any) -> Any:
+    """A torch tensor as a numpy array, from any device and of any float type; everything else as it is."""
+    if not (hasattr(data, "detach") and hasattr(data, "cpu")):
+        return data
+    held = data.detach().cpu()
+    return (held.float() if str(held.dtype) == "torch.bfloat16" else held).numpy()
 
 
 def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:

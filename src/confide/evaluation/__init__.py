@@ -8,6 +8,7 @@ reading.py         evaluations read from JSON, every number computed again
 release_parts.py   what an evaluation states of its release, which it names by its SHA-256
 tally.py           counting batch by batch, level by level
 set_tally.py       evaluate_sets; covered_tally.py: evaluate_intervals and evaluate_scores
+masks.py           MaskEvaluation: missed area and size of the masks of images
 subgroups.py       groups without thresholds of their own
 worst.py           who is covered least, and who surely less than was promised
 
@@ -22,6 +23,7 @@ private_json.py       files, in which every number is computed again; private_wo
 """
 
 from confide.evaluation.covered_tally import IntervalTally, ScoreTally, evaluate_intervals, evaluate_scores
+from confide.evaluation.masks import MaskEvaluation, area_counts, evaluate_masks, evaluation_of_areas, missed_share
 from confide.evaluation.metrics import (
     CoverageEstimate,
     CoverageTable,
@@ -45,10 +47,11 @@ from confide.evaluation.worst import WorstPart, surely_below, worst_parts
 
 __all__ = [
     "CONFIDENCE", "MOST_EXAMPLES", "PARTS", "Asking", "CoverageEstimate", "CoverageTable", "Evaluation", "Example",
-    "IntervalTally", "LevelEvaluation", "PrivateCoverage", "PrivateEvaluation", "PrivateFinding", "PrivateMean",
-    "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "answer", "class_coverage", "coverage",
-    "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_scores", "evaluate_sets",
-    "evaluation_from_counts", "false_negative_rate", "fingerprint", "group_coverage", "interval_text",
-    "load_evaluation", "outwards", "private_statements",
-    "promised_coverage", "read_evaluation", "size_coverage", "size_parts", "surely_below", "worst_parts",
+    "IntervalTally", "LevelEvaluation", "MaskEvaluation", "PrivateCoverage", "PrivateEvaluation", "PrivateFinding",
+    "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "answer", "area_counts",
+    "class_coverage", "coverage", "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_masks",
+    "evaluate_scores", "evaluate_sets", "evaluation_from_counts", "evaluation_of_areas", "false_negative_rate",
+    "fingerprint", "group_coverage", "interval_text", "load_evaluation", "missed_share", "outwards",
+    "private_statements", "promised_coverage", "read_evaluation", "size_coverage", "size_parts", "surely_below",
+    "worst_parts",
 ]  # fmt: skip

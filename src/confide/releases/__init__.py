@@ -9,6 +9,7 @@ about.py             what a release says about itself in public words
 calibration_json.py  its fields, and its claims computed again
 several.py           thresholds for several levels, for groups or classes, for two sides; the parts of any release
 risk.py              a threshold that bounds a loss
+missed_area.py       the loss of masks, and its names
 remarks.py           thresholds that are worth a word, and the warning: +inf, and nearly
 several_json.py      their fields
 facts.py             what a release is, in a few short texts
@@ -23,6 +24,7 @@ from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
 from confide.releases.facts import facts_of
 from confide.releases.kinds import register_kind
+from confide.releases.missed_area import MissedArea, area_of
 from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks, warn_of
@@ -42,8 +44,9 @@ from confide.releases.words import (
 
 __all__ = [
     "ABOUT", "FALSE_NEGATIVES", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration",
-    "Links", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of", "calibration_json",
-    "candidates_of", "check_about", "class_list", "classes_of", "critical_score", "everything", "facts_of", "is_warm",
-    "kinds", "links", "load_release", "miss_if_reused", "names_among", "names_for", "parts_of", "predecessors_of",
-    "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
+    "Links", "MissedArea", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of",
+    "area_of", "calibration_json", "candidates_of", "check_about", "class_list", "classes_of", "critical_score",
+    "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused", "names_among", "names_for",
+    "parts_of", "predecessors_of", "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of",
+    "write_words",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_probabilities, names_of_classes, refuse_other_sums
+from confide.arrays import Uniforms, as_numeric, as_probabilities, names_of_classes, refuse_other_sums
 from confide.errors import InputError, InputTypeError
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -20,6 +20,7 @@ from confide.releases import (
     Release,
     RiskCalibration,
     SidesCalibration,
+    area_of,
     classes_of,
     names_for,
     parts_of,
@@ -176,6 +177,40 @@ def predict_labels(
     mask = set_mask(p, "lac", calibration.threshold)
     warn_of(calibration)
     return PredictionSets(mask, names)
+
+
+def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDArray[np.bool_]:
+    """The pixels {1 - p <= threshold} of each class of one image: bool, shape (K, *pixels), that of `probabilities`.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (K, *pixels), also if K is 1, values in [0, 1]. Of any size: those of other images do not matter.
+    calibration
+        From `calibrate_masks`.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the calibration is of another kind or of another number of classes, or probabilities are none.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> images = [(p, rng.random(p.shape) < p) for p in rng.random((2000, 1, 4, 4))]
+    >>> predict_masks([[[0.9, 0.05]]], confide.calibrate_masks(images, 0.1, 1.0))
+    array([[[ True, False]]])
+    """
+    area_of(calibration)
+    p = as_numeric("probabilities", probabilities)
+    if p.ndim < 2:
+        raise InputError(f"probabilities of an image must have shape (classes, *pixels); found {p.shape}")
+    names_for(calibration, None, len(p))
+    rows = p.reshape(1, -1)
+    mask = set_mask(rows, "lac", calibration.threshold) if p.size else np.zeros(rows.shape, np.bool_)
+    warn_of(calibration)
+    return mask.reshape(p.shape)
 
 
 def _matched(

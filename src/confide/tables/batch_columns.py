@@ -116,11 +116,3 @@ def first_length(lists: Any) -> int | None:
 
     lengths = pc.list_value_length(lists).drop_null()
     return int(lengths[0].as_py()) if len(lengths) else None
-
-
-def as_host_array(data: Any) -> Any:
-    """A torch tensor as a numpy array, from any device and of any float type; everything else as it is."""
-    if hasattr(data, "detach"):
-        held = data.detach().cpu()
-        return (held.float() if str(held.dtype) == "torch.bfloat16" else held).numpy()
-    return data

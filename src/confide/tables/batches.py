@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays import as_numeric
+from confide.arrays import as_host_array, as_numeric
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
-from confide.tables.batch_columns import as_host_array, first_length
+from confide.tables.batch_columns import first_length
 from confide.tables.memory import as_record_batches
 from confide.tables.people import People
 from confide.tables.readings import Reading, ScoreReading

@@ -11,9 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from confide.arrays import as_host_array
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.tables.arrow_file import in_pieces, readable_schema
-from confide.tables.batch_columns import as_host_array, first_length
+from confide.tables.batch_columns import first_length
 from confide.tables.complete import incomplete_rows
 from confide.tables.csv_dialect import DELIMITERS, csv_rows, refuse_repeated
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded

@@ -1,0 +1,25 @@
+"""The torch front: calibrate from a DataLoader in one pass, predict on tensors where they are. Extra `torch`.
+
+A score of each record is brought to the processor's memory while calibrating, or its prediction and target, and counted
+at once; while predicting, large tensors stay on their device and only the sets come back, as tensors.
+
+calibrate.py  classifiers and regressors, from a loader
+predict.py    sets and intervals as tensors
+masks.py      segmentation: masks that miss a bounded share of the true area
+outputs.py    what loaders yield and models return, as tensors
+"""
+
+from confide.support import needs_extra
+
+with needs_extra("confide.torch", "torch"):
+    import torch as _torch  # noqa: F401  # before the files below, which need it
+
+from confide.torch.calibrate import calibrate
+from confide.torch.masks import calibrate_masks, evaluate_masks, predict_masks
+from confide.torch.outputs import probabilities
+from confide.torch.predict import predict_interval, predict_set, to_prediction_sets
+
+__all__ = [
+    "calibrate", "calibrate_masks", "evaluate_masks", "predict_interval", "predict_masks", "predict_set",
+    "probabilities", "to_prediction_sets",
+]  # fmt: skip

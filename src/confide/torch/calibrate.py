@@ -1,0 +1,156 @@
+"""Calibrate classifiers and regressors from a loader, in one streaming pass."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from confide.array_api import true_scores
+from confide.arrays import ExperimentalUniforms
+from confide.calibration import calibrate_histogram, refuse_weights, suited_candidates
+from confide.candidates import Candidates, Spread
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.releases import Calibration
+from confide.scores import interval_score, score_kind
+from confide.support import Classes, Level, outside, public_classes
+from confide.torch.outputs import answered, probabilities
+
+
+def calibrate(
+    model: Callable[..., Any],
+    loader: Iterable[Any],
+    alpha: Level,
+    epsilon: float | None = None,
+    *,
+    score: str = "lac",
+    candidates: Candidates | Spread | None = None,
+    unit: float | None = None,
+    logits: bool = True,
+    classes: Iterable[Any] | int | None = None,
+    device: torch.device | str | None = None,
+    ignore_index: int = -100,
+    u: ExperimentalUniforms | None = None,
+    progress: bool = True,
+    **options: Any,
+) -> Calibration:
+    """Calibrate a classifier or a regressor from batches, in one streaming pass.
+
+    Parameters
+    ----------
+    model
+        Called on each batch of inputs, without gradients and in evaluation mode; returns shape (batch, K), or
+        (batch,) for regression, (batch, 2) for `cqr`, or an object with such a tensor as `logits`, as models of
+        Hugging Face do. Of tokens, shape (batch, length, K) with labels (batch, length), each token with a label is a
+        record, and `records_per_person` bounds how many a row has.
+    loader
+        Yields pairs (inputs, labels), or mappings with `labels` (or `label`) among the arguments of the model: a
+        DataLoader or any iterable.
+    alpha, epsilon, candidates, unit, **options
+        As in `confide.calibrate`. Under `replace_one` default candidates suit the number of records that the loader
+        yields, as those of `confide.plan(n=...)` do; under `add_remove` they suit `n_typical` records.
+    score
+        A classification score, as in `confide.class_score`, or `absolute_residual`, `gamma` or `cqr`.
+    logits
+        Whether a classifier returns logits; they are turned into probabilities in float32 or better.
+    classes
+        The names of a classifier's outputs, or their number, public; by default the number that batches show. A loader
+        without a batch shows none: give them if there may be no record.
+    device
+        Where inputs and labels are moved to before the call.
+    ignore_index
+        Records with this label are left out, as torch's losses do. Each is left out for its own label alone, so
+        nothing else changes. Under `replace_one`, where n is public, a warning says how many there were; under
+        `add_remove` nobody is told, for their number is as secret as n.
+    u
+        For randomised scores, where fresh numbers are drawn by default; other numbers are for experiments.
+    progress
+        Show a progress bar on standard error.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a batch cannot be used, or looks like probabilities where logits are stated, or the other way round; then
+        nothing was released.
+
+    Examples
+    --------
+    >>> _ = torch.manual_seed(0)
+    >>> batches = [(torch.randn(500, 4), torch.randint(0, 4, (500,))) for _ in range(4)]
+    >>> released = calibrate(torch.nn.Identity(), batches, 0.1, 1.0, progress=False)
+    >>> released.classes
+    4
+    """
+    kind = score_kind(score)
+    if kind.task == "any" or kind.family == "normalised_residual":
+        raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
+    refuse_weights(options, "here: give `calibrate` the scores of your model, with labels or weights")
+    public = options.get("neighbors") == "replace_one"
+
+    def suited(n: int | None) -> Candidates:
+        later = public and n is None
+        return suited_candidates(candidates, score, alpha, epsilon, n, unit=unit, known_later=later, **options)
+
+    total = ScoreHistogram.empty(suited(None))
+    ignored, known = 0, None if classes is None else public_classes("classes", classes)
+    with answered(model, loader, device, progress=progress) as answers:
+        for outputs, labels in answers:
+            if kind.task == "regression":
+                scores = _residuals(outputs, labels, score)
+            else:
+                outputs, labels = _records(outputs, labels, ignore_index, options.get("records_per_person"))
+                kept = labels != ignore_index
+                ignored += int((~kept).sum())
+                p = probabilities(outputs[kept], logits=logits)
+                known = _same_number(known, p.shape[1])
+                scores = true_scores(p, labels[kept], score, u=u).cpu().numpy()
+            total = total + ScoreHistogram.from_scores(scores, total.candidates, score)
+    if public:
+        if total.total == 0:
+            raise InputError("loader must yield at least one record; found none")
+        total = total.over(suited(total.total))
+        if ignored:
+            warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
+    if kind.task == "classification" and known is None:
+        raise InputError("classes must be given, their names or number: loader yields no batch that shows how many")
+    return calibrate_histogram(total, alpha, epsilon, score=score, classes=known, **options)
+
+
+def _same_number(known: Classes | None, found: int) -> Classes:
+    """The classes as they are known, or their number."""
+    number = found if known is None else known if isinstance(known, int) else len(known)
+    if number != found:
+        raise InputError(f"model must return the same {number} classes for every batch; found {found} outputs")
+    return found if known is None else known
+
+
+def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> tuple[Tensor, Tensor]:
+    """Outputs (n, K) and integer labels (n,), on one device; of texts, whose tokens are the records, token by token."""
+    labels = labels.to(outputs.device)
+    if labels.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):
+        labels = labels.long()
+    if outputs.ndim != 3 or labels.ndim != 2 or outputs.shape[:2] != labels.shape:
+        return outputs, labels
+    if not isinstance(most, int):
+        raise InputError(
+            "records_per_person must be given for labels of tokens, shape (n, length): the most labelled tokens that "
+            "a row may have, for each is a record"
+        )
+    longer = (labels != ignore_index).sum(dim=1) > most
+    if bool(longer.any()):
+        raise InputError(
+            f"labels must have at most records_per_person={most} tokens in every row; {int(longer.sum())} rows of a "
+            "batch have more; label fewer, the others as ignore_index, or state a larger number"
+        )
+    return outputs.flatten(0, 1), labels.flatten()
+
+
+def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
+    """A regression score of each record; a last dimension of 1 is dropped."""
+    f, y = (one.squeeze(-1) if one.ndim == 2 and one.shape[1] == 1 else one for one in (outputs, targets))
+    f, y = (one.detach().cpu().to(torch.float64) for one in (f, y))
+    return interval_score(f.numpy(), y.numpy(), score)

@@ -1,0 +1,140 @@
+"""What loaders yield and models return, as tensors: pairs, mappings, outputs of Hugging Face and torchvision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from confide.array_api import rows_unlike_one
+from confide.errors import InputError, InputTypeError
+
+_LOOKED_AT, _ROUNDED = 1000, 0.005
+"""How many rows of a batch are looked at, and by how much bfloat16 changes the sum of probabilities at most."""
+
+
+def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
+    """Softmax over the last dimension, in float32 for half precision; probabilities pass unchanged.
+
+    Examples
+    --------
+    >>> probabilities(torch.tensor([[0.75, 0.25]]), logits=True)
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: outputs must be logits; found rows that are non-negative and sum to 1, as ...
+    """
+    if not isinstance(outputs, torch.Tensor) or outputs.ndim != 2:
+        raise InputTypeError("outputs must be a tensor of shape (n, classes)")
+    outputs = outputs.detach()
+    if not logits:
+        _refuse_rows_unlike_one(outputs)
+        return outputs
+    if len(outputs) and look_like_probabilities(outputs):
+        raise InputError(
+            "outputs must be logits; found rows that are non-negative and sum to 1, as probabilities do; pass "
+            "logits=False, and should they be logits all the same, their softmax"
+        )
+    wide = outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
+    # Rounding can lift a probability above 1 by one float.
+    return torch.softmax(wide, dim=1).clamp_(max=1.0)
+
+
+def look_like_probabilities(rows: Tensor) -> bool:
+    """Whether all of the first rows are non-negative and sum to 1, as nearly as softmax does in any precision."""
+    first = rows[:_LOOKED_AT].detach().float()
+    return bool(((first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _ROUNDED)).all())
+
+
+def _refuse_rows_unlike_one(rows: Tensor) -> None:
+    """Refuse what is not even nearly probabilities; numbers that are a little outside are left to `predict_mask`."""
+    wrong = rows_unlike_one(rows)
+    wrong |= (rows[: len(wrong)] < 0).any(dim=1)
+    if bool(wrong.any()):
+        raise InputError(
+            f"outputs must be probabilities that sum to 1 with logits=False; found {int(wrong.sum())} of the first "
+            f"{len(wrong)} rows that do not, the first at row {int(wrong.int().argmax())}; pass logits=True for "
+            "logits, or apply softmax"
+        )
+
+
+@contextmanager
+def answered(
+    model: Callable[..., Any], loader: Iterable[Any], device: torch.device | str | None, *, progress: bool
+) -> Iterator[Iterator[tuple[Tensor, Tensor]]]:
+    """What a model returns for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
+    training = getattr(model, "training", False)
+    if training:
+        model.eval()  # type: ignore[attr-defined]
+    try:
+        with torch.no_grad(), _bar(loader, progress) as batches:
+            yield (_answer(model, batch, device) for batch in batches)
+    finally:
+        if training:
+            model.train()  # type: ignore[attr-defined]
+
+
+def returned(outputs: Any) -> Tensor:
+    """A tensor, or the one that a model's output holds as `logits`, as those of Hugging Face, or `out`, torchvision."""
+    found = getattr(outputs, "logits", outputs)
+    if isinstance(found, Mapping):
+        found = next((found[name] for name in ("logits", "out") if name in found), found)
+        found = getattr(found, "logits", found)
+    if not isinstance(found, torch.Tensor):
+        several = isinstance(found, tuple | list | Mapping)
+        remedy = "; pass a function that returns the one that counts, as model=lambda batch: net(batch)[0]"
+        raise InputTypeError(
+            f"outputs and labels must be tensors; found {type(found).__name__}{remedy if several else ''}"
+        )
+    if found.is_meta:
+        raise InputTypeError("outputs and labels must hold numbers; found a tensor on the device meta: load the model")
+    return found.detach()
+
+
+def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | None) -> tuple[Tensor, Tensor]:
+    inputs, labels = _pair(batch, device)
+    return returned(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
+
+
+def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:
+    """Inputs, or the arguments of the model by their names, and labels, on a device."""
+    if isinstance(batch, Mapping):
+        parts = {name: _moved(part, device) for name, part in batch.items()}
+        key = next((name for name in ("labels", "label") if name in parts), None)
+        if key is None:
+            raise InputTypeError("loader must yield mappings with 'labels'; found one without")
+        labels = parts.pop(key)
+        return parts, returned(labels)
+    if not isinstance(batch, tuple | list) or len(batch) != 2:
+        raise InputTypeError("loader must yield pairs (inputs, labels), or mappings with 'labels'")
+    inputs, labels = batch
+    return _moved(inputs, device), returned(_moved(labels, device))
+
+
+def _moved(part: Any, device: torch.device | str | None) -> Any:
+    """The same on a device, tensors in lists and mappings included."""
+    if device is None:
+        return part
+    if hasattr(part, "to"):
+        return part.to(device)
+    if isinstance(part, Mapping):
+        return {name: _moved(one, device) for name, one in part.items()}
+    if type(part) in (list, tuple):
+        return type(part)(_moved(one, device) for one in part)
+    return part
+
+
+@contextmanager
+def _bar(loader: Iterable[Any], shown: bool) -> Iterator[Iterable[Any]]:
+    """The batches, with a progress bar on standard error."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=not shown, transient=True) as bar:
+        try:
+            total = len(loader) if isinstance(loader, Sized) else None
+        except TypeError:  # a DataLoader of an IterableDataset has a length that it does not know
+            total = None
+        yield bar.track(loader, total=total, description="Calibrating")

@@ -1,0 +1,254 @@
+"""Risk control for segmentation: the missed area by enumeration, by simulation, and through every front."""
+
+import itertools
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide
+from confide.calibration import true_pixels
+from confide.calibration.masks import critical_area
+from confide.releases import MissedArea, RiskCalibration, critical_score
+from tests.calibrations import calibration_at
+
+FEW = "ignore::confide.CoverageWarning"
+ANY = -100
+
+
+def of_masks(threshold, loss="missed_area", classes=None):
+    """A release of masks with a threshold of the test's own."""
+    one = replace(calibration_at(threshold, score=critical_score(loss)), classes=classes)
+    return RiskCalibration(loss, 1.0, one)
+
+
+def loss_of(p, truth, t, background=None, by_class=False):
+    """The share of true pixels with a probability below 1 - t, written out."""
+    shares, pixels, missed = [], 0, 0
+    for k in range(len(p)):
+        true = np.asarray(truth[k], bool) if truth.shape == p.shape else truth == k
+        if k == background or not true.any():
+            continue
+        away = 1 - p[k][true].astype(np.float64) > t
+        shares.append(away.mean())
+        pixels, missed = pixels + true.sum(), missed + away.sum()
+    return (np.mean(shares) if by_class else missed / pixels) if shares else 0.0
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize("kind", ["numbers", "masks", "one"])
+def test_the_critical_threshold_has_the_missed_area_as_its_tail(kind, by_class):
+    """P(S > t) = L(t), on a fine grid of u; and S is exactly the first threshold at which u is not exceeded."""
+    rng = np.random.default_rng(0)
+    area, grid = MissedArea(0 if kind == "numbers" else None, by_class), (np.arange(2000) + 0.5) / 2000
+    for _ in range(5):
+        k, where = (1 if kind == "one" else 3), (4, 3, 2)
+        p = rng.integers(0, 9, (k, *where)).astype(np.float32) / 8  # with ties
+        truth = rng.integers(0, 3, where) if kind == "numbers" else rng.random(p.shape) < 0.3
+        own = true_pixels(p, truth, area, ANY)
+        found = np.array([critical_area(own, u, by_class=by_class) for u in grid])
+        for t in np.arange(9) / 8:
+            loss = loss_of(p, truth, t, area.background, by_class)
+            assert np.mean(found > t) == pytest.approx(loss, abs=1e-3)
+            assert ((found <= t) == (loss <= grid + 1e-12)).all()
+
+
+def test_images_without_area_have_no_loss_and_ignored_pixels_are_none():
+    p = np.array([[[0.9, 0.2, 0.6]]])
+    for truth in (np.zeros((1, 1, 3)), np.zeros((1, 3), bool), np.full((1, 3), ANY)):
+        assert critical_area(true_pixels(p, truth, MissedArea(), ANY), 0.5) == 0
+    (own,) = true_pixels(p, np.array([[1, ANY, 1]]), MissedArea(), ANY)
+    assert own.tolist() == [0.9, 0.6]
+    assert true_pixels(np.full((2, 3), 0.5), np.array([255, 0, 0], np.uint8), MissedArea(0), 255)[0].tolist() == []
+
+
+def images_of(n, rng, k=1, size=6):
+    """Calibrated probabilities, so that a pixel is true as often as they say; images differ."""
+    for _ in range(n):
+        where = (size, int(rng.integers(2, size)))
+        strength = rng.random()
+        if k == 1:
+            p = rng.random((1, *where)) ** (1 + strength)
+            yield p, rng.random(p.shape) < p
+        else:
+            p = np.moveaxis(rng.dirichlet(np.full(k, 0.3 + strength), where), -1, 0)
+            yield p, (p.cumsum(axis=0) < rng.random(where)).sum(axis=0)
+
+
+@pytest.mark.slow
+def test_the_promise_holds_on_a_fresh_image():
+    """One fresh image per release: the mean loss stays below the level (a normal bound at 1e-6), masks stay small."""
+    rng = np.random.default_rng(3)
+    settings = partial(confide.calibrate_masks, risk=0.2, epsilon=2.0, background=0, average="classes")
+    losses, areas = [], []
+    for _ in range(300):
+        *held, (p, truth) = images_of(251, rng, k=3)
+        released = settings(iter(held))
+        losses.append(loss_of(p, truth, released.threshold, 0, by_class=True))
+        areas.append(confide.predict_masks(p, released)[1:].mean())
+    assert np.mean(losses) - stats.norm.isf(1e-6) * np.std(losses) / np.sqrt(300) <= 0.2
+    assert np.mean(losses) > 0.1
+    assert np.mean(areas) < 0.75
+
+
+@pytest.fixture(scope="module")
+def released():
+    return confide.calibrate_masks(images_of(1500, np.random.default_rng(0), k=3), 0.1, 2.0, background=0)
+
+
+def test_one_pass_one_record_per_image_and_a_file_that_says_what_it_is(released):
+    assert released.loss == "missed_area(background=0)"
+    assert released.calibration.classes == 3
+    assert RiskCalibration.from_json(released.to_json()) == released
+    assert "missed_area(background=0)" in str(released)
+    assert released.risk <= 0.1 + 1e-12
+    found = confide.evaluate_masks(images_of(400, np.random.default_rng(1), k=3), released)
+    assert 0.03 < found.missed_area < 0.15
+    assert 1 < found.area_ratio < 4
+    assert set(found.missed_by_class) == {1, 2}
+    public = confide.calibrate_masks(images_of(300, np.random.default_rng(2)), 0.2, 2.0, neighbors="replace_one")
+    assert public.calibration.guarantee.n == 300  # images, not pixels
+
+
+def test_masks_are_the_pixels_within_the_threshold(released):
+    p = np.random.default_rng(4).random((3, 5, 4, 2)).astype(np.float32)
+    mask = confide.predict_masks(p, released)
+    assert (mask.shape, mask.dtype) == (p.shape, np.bool_)
+    assert (mask == (1 - p.astype(np.float64) <= released.threshold)).all()
+    edge = np.array([[1 - 0.25, np.nextafter(1 - 0.25, 0)]])
+    assert confide.predict_masks(edge, of_masks(0.25)).tolist() == [[True, False]]
+    with pytest.warns(confide.CoverageWarning):
+        assert confide.predict_masks(np.zeros((1, 2)), of_masks(np.inf)).all()
+    with pytest.raises(confide.InputError, match="3 classes"):
+        confide.predict_masks(p[:2], released)
+    with pytest.raises(confide.InputTypeError, match="must come from calibrate_masks"):
+        confide.predict_masks(p, calibration_at(0.5))
+
+
+def test_evaluation_counts_by_hand():
+    p = np.array([[[0.9, 0.4, 0.8, 0.3]], [[0.1, 0.6, 0.2, 0.7]]])
+    truth = np.array([[0, 1, 1, ANY]])
+    found = confide.evaluate_masks([(p, truth), (p, np.zeros((1, 4), int))], of_masks(0.45, classes=2))
+    # Inside are pixels 0, 2 of class 0 and 1, 3 of class 1; the last of them is ignored in the first image.
+    assert found.missed_area == pytest.approx((1 / 3 + 2 / 4) / 2)
+    assert found.area_ratio == pytest.approx((3 + 4) / (3 + 4))
+    assert found.missed_by_class == {0: pytest.approx((0 + 2 / 4) / 2), 1: 0.5}
+    alike = confide.evaluate_masks([(p, truth)], of_masks(0.45, "missed_area(average=classes)", 2))
+    assert alike.missed_area == pytest.approx((0 + 1 / 2) / 2)
+    assert "1.00 times the true area" in str(found)
+
+
+def test_names_of_the_loss_are_read_back():
+    for background, by_class in itertools.product((None, 0, 12), (False, True)):
+        area = MissedArea(background, by_class)
+        assert MissedArea.of(area.name) == area
+    for other in ("missed_area()", "missed_area(,average=classes)", "missed_area(background=00)", "missed"):
+        assert MissedArea.of(other) is None
+
+
+@pytest.mark.parametrize(
+    ("p", "truth", "says"),
+    [
+        (np.full((2, 3), 0.5), np.array([0, 2, 1]), r"number of a class, 0 to 1; 1 of 3 pixels do not.*\(image 1"),
+        (np.full((1, 3), 0.5), np.array([0, 2, 1]), "1 where a class is true and 0 elsewhere; 1 of 3"),
+        (np.full((2, 3), 0.5), np.zeros((4,)), "must have the shape of its pixels.*resize"),
+        (np.full(3, 0.5), np.zeros(3), r"shape \(classes, \*pixels\)"),
+        (np.array([[0.5, np.nan, 2.0]]), np.zeros(3), r"must lie in \[0, 1\].*softmax or sigmoid"),
+        (np.full((3, 3), 0.5), np.zeros(3), r"must have the same 2 classes; found 3 in image 1"),
+    ],
+)
+def test_what_is_no_image_is_refused_by_its_number(p, truth, says):
+    fine = (np.full((1 if len(p) == 1 else 2, 2), 0.5), np.zeros(2))
+    with pytest.raises(confide.InputError, match=says):
+        confide.calibrate_masks([fine, (p, truth)], 0.1, 1.0)
+
+
+def test_choices_that_cannot_be_used_are_refused():
+    image = (np.full((1, 2), 0.5), np.zeros(2))
+    for options, says in (
+        ({"background": 0}, "one of several classes"),
+        ({"background": -1}, "background must be"),
+        ({"average": "area"}, "average must be"),
+        ({"classes": 2}, "the same 2 classes; found 1 in image 0"),
+        ({"weights": [1.0]}, "weights must be left out"),
+    ):
+        with pytest.raises(confide.InputError, match=says):
+            confide.calibrate_masks([image], 0.1, 1.0, **options)
+    with pytest.raises(confide.InputError, match="classes must be given"):
+        confide.calibrate_masks([], 0.1, 1.0)
+    with pytest.raises(confide.InputError, match="at least one"):
+        confide.calibrate_masks([], 0.1, 1.0, classes=1, neighbors="replace_one")
+    with pytest.raises(confide.InputError, match="pairs"):
+        confide.calibrate_masks([np.zeros((3, 2))], 0.1, 1.0)
+
+
+@pytest.mark.filterwarnings(FEW)
+def test_memory_does_not_grow_with_the_number_of_images():
+    import tracemalloc
+
+    image = (np.full((1, 64, 64), 0.5), np.ones((64, 64), np.uint8))
+
+    def peak(n):
+        tracemalloc.start()
+        confide.calibrate_masks(itertools.repeat(image, n), 0.1, mechanism="none", neighbors="replace_one")
+        try:
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(20)
+    assert peak(300) < peak(60) + 2**17  # 32 kB of each image are looked at: of 240 these were 8 MB
+
+
+class TestTorch:
+    @pytest.fixture
+    def torch(self):
+        pytest.importorskip("array_api_compat", reason="needs the extra torch")
+        return pytest.importorskip("torch", reason="needs the extra torch: pip install 'confide[torch]'")
+
+    @pytest.mark.parametrize("kind", ["softmax", "sigmoid", "one"])
+    def test_masks_are_those_of_numpy_bit_for_bit(self, torch, kind):
+        from confide import torch as front
+
+        torch.manual_seed(0)
+        k = 1 if kind == "one" else 3
+        logits = 2 * torch.randn(40, k, 5, 4)
+        p = torch.softmax(logits, 1).clamp(max=1.0) if kind == "softmax" else torch.sigmoid(logits)
+        truth = torch.distributions.Categorical(probs=p.movedim(1, -1)).sample() if kind == "softmax" else p > 0.4
+        options = {"background": 0 if kind == "softmax" else None, "average": "classes"}
+        how = {"sigmoid": kind == "sigmoid"}
+        unit = {"candidates": confide.Candidates.unit(50), "mechanism": "none", "neighbors": "replace_one"}
+        mine = front.calibrate_masks(
+            lambda batch: {"out": batch},
+            [(logits[:30], truth[:30].int()), {"labels": truth[30:], "batch": logits[30:]}],
+            0.2, u=confide.ExperimentalUniforms(0), progress=False, **options, **how, **unit,
+        )  # fmt: skip
+        pairs = list(zip(p.numpy(), truth.numpy(), strict=True))
+        ours = confide.calibrate_masks(pairs, 0.2, u=confide.ExperimentalUniforms(0), **options, **unit)
+        assert mine == ours
+        masks = front.predict_masks(logits, mine, **how)
+        assert masks.dtype == torch.bool
+        assert (masks.numpy() == [confide.predict_masks(image, ours) for image in p.numpy()]).all()
+        loader = [(logits[:7], truth[:7]), (logits[7:], truth[7:])]
+        found = front.evaluate_masks(torch.nn.Identity(), loader, mine, progress=False, **how)
+        assert found == confide.evaluate_masks(pairs, ours)
+
+    def test_refusals_name_the_remedy(self, torch):
+        from confide import torch as front
+
+        p = torch.softmax(torch.randn(2, 3, 4, 4), 1)
+        calibrate = partial(front.calibrate_masks, torch.nn.Identity(), risk=0.1, epsilon=1.0, progress=False)
+        for outputs in (p, p[:, :1], p.half()):
+            with pytest.raises(confide.InputError, match="pass logits=False"):
+                calibrate([(outputs, torch.zeros(2, 4, 4))])
+        with pytest.raises(confide.InputError, match="resize"):
+            calibrate([(p, torch.zeros(2, 8, 8))], logits=False)
+        with pytest.raises(confide.InputError, match="one truth per image; found 1 for 2"):
+            calibrate([(p, torch.zeros(1, 4, 4))], logits=False)
+        with pytest.raises(confide.InputTypeError, match="shape"):
+            calibrate([(p[0, 0], torch.zeros(4))])
+        with pytest.raises(confide.InputError, match="NaN or values outside"):
+            front.predict_masks(p - 1, of_masks(0.5, classes=3), logits=False)
+        assert front.predict_masks(p.half(), of_masks(0.5, classes=3), logits=False).shape == p.shape
