@@ -202,53 +202,54 @@ def test_memory_does_not_grow_with_the_number_of_images():
     assert peak(300) < peak(60) + 2**17  # 32 kB of each image are looked at: of 240 these were 8 MB
 
 
-class TestTorch:
-    @pytest.fixture
-    def torch(self):
-        pytest.importorskip("array_api_compat", reason="needs the extra torch")
-        return pytest.importorskip("torch", reason="needs the extra torch: pip install 'confide[torch]'")
+@pytest.fixture
+def torch():
+    pytest.importorskip("array_api_compat", reason="needs the extra torch")
+    return pytest.importorskip("torch", reason="needs the extra torch: pip install 'confide[torch]'")
 
-    @pytest.mark.parametrize("kind", ["softmax", "sigmoid", "one"])
-    def test_masks_are_those_of_numpy_bit_for_bit(self, torch, kind):
-        from confide import torch as front
 
-        torch.manual_seed(0)
-        k = 1 if kind == "one" else 3
-        logits = 2 * torch.randn(40, k, 5, 4)
-        p = torch.softmax(logits, 1).clamp(max=1.0) if kind == "softmax" else torch.sigmoid(logits)
-        truth = torch.distributions.Categorical(probs=p.movedim(1, -1)).sample() if kind == "softmax" else p > 0.4
-        options = {"background": 0 if kind == "softmax" else None, "average": "classes"}
-        how = {"sigmoid": kind == "sigmoid"}
-        unit = {"candidates": confide.Candidates.unit(50), "mechanism": "none", "neighbors": "replace_one"}
-        mine = front.calibrate_masks(
-            lambda batch: {"out": batch},
-            [(logits[:30], truth[:30].int()), {"labels": truth[30:], "batch": logits[30:]}],
-            0.2, u=confide.ExperimentalUniforms(0), progress=False, **options, **how, **unit,
-        )  # fmt: skip
-        pairs = list(zip(p.numpy(), truth.numpy(), strict=True))
-        ours = confide.calibrate_masks(pairs, 0.2, u=confide.ExperimentalUniforms(0), **options, **unit)
-        assert mine == ours
-        masks = front.predict_masks(logits, mine, **how)
-        assert masks.dtype == torch.bool
-        assert (masks.numpy() == [confide.predict_masks(image, ours) for image in p.numpy()]).all()
-        loader = [(logits[:7], truth[:7]), (logits[7:], truth[7:])]
-        found = front.evaluate_masks(torch.nn.Identity(), loader, mine, progress=False, **how)
-        assert found == confide.evaluate_masks(pairs, ours)
+@pytest.mark.parametrize("kind", ["softmax", "sigmoid", "one"])
+def test_torch_masks_are_those_of_numpy_bit_for_bit(torch, kind):
+    from confide import torch as front
 
-    def test_refusals_name_the_remedy(self, torch):
-        from confide import torch as front
+    torch.manual_seed(0)
+    k = 1 if kind == "one" else 3
+    logits = 2 * torch.randn(40, k, 5, 4)
+    p = torch.softmax(logits, 1).clamp(max=1.0) if kind == "softmax" else torch.sigmoid(logits)
+    truth = torch.distributions.Categorical(probs=p.movedim(1, -1)).sample() if kind == "softmax" else p > 0.4
+    options = {"background": 0 if kind == "softmax" else None, "average": "classes"}
+    how = {"sigmoid": kind == "sigmoid"}
+    unit = {"candidates": confide.Candidates.unit(50), "mechanism": "none", "neighbors": "replace_one"}
+    mine = front.calibrate_masks(
+        lambda batch: {"out": batch},
+        [(logits[:30], truth[:30].int()), {"labels": truth[30:], "batch": logits[30:]}],
+        0.2, u=confide.ExperimentalUniforms(0), progress=False, **options, **how, **unit,
+    )  # fmt: skip
+    pairs = list(zip(p.numpy(), truth.numpy(), strict=True))
+    ours = confide.calibrate_masks(pairs, 0.2, u=confide.ExperimentalUniforms(0), **options, **unit)
+    assert mine == ours
+    masks = front.predict_masks(logits, mine, **how)
+    assert masks.dtype == torch.bool
+    assert (masks.numpy() == [confide.predict_masks(image, ours) for image in p.numpy()]).all()
+    loader = [(logits[:7], truth[:7]), (logits[7:], truth[7:])]
+    found = front.evaluate_masks(torch.nn.Identity(), loader, mine, progress=False, **how)
+    assert found == confide.evaluate_masks(pairs, ours)
 
-        p = torch.softmax(torch.randn(2, 3, 4, 4), 1)
-        calibrate = partial(front.calibrate_masks, torch.nn.Identity(), risk=0.1, epsilon=1.0, progress=False)
-        for outputs in (p, p[:, :1], p.half()):
-            with pytest.raises(confide.InputError, match="pass logits=False"):
-                calibrate([(outputs, torch.zeros(2, 4, 4))])
-        with pytest.raises(confide.InputError, match="resize"):
-            calibrate([(p, torch.zeros(2, 8, 8))], logits=False)
-        with pytest.raises(confide.InputError, match="one truth per image; found 1 for 2"):
-            calibrate([(p, torch.zeros(1, 4, 4))], logits=False)
-        with pytest.raises(confide.InputTypeError, match="shape"):
-            calibrate([(p[0, 0], torch.zeros(4))])
-        with pytest.raises(confide.InputError, match="NaN or values outside"):
-            front.predict_masks(p - 1, of_masks(0.5, classes=3), logits=False)
-        assert front.predict_masks(p.half(), of_masks(0.5, classes=3), logits=False).shape == p.shape
+
+def test_torch_refusals_name_the_remedy(torch):
+    from confide import torch as front
+
+    p = torch.softmax(torch.randn(2, 3, 4, 4), 1)
+    calibrate = partial(front.calibrate_masks, torch.nn.Identity(), risk=0.1, epsilon=1.0, progress=False)
+    for outputs in (p, p[:, :1], p.half()):
+        with pytest.raises(confide.InputError, match="pass logits=False"):
+            calibrate([(outputs, torch.zeros(2, 4, 4))])
+    with pytest.raises(confide.InputError, match="resize"):
+        calibrate([(p, torch.zeros(2, 8, 8))], logits=False)
+    with pytest.raises(confide.InputError, match="one truth per image; found 1 for 2"):
+        calibrate([(p, torch.zeros(1, 4, 4))], logits=False)
+    with pytest.raises(confide.InputTypeError, match="shape"):
+        calibrate([(p[0, 0], torch.zeros(4))])
+    with pytest.raises(confide.InputError, match="NaN or values outside"):
+        front.predict_masks(p - 1, of_masks(0.5, classes=3), logits=False)
+    assert front.predict_masks(p.half(), of_masks(0.5, classes=3), logits=False).shape == p.shape

@@ -42,6 +42,8 @@ DEFECTS = "tests/audit/test_defects.py"
 IDENTITIES, TRUST = "tests/federated/test_identities.py", "tests/federated/test_trust_by_files.py"
 ONNX = "tests/onnx/test_append.py"
 MASKS = "tests/calibration/test_masks.py"
+TENSORS, MASKS = "tests/estimators/test_tensors.py", "tests/calibration/test_masks.py"
+TAIL = f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail"
 RENEWED = "tests/calibration/test_recalibrate.py"
 PLOTS = "tests/plots/test_plots.py"
 
@@ -141,17 +143,19 @@ FAULTS = (
           "tests/sets/test_values.py::test_an_empty_list_is_no_record_of_the_known_classes"),
     Fault("lists that pass by not looked at", "tables/memory.py", "takes_entries = False", "takes_entries = True",
           "tests/tables/test_classes.py::test_lists_of_which_one_entry_is_read"),
-    Fault("classes of an empty loader unknown", "torch/calibrate.py", 'if kind.task == "classification" and', "if False and",
+    Fault("classes of an empty loader unknown", "torch/calibrate.py",
+          'if kind.task == "classification" and', "if False and",
           "tests/estimators/test_fronts.py::test_torch_releases_no_records_as_it_does_one"),
     Fault("a missed pixel too many", "calibration/masks.py", "int(np.ceil(len(pool) * (1 - u)))",
-          "int(len(pool) * (1 - u))", f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail[one-False]"),
+          "int(len(pool) * (1 - u))", f"{TAIL}[one-False]"),
     Fault("a class missed too much", "calibration/masks.py", "if missed <= u else", "if missed <= 1.1 * u else",
-          f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail[masks-True]"),
+          f"{TAIL}[masks-True]"),
     Fault("ignored pixels are true", "arrays/images.py", "int((true | left_out | (mask == 0)).sum())", "_size(mask)",
           f"{MASKS}::test_what_is_no_image_is_refused_by_its_number"),
-    Fault("softmax over masks of their own", "torch/masks.py", "torch.sigmoid(p) if each else", "torch.sigmoid(p) if not each else",
-          f"{MASKS}::TestTorch::test_masks_are_those_of_numpy_bit_for_bit"),
-    Fault("ignored labels kept", "torch/calibrate.py", "!= ignore_index", "!= ignore_index - 1",
+    Fault("softmax over masks of their own", "torch/masks.py", "torch.sigmoid(p) if each",
+          "torch.sigmoid(p) if not each", f"{MASKS}::test_torch_masks_are_those_of_numpy_bit_for_bit"),
+    Fault("ignored labels kept", "torch/calibrate.py", "kept = labels != ignore_index",
+          "kept = labels != ignore_index - 1",
           "tests/estimators/test_fronts.py::test_torch_leaves_out_ignored_labels"),
     Fault("left slope off by one step", SLOPES, "short = self.left * np", "short = (self.left + 1) * np",
           f"{PRIVACY}::test_range_distances_are_exact"),
@@ -952,6 +956,14 @@ FAULTS = (
     Fault("the largest reply released", "federated/protocols/sorted_replies.py", "return sorted(replies)[k - 1] if",
           "return sorted(replies)[-1] if",
           "tests/federated/test_bad_silo.py::test_a_far_silo_does_not_carry_the_answer_away"),
+    Fault("more labelled tokens than a person has", "torch/calibrate.py", "sum(dim=1) > most", "sum(dim=1) > most + 1",
+          f"{TENSORS}::test_tokens_are_records_of_a_row"),
+    Fault("a loader without a length", "torch/outputs.py", "except TypeError:  # a Data", "except KeyError:  # a Data",
+          f"{TENSORS}::test_streams_that_do_not_know_their_length"),
+    Fault("tensors in lists stay where they are", "torch/outputs.py", "if type(part) in (list, tuple):", "if False:",
+          f"{TENSORS}::test_parts_of_a_batch_are_moved"),
+    Fault("bfloat16 is no array", "arrays/checked.py", 'str(held.dtype) == "torch.bfloat16"', "False",
+          f"{TENSORS}::test_numpy_functions_take_tensors_of_every_kind"),
     Fault("a loader calibrated for another number", "torch/calibrate.py", "total = total.over(suited(total.total))",
           "total = total.over(suited(1000))",
           "tests/tables/test_read_once.py::test_a_loader_is_calibrated_as_planned"),

@@ -1,0 +1,152 @@
+"""What loaders, models and tensors come in: nested outputs, tokens, streams, half precision, gradients."""
+
+from collections import UserDict, namedtuple
+from functools import partial
+
+import numpy as np
+import pytest
+
+import confide
+from tests.calibrations import calibration_at
+
+torch = pytest.importorskip("torch", reason="needs the extra torch: pip install 'confide[torch]'")
+pytest.importorskip("array_api_compat", reason="needs the extra torch: pip install 'confide[torch]'")
+
+front = pytest.importorskip("confide.torch")
+SMALL = {"candidates": confide.Candidates.unit(50), "mechanism": "none", "neighbors": "replace_one", "progress": False}
+"""No noise and no plan: what is calibrated shows exactly, and costs nothing."""
+calibrate = partial(front.calibrate, alpha=0.2, **SMALL)
+
+
+class ModelOutput(dict):
+    """As those of Hugging Face: a mapping with attributes."""
+
+    def __getattr__(self, name):
+        return self[name]
+
+
+@pytest.fixture(scope="module")
+def data():
+    generator = torch.Generator().manual_seed(0)
+    logits = 2 * torch.randn(300, 4, generator=generator)
+    return logits, torch.multinomial(torch.softmax(logits, 1), 1, generator=generator)[:, 0]
+
+
+def test_outputs_are_found_where_models_put_them(data):
+    logits, y = data
+    wanted = calibrate(torch.nn.Identity(), [(logits, y)])
+    for model in (
+        lambda x: ModelOutput(logits=x),
+        lambda x: {"logits": x},
+        lambda x: {"out": x, "aux": None},
+        lambda x: {"logits": ModelOutput(logits=x)},
+        lambda x: ModelOutput(logits=ModelOutput(logits=x)),
+    ):
+        assert calibrate(model, [(logits, y)]) == wanted
+        assert torch.equal(front.predict_set(model(logits), wanted), front.predict_set(logits, wanted))
+    for model in (lambda x: (x, x), lambda x: {"a": x}, lambda x: {"logits": (x, x)}):
+        with pytest.raises(confide.InputTypeError, match=r"must be tensors.*model=lambda batch: net\(batch\)\[0\]"):
+            calibrate(model, [(logits, y)])
+    batch = UserDict({"input_ids": logits, "labels": y})  # as a BatchEncoding is
+    assert calibrate(lambda input_ids: input_ids, [batch]) == wanted
+    with pytest.raises(confide.InputTypeError, match="'labels'; found one without"):
+        calibrate(lambda input_ids: input_ids, [UserDict({"input_ids": logits})])
+
+
+def test_labels_of_every_integer_type(data):
+    logits, y = data
+    wanted = calibrate(torch.nn.Identity(), [(logits, y)])
+    for kind in (torch.uint8, torch.int8, torch.int16, torch.int32):
+        assert calibrate(torch.nn.Identity(), [(logits, y.to(kind))]) == wanted
+
+
+def test_tokens_are_records_of_a_row(data):
+    """Token classification: (batch, length, K), labels (batch, length), -100 where a token has none."""
+    logits, y = data
+    rows, labels = logits.reshape(60, 5, 4), y.reshape(60, 5).clone()
+    labels[:, [0, 4]] = -100
+    wanted = calibrate(torch.nn.Identity(), [(rows[:, 1:4].reshape(-1, 4), labels[:, 1:4].flatten())])
+    options = {"mechanism": "slopes", "neighbors": "add_remove", "epsilon": 8.0}
+    with pytest.warns(UserWarning, match="120 records with the label -100"):
+        found = calibrate(torch.nn.Identity(), [(rows, labels)], records_per_person=3)
+    assert (found.threshold, found.classes) == (wanted.threshold, 4)
+    with pytest.raises(confide.InputError, match="records_per_person must be given for labels of tokens"):
+        calibrate(torch.nn.Identity(), [(rows, labels)], **options)
+    with pytest.raises(confide.InputError, match=r"at most records_per_person=2 tokens.*60 rows"):
+        calibrate(torch.nn.Identity(), [(rows, labels)], **options, records_per_person=2)
+
+
+def test_streams_that_do_not_know_their_length(data):
+    logits, y = data
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            yield from zip(logits, y, strict=True)
+
+    loader = torch.utils.data.DataLoader(Stream(), batch_size=100)
+    with pytest.raises(TypeError):
+        len(loader)
+    assert calibrate(torch.nn.Identity(), loader) == calibrate(torch.nn.Identity(), [(logits, y)])
+
+
+def test_parts_of_a_batch_are_moved(data):
+    """Every tensor of a batch goes to the device, in whatever it lies."""
+    logits, y = data
+    seen = []
+
+    def model(parts):
+        first, named = parts
+        seen.extend((first.device.type, named["mask"].device.type))
+        return logits
+
+    with pytest.raises(confide.InputTypeError, match="device meta: load the model"):
+        calibrate(model, [((logits, {"mask": y, "name": "a"}), y)], device="meta")
+    calibrate(model, [([logits, {"mask": y}], y)], device="cpu")
+    assert seen == ["cpu", "cpu"]
+    from confide.torch.outputs import _moved
+
+    first, named, text = _moved([logits, {"mask": (y,)}, "a"], "meta")
+    assert (first.is_meta, named["mask"][0].is_meta, text) == (True, True, "a")
+    pair = namedtuple("Pair", "a b")(logits, y)
+    assert _moved(pair, "meta") is pair
+
+
+def test_models_without_weights_are_refused():
+    """On the device meta a model has shapes and no numbers."""
+    with pytest.raises(confide.InputTypeError, match="device meta: load the model"):
+        calibrate(lambda x: x.to("meta"), [(torch.zeros(2, 4), torch.zeros(2, dtype=torch.long))])
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("score", ["lac", "aps", "margin"])
+def test_numpy_functions_take_tensors_of_every_kind(data, kind, score):
+    """With gradients or without, on whichever device: the scores and sets are those of the numbers that they hold."""
+    logits, y = data
+    p = torch.softmax(logits.float(), 1).to(kind).requires_grad_()
+    held = p.detach().double().numpy()
+    assert (confide.class_score(p, y, score) == confide.class_score(held, y.numpy(), score)).all()
+    released = calibration_at(0.7, score=score)
+    ours = confide.predict_set(p, released).mask
+    assert (ours == confide.predict_set(held, released).mask).all()
+    from confide.array_api import predict_mask
+
+    assert (predict_mask(p, released).numpy() == ours).all()
+    found = front.predict_set(p, released, logits=False)
+    assert (found.numpy() == ours).all()
+    assert not found.requires_grad
+
+
+def test_tensors_without_numbers_are_refused_by_numpy_functions():
+    with pytest.raises(confide.InputTypeError, match="probabilities must be an array; found Tensor"):
+        confide.lac_score(torch.zeros(2, 3, device="meta"), [0, 1])
+
+
+def test_half_precision_models_calibrate(data):
+    logits, y = data
+    for kind in (torch.float16, torch.bfloat16):
+        low = logits.to(kind)
+        wide = calibrate(torch.nn.Identity(), [(low.float(), y)])
+        assert calibrate(torch.nn.Identity(), [(low, y)]) == wide
+        z = torch.linspace(0, 1, 500).to(kind)
+        found = calibrate(torch.nn.Identity(), [(z, torch.zeros(500))], score="absolute_residual", candidates=None)
+        assert np.isfinite(found.threshold)
