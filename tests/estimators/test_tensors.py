@@ -76,7 +76,7 @@ def test_tokens_are_records_of_a_row(data):
         calibrate(torch.nn.Identity(), [(rows, labels)], **options, records_per_person=2)
 
 
-def test_streams_that_do_not_know_their_length(data):
+def test_streams_that_do_not_know_their_length(data, capsys, monkeypatch):
     logits, y = data
 
     class Stream(torch.utils.data.IterableDataset):
@@ -86,7 +86,12 @@ def test_streams_that_do_not_know_their_length(data):
     loader = torch.utils.data.DataLoader(Stream(), batch_size=100)
     with pytest.raises(TypeError):
         len(loader)
-    assert calibrate(torch.nn.Identity(), loader) == calibrate(torch.nn.Identity(), [(logits, y)])
+    wanted = calibrate(torch.nn.Identity(), [(logits, y)])
+    assert calibrate(torch.nn.Identity(), loader, progress=True) == wanted
+    monkeypatch.setattr("confide.torch.outputs.find_spec", lambda name: None)  # rich comes with confide[standard]
+    capsys.readouterr()
+    assert calibrate(torch.nn.Identity(), loader, progress=True) == wanted
+    assert capsys.readouterr().err == ""
 
 
 def test_parts_of_a_batch_are_moved(data):

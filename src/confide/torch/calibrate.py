@@ -69,7 +69,7 @@ def calibrate(
     u
         For randomised scores, where fresh numbers are drawn by default; other numbers are for experiments.
     progress
-        Show a progress bar on standard error.
+        Show a progress bar on standard error, where rich is installed, as it is with `confide[standard]`.
 
     Raises
     ------

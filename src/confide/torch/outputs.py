@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -128,13 +129,16 @@ def _moved(part: Any, device: torch.device | str | None) -> Any:
 
 @contextmanager
 def _bar(loader: Iterable[Any], shown: bool) -> Iterator[Iterable[Any]]:
-    """The batches, with a progress bar on standard error."""
+    """The batches, with a progress bar on standard error, where rich is installed."""
+    if not shown or find_spec("rich") is None:
+        yield loader
+        return
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), disable=not shown, transient=True) as bar:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
         try:
             total = len(loader) if isinstance(loader, Sized) else None
         except TypeError:  # a DataLoader of an IterableDataset has a length that it does not know
             total = None
-        yield bar.track(loader, total=total, description="Calibrating")
+        yield bar.track(loader, total=total, description="Reading batches")
