@@ -177,9 +177,9 @@ def test_thresholds_follow_the_chain(released):
     assert (listed.lines[-1].get_marker(), listed.lines[-1].get_label(), list(listed.lines[-1].get_xdata())) == (
         "^", "+∞", [1],
     )  # fmt: skip
-    sides = confide.calibrate_sides(np.tile([-1.0, 1.0], (200, 1)), rng.normal(size=200), 0.1, 1.0)
+    levels = confide.calibrate_levels(rng.random(2000), [0.3, 0.2], 4.0)
     with pytest.raises(confide.InputError, match="same parts"):
-        confide.plot_thresholds([first, sides])
+        confide.plot_thresholds([first, levels])
 
 
 def test_a_watch_shows_its_alarm(released):
