@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from confide.evaluation import CoverageEstimate, coverage
 from confide.scores import set_mask
 from confide.sets import PredictionSets
+from confide.support import needs_extra
 
 TRAINING, CALIBRATION = 60, 700
 
@@ -43,8 +44,9 @@ class Outcome:
 
 def train() -> Digits:
     """Train on few images, on purpose: a model that is unsure makes sets worth looking at."""
-    from sklearn.datasets import load_digits
-    from sklearn.linear_model import LogisticRegression
+    with needs_extra("the demo", "standard"):
+        from sklearn.datasets import load_digits
+        from sklearn.linear_model import LogisticRegression
 
     images, digits = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(digits))

@@ -6,8 +6,11 @@ protected. The conformity score is the parameter `conformity_score`: scikit-lear
 its own name, and `score` is the method by which `cross_val_score` and others rate every estimator.
 """
 
-from confide.estimators.base import SecondReleaseWarning
-from confide.estimators.classifier import PrivateConformalClassifier
-from confide.estimators.regressor import PrivateConformalRegressor
+from confide.support import needs_extra
+
+with needs_extra("an estimator", "standard"):
+    from confide.estimators.base import SecondReleaseWarning
+    from confide.estimators.classifier import PrivateConformalClassifier
+    from confide.estimators.regressor import PrivateConformalRegressor
 
 __all__ = ["PrivateConformalClassifier", "PrivateConformalRegressor", "SecondReleaseWarning"]

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from confide.errors import ConfideError, InputTypeError
+from confide.errors import ConfideError, InputTypeError, MissingExtraError
 from confide.federated.refusals import Refusal
-from confide.support import Fields, parse_object
+from confide.support import Fields, needs_extra, parse_object
 
 SCHEMA = 1
 _SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers", "sent"})
@@ -33,7 +33,8 @@ class Envelope(NamedTuple):
 
 def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
     """The content, plain JSON values, as JSON text signed with an Ed25519 private key; `kind` as "plan" or "answer"."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    with needs_extra("federation", "standard"):
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key, head = Ed25519PrivateKey.from_private_bytes(signing_key), _head(kind, content)
     return envelope(kind, content, key.public_key().public_bytes_raw().hex(), key.sign(canonical(head)).hex())
@@ -76,8 +77,9 @@ def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -
     Refusal
         `altered`.
     """
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    with needs_extra("federation", "standard"):
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
         key, signed = bytes.fromhex(signer), bytes.fromhex(signature)
@@ -159,7 +161,7 @@ def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
     try:
         yield fields
         fields.finish()
-    except Refusal:
+    except (Refusal, MissingExtraError):
         raise
     except (ConfideError, ValueError, ZeroDivisionError, OverflowError) as error:
         raise Refusal("malformed", f"the {name} cannot be used: {error}") from None

@@ -30,7 +30,7 @@ from confide.federated.envelope import (
 from confide.federated.identities import identity_of
 from confide.federated.refusals import Refusal
 from confide.federated.sessions import ENDING
-from confide.support import MOST_RECORDS, positive_integer, read_text
+from confide.support import MOST_RECORDS, needs_extra, positive_integer, read_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -161,7 +161,8 @@ def check_name(name: str) -> str:
 @lru_cache(maxsize=2**15)
 def _agrees(key: str) -> bool:
     """Whether an X25519 key makes secrets: with one of low order every exchange ends in zero, which is refused."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+    with needs_extra("federation", "standard"):
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
     try:
         X25519PrivateKey.from_private_bytes(bytes(32)).exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(key)))
@@ -198,8 +199,9 @@ class SiloKeys:
     @classmethod
     def generate(cls, name: str) -> "SiloKeys":
         """New keys from the operating system's secure source."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+        with needs_extra("federation", "standard"):
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+            from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
         signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
         keys = cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
@@ -217,8 +219,9 @@ class SiloKeys:
 
     def face(self, size: int | None = None) -> Silo:
         """Name, public keys and size without a signature."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+        with needs_extra("federation", "standard"):
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+            from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
         signing = Ed25519PrivateKey.from_private_bytes(self.signing).public_key().public_bytes_raw()
         agreement = X25519PrivateKey.from_private_bytes(self.agreement).public_key().public_bytes_raw()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
+from confide.support import needs_extra
 
 _INFO = b"confide/federated/secure-sum/1|"
 
@@ -24,10 +25,11 @@ def mask(
     `agreement` is the silo's X25519 private key and `own` its public one, in hexadecimal; `roster` holds the public
     keys of all silos; `context`, session and plan digest, is never used twice with this roster; `bits` is 32 or 64.
     """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    with needs_extra("federation", "standard"):
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     if own not in roster or len(set(roster)) != len(roster):
         raise InputError("roster must name every silo once, this one among them")

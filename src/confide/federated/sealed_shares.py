@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from confide.federated.shamir import Elements, P
+from confide.support import needs_extra
 
 _INFO = b"confide/federated/sum-share/1|"
 _NONCE = bytes(12)
@@ -26,7 +27,8 @@ def seal_shares(
     `openers` are X25519 public keys in hexadecimal, `own` is the dealer's and `agreement` its private key; `context` is
     session and plan digest. A key with which nothing can be agreed is a ValueError.
     """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    with needs_extra("federation", "standard"):
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     fresh = X25519PrivateKey.generate()
     key, ephemeral = X25519PrivateKey.from_private_bytes(agreement), fresh.public_key().public_bytes_raw().hex()
@@ -48,8 +50,9 @@ def read_share(
     ValueError
         If it does not open with these keys in this context, or holds anything else.
     """
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    with needs_extra("federation", "standard"):
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     key = X25519PrivateKey.from_private_bytes(agreement)
     secret = key.exchange(_public(ephemeral)) + key.exchange(_public(dealer))

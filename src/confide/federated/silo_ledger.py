@@ -21,6 +21,7 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan
 from confide.ledger import Cost, Entry, Ledger, Server, known, place_of, request_digest
+from confide.selection import check_sampler
 from confide.support import outside
 
 RECORDS = "calibration records"
@@ -135,6 +136,7 @@ class SiloLedger:
         InputError
             If the ledger accounts for these records under a relation for which the plan has no finite loss.
         """
+        check_sampler()
         most = budget if plan.protocol.private else None
         cost = Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
         ledger = Ledger(self.path, limit=most)
@@ -240,6 +242,7 @@ class SiloLedger:
         BudgetError
             If the ledger's limit or the budget does not allow it.
         """
+        check_sampler()
         ledger, name = self._ledger(), request_digest(request)
         if not again and (earlier := ledger.find(self.dataset, name, seen)) is not None:
             text = f"earlier release of {earlier.made} returned; nothing was charged"

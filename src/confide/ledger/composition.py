@@ -12,7 +12,7 @@ from typing import Any
 from confide.errors import InputError
 from confide.ledger.accountants import accounted
 from confide.ledger.cost import Bound, Cost, Loss, decimal_above
-from confide.selection import with_contrib
+from confide.selection import check_sampler, with_contrib
 from confide.support import float_above
 
 _LARGE_RHO = 50.0
@@ -125,17 +125,22 @@ def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
     """
     if rho >= _LARGE_RHO:
         return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
-    import opendp.prelude as dp
+    check_sampler()
+    from opendp.combinators import make_zCDP_to_approxDP
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import zero_concentrated_divergence
+    from opendp.metrics import linf_distance
 
     def build() -> Any:
-        domain = dp.vector_domain(dp.atom_domain(T="i64"))
-        metric = dp.linf_distance(T="i64", monotonic=True)
+        domain = vector_domain(atom_domain(T="i64"))
+        metric = linf_distance(T="i64", monotonic=True)
         # A zCDP measurement whose loss at distance 1 is (1/scale)^2/8 = rho, never run: only its map is asked.
         scale = (1 / (8 * rho)) ** 0.5
         while True:
-            measurement: Any = dp.m.make_noisy_max(domain, metric, dp.zero_concentrated_divergence(), scale=scale)
+            measurement: Any = make_noisy_max(domain, metric, zero_concentrated_divergence(), scale=scale)
             if measurement.map(1) >= rho:
-                return dp.c.make_zCDP_to_approxDP(measurement)
+                return make_zCDP_to_approxDP(measurement)
             scale *= 1 - 2**-50
 
     profile: Any = with_contrib(build)

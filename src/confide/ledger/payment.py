@@ -23,6 +23,7 @@ from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, key_o
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
 from confide.mechanisms import PrivacyStatement
+from confide.selection import check_sampler
 from confide.support import outside
 
 Part = TypeVar("Part", bound=Hashable)
@@ -143,8 +144,11 @@ class Bill(Generic[Part]):
             If a request that looks identical was answered about other data; nothing was charged.
         BudgetError
             If the ledger's limit does not allow all of it together; nothing was charged.
+        MissingExtraError
+            If OpenDP, which draws, is not installed; nothing was charged.
         """
         self.refuse_over_limit()
+        check_sampler()
         tokens = self.charge() if charge_first and not self.kept else None
         seen = look()
         marked = marks(seen)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanisms.interface import Mechanism
-from confide.selection import scale_for, with_contrib
+from confide.selection import check_sampler, scale_for, with_contrib
 from confide.support import float_above
 
 
@@ -70,11 +70,12 @@ class OpenDPQuantile(Mechanism):
         return float(self._measurement(2).map(distance))
 
     def _measurement(self, m: int) -> Any:
-        import opendp.prelude as dp
+        from opendp.measurements import make_private_quantile
+        from opendp.measures import max_divergence
 
         return with_contrib(
-            lambda: dp.m.make_private_quantile(
-                *_space(self.size), dp.max_divergence(), list(range(m)), alpha=float(self.level), scale=self.scale
+            lambda: make_private_quantile(
+                *_space(self.size), max_divergence(), list(range(m)), alpha=float(self.level), scale=self.scale
             )
         )
 
@@ -96,11 +97,11 @@ def quantile_scores(counts: NDArray[np.int64], level: float, size: int | None = 
     >>> quantile_scores(np.array([1, 1, 1, 1, 1]), 0.5)
     array([-2., -1., -0., -1., -2.])
     """
-    import opendp.prelude as dp
+    from opendp.transformations import make_quantile_score_candidates
 
     domain, metric = _space(size)
     candidates = list(range(len(counts)))
-    scorer = with_contrib(lambda: dp.t.make_quantile_score_candidates(domain, metric, candidates, level))
+    scorer = with_contrib(lambda: make_quantile_score_candidates(domain, metric, candidates, level))
     losses = np.array(scorer(_records(counts)), dtype=np.float64)
     # OpenDP multiplies by a denominator; the map of two additions tells which.
     unit = scorer.map(2) / (2 * max(level, 1 - level)) if size is None else scorer.map(2)
@@ -113,11 +114,13 @@ def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _space(size: int | None) -> tuple[Any, Any]:
-    import opendp.prelude as dp
+    check_sampler()
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.metrics import symmetric_distance
 
-    atoms = dp.atom_domain(T="i64")
-    domain = dp.vector_domain(atoms) if size is None else dp.vector_domain(atoms, size=size)
-    return domain, dp.symmetric_distance()
+    atoms = atom_domain(T="i64")
+    domain = vector_domain(atoms) if size is None else vector_domain(atoms, size=size)
+    return domain, symmetric_distance()
 
 
 def _unsized_range(level: Fraction) -> Fraction:

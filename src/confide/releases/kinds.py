@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from confide.errors import ConfideError, FormatError, InputTypeError
-from confide.support import Fields, parse_object
+from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
+from confide.support import Fields, needs_extra, parse_object
 
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
@@ -73,7 +73,7 @@ class Kind:
         fields = Fields(self.document, {key: content[key] for key in content if key not in ("kind", "schema")})
         try:
             release = self.read(fields)
-        except FormatError:
+        except (FormatError, MissingExtraError):
             raise
         except ConfideError as error:
             raise FormatError(f"the {self.document} has a field that cannot be used: {error}") from None
@@ -108,13 +108,20 @@ def write(release: Any) -> str:
 
 
 def read(text: str) -> Any:
-    """The release that a text holds, read by the reader of its kind."""
+    """The release that a text holds, read by the reader of its kind.
+
+    Raises
+    ------
+    MissingExtraError
+        If what the release claims cannot be computed again without SciPy, and it is not installed.
+    """
     kind = _parse(text, MOST_CHARACTERS, _NAME_BITS).get("kind")
     if isinstance(kind, str) and kind in _ABOVE:
         import_module(_ABOVE[kind])
     if not isinstance(kind, str) or kind not in _READERS:
         raise FormatError("the file is not a confide calibration; its field 'kind' names none that this version knows")
-    return _READERS[kind](text)
+    with needs_extra("computing again what this release claims", None):
+        return _READERS[kind](text)
 
 
 def _parse(text: Any, most: int, integer_bits: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.reports.numbers import number, percent
-from confide.support import write_text
+from confide.support import needs_extra, write_text
 
 SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
 STYLE = "assets/page.css"
@@ -91,7 +91,8 @@ def _text(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    import jinja2
+    with needs_extra("a page", "standard"):
+        import jinja2
 
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _text(f"templates/{name}")),

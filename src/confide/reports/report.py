@@ -14,6 +14,7 @@ from confide.reports.page import Page
 from confide.reports.plan_page import plan_page
 from confide.reports.release_page import release_page
 from confide.reports.watch_page import watch_page
+from confide.support import needs_extra
 from confide.watching import Watch
 
 MOST_TITLE = 200
@@ -52,6 +53,8 @@ def report(
     ------
     InputError, InputTypeError
         If the evaluation, the answers or the reports belong to something else, or no heading can show the title.
+    MissingExtraError
+        If `confide[standard]` is not installed.
 
     Examples
     --------
@@ -63,6 +66,8 @@ def report(
     >>> page.save("triage.html")  # doctest: +SKIP
     PosixPath('triage.html')
     """
+    with needs_extra("a page", "standard", "jinja2"):
+        pass
     if title is not None and not isinstance(title, str):
         raise InputTypeError(f"title must be a text; found {type(title).__name__}")
     if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):

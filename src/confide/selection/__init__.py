@@ -7,10 +7,19 @@ padding.py        constant time for a release
 """
 
 from confide.selection.lattice_noise import noisy_counts
-from confide.selection.selector import SELECTORS, Selector, scale_for, select, selection_law, unit_nodes, with_contrib
+from confide.selection.selector import (
+    SELECTORS,
+    Selector,
+    check_sampler,
+    scale_for,
+    select,
+    selection_law,
+    unit_nodes,
+    with_contrib,
+)
 from confide.selection.zcdp import range_of_zcdp, zcdp_by_square, zcdp_of_range
 
 __all__ = [
-    "SELECTORS", "Selector", "noisy_counts", "range_of_zcdp", "scale_for", "select", "selection_law", "unit_nodes",
-    "with_contrib", "zcdp_by_square", "zcdp_of_range",
+    "SELECTORS", "Selector", "check_sampler", "noisy_counts", "range_of_zcdp", "scale_for", "select", "selection_law",
+    "unit_nodes", "with_contrib", "zcdp_by_square", "zcdp_of_range",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.selection.selector import with_contrib
+from confide.selection.selector import check_sampler, with_contrib
 
 
 def noisy_counts(counts: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
@@ -22,10 +22,13 @@ def noisy_counts(counts: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def _laplace(scale: float) -> Any:
-    import opendp.prelude as dp
+    check_sampler()
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
 
-    domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return with_contrib(lambda: dp.m.make_laplace(domain, metric, scale=scale))
+    domain, metric = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+    return with_contrib(lambda: make_laplace(domain, metric, scale=scale))
 
 
 def laplace_map(distance: int, scale: float) -> float:

@@ -5,9 +5,10 @@ distance* of neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|,
 docs/theory.md, which is proved there and enumerated by the tests. OpenDP is relied on for the sampler, that is, for an
 index that has the stated law. Its privacy map is not asked: it speaks of the largest change of one utility, and
 certifies twice that, divided by the scale, for utilities that move in both directions, as these do.
+
+`opendp.prelude` is left alone: it imports scikit-learn and polars wherever they are installed, over a second's work.
 """
 
-import sys
 import threading
 from collections.abc import Callable
 from fractions import Fraction
@@ -16,6 +17,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from confide.support import needs_extra
 
 Selector: TypeAlias = Literal["permute_and_flip", "exponential"]
 """`permute_and_flip` (McKenna and Sheldon 2020) is the better of the two at pure epsilon; `exponential` (McSherry and
@@ -88,23 +91,39 @@ def unit_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 @lru_cache(maxsize=128)
 def _noisy_max(scale: float, selector: Selector) -> Any:
-    import opendp.prelude as dp
+    check_sampler()
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import max_divergence, zero_concentrated_divergence
+    from opendp.metrics import linf_distance
 
-    measure = dp.max_divergence() if selector == "permute_and_flip" else dp.zero_concentrated_divergence()
-    metric = dp.linf_distance(T="i64")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    return with_contrib(lambda: dp.m.make_noisy_max(domain, metric, measure, scale=scale))
+    measure = max_divergence() if selector == "permute_and_flip" else zero_concentrated_divergence()
+    metric = linf_distance(T="i64")
+    domain = vector_domain(atom_domain(T="i64"))
+    return with_contrib(lambda: make_noisy_max(domain, metric, measure, scale=scale))
+
+
+def check_sampler() -> None:
+    """Refuse where OpenDP is not installed, before anything is charged: applying releases does not need it.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is missing.
+    """
+    with needs_extra("drawing a release", None, "opendp"):
+        pass
 
 
 def with_contrib(build: Callable[[], Any]) -> Any:
     """Build with OpenDP's `contrib` feature on, and leave the user's process as it was."""
-    import opendp.prelude as dp
+    from opendp.mod import GLOBAL_FEATURES, disable_features, enable_features
 
     with _FEATURES:
-        had = "contrib" in sys.modules["opendp.mod"].GLOBAL_FEATURES
-        dp.enable_features("contrib")
+        had = "contrib" in GLOBAL_FEATURES
+        enable_features("contrib")
         try:
             return build()
         finally:
             if not had:
-                dp.disable_features("contrib")
+                disable_features("contrib")

@@ -70,7 +70,8 @@ class PredictionSets:
         >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).to_arrow().to_pylist()
         [['cat'], ['cat', 'dog']]
         """
-        import pyarrow as pa
+        with needs_extra("to_arrow", "standard"):
+            import pyarrow as pa
 
         offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         members = np.nonzero(self.mask)[1]

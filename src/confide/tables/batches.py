@@ -20,6 +20,7 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
+from confide.support import needs_extra
 from confide.tables.batch_columns import first_length
 from confide.tables.memory import as_record_batches
 from confide.tables.people import People
@@ -111,7 +112,8 @@ def count_batches(
     >>> count_batches([np.array([0.1, 0.5, np.nan])], candidates=candidates).to_pydict()
     {'bin': [-1], 'count': [1]}
     """
-    import pyarrow as pa
+    with needs_extra("a batch", "standard"):
+        import pyarrow as pa
 
     _, _, counters = _counted(batches, scores, score, candidates)
     counts = counters.counts()[0]
@@ -170,6 +172,8 @@ def _counted(
     batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None
 ) -> tuple[Candidates, Reading, Counters]:
     """The counters of all batches, one after the other."""
+    with needs_extra("a batch", "standard", "pyarrow"):
+        pass
     what = Scored(scores, score) if isinstance(scores, str) else scores
     own = what.kind.name if isinstance(what, Scored | Classified | Regressed | Losses) else score
     if score not in (None, own):

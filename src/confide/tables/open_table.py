@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import one_of
+from confide.support import needs_extra, one_of
 from confide.tables.databases import files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import of_engine
@@ -47,6 +47,8 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
     ------
     InputError
         If there is no such source, or its driver is not installed.
+    MissingExtraError
+        If `confide[standard]` is not installed.
     FormatError
         If a file is empty, truncated or of another format than its ending says.
     EngineError
@@ -60,6 +62,8 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
     (['s'], 2)
     """
     one_of("decimal", decimal, (".", ","))
+    with needs_extra("a table", "standard", "duckdb", "ibis", "pyarrow"):
+        pass
     if not isinstance(source, str | Path):
         if table is not None:
             raise InputError("table must be left out for data; it belongs to a database or to Spark")
