@@ -50,6 +50,7 @@ mutation: $(READY)  ## deliberate faults in the source, each of which a test has
 bench: extras  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
+	$(BIN)/python -m benchmarks.first_call
 	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.federated
 

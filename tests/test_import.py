@@ -77,6 +77,13 @@ confide.PredictionSets(p > 0.5).labels()"""
     assert not modules_after(program) & set(HEAVY)
 
 
+def test_a_first_calibration_loads_nothing_that_it_does_not_use():
+    """OpenDP's prelude would import scikit-learn, pandas and polars, which takes over a second."""
+    program = """import confide, numpy as np
+confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac", neighbors="replace_one")"""
+    assert not modules_after(program) & (set(HEAVY) - {"opendp"})
+
+
 def test_planning_does_not_load_the_privacy_library():
     assert not modules_after("import confide; confide.plan(alpha=0.1, epsilon=1.0)") & (set(HEAVY) - {"scipy"})
 

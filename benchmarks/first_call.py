@@ -1,0 +1,65 @@
+"""The first call of a process: its processor seconds, imports included.
+
+Run as `python -m benchmarks.first_call`. Every line is a process of its own, run five times; the least is printed. A server
+that applies a release, a script that calibrates once, and a job of the command line pay this before their first record.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPEATS = 5
+
+_SCORES = "import numpy as np, confide; scores = np.random.default_rng(0).random(1000); "
+_CALIBRATE = _SCORES + "confide.calibrate(scores, alpha=0.1, epsilon=1.0, score='lac', neighbors={!r})"
+_APPLY = "import numpy as np, confide; released = confide.Calibration.load('released.json'); "
+_COMMAND = "calibrate records.csv --probabilities p_* --label y --alpha 0.1 --epsilon 1 --out again.json --force"
+_WRITE = """
+import csv, numpy as np, confide
+rng = np.random.default_rng(0)
+with open("records.csv", "w", newline="") as file:
+    rows = csv.writer(file)
+    rows.writerow(["p_a", "p_b", "p_c", "y"])
+    for p in rng.dirichlet([6, 2, 1], size=1000):
+        rows.writerow([*p, rng.choice(["a", "b", "c"], p=p)])
+confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, score="lac").save("released.json")
+"""
+PROCESSES = {
+    "import numpy": "import numpy",
+    "import confide": "import confide",
+    "read a release, apply it": _APPLY + "confide.predict_set(np.full((1, 3), 1 / 3), released)",
+    "calibrate, n public": _CALIBRATE.format("replace_one"),
+    "calibrate, n secret": _CALIBRATE.format("add_remove"),
+    "confide calibrate, 1000 rows": f"from confide.cli import main; main({_COMMAND.split()!r})",
+}
+
+
+def main() -> None:
+    """Print a table of processor seconds."""
+    print(f"{'':<32}{'processor seconds':>18}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        took(_WRITE, folder)
+        for shown, program in PROCESSES.items():
+            print(f"{shown:<32}{min(took(program, folder) for _ in range(REPEATS)):>18.2f}")
+
+
+def took(program: str, folder: Path) -> float:
+    """The processor seconds of a process that runs this, with compiled modules at hand."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=environment | {"PYTHONPYCACHEPREFIX": str(folder / "compiled")},
+        stdout=subprocess.DEVNULL,
+    )
+    _, status, used = os.wait4(done.pid, 0)
+    if status:
+        raise SystemExit(f"a process failed: {program}")
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()
