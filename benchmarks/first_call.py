@@ -1,7 +1,8 @@
 """The first call of a process: its processor seconds, imports included.
 
-Run as `python -m benchmarks.first_call`. Every line is a process of its own, run five times; the least is printed. A server
-that applies a release, a script that calibrates once, and a job of the command line pay this before their first record.
+Run as `python -m benchmarks.first_call`. Every line is a process of its own, run five times; the least is printed. A
+server that applies a release, a script that calibrates once, and a job of the command line pay this before their first
+record.
 """
 
 import os

@@ -72,6 +72,7 @@ CORE = """
 SERVER = """
     import json
     import sys
+    from dataclasses import replace
     from pathlib import Path
 
     import numpy as np
@@ -90,9 +91,12 @@ SERVER = """
             continue
         score = getattr(released, "score", None)
         if isinstance(released, confide.Calibration) and score == "lac":
-            assert confide.predict_set(p, released).labels()
-        if isinstance(released, confide.Calibration) and score == "absolute_residual":
-            assert confide.predict_interval(np.array([1.0]), released)
+            for kind in ("lac", "margin", "aps_randomised", "raps(penalty=0.1,k_reg=2)", "saps(penalty=0.2)", "top_k"):
+                assert confide.predict_set(p, replace(released, score=kind, classes=None)).labels()
+            for kind in ("absolute_residual", "gamma", "normalised_residual", "cqr"):
+                known = {"difficulty": np.ones(2)} if kind == "normalised_residual" else {}
+                predicted = np.ones((2, 2) if kind == "cqr" else 2)
+                assert len(confide.predict_interval(predicted, replace(released, score=kind, classes=None), **known))
         if isinstance(released, confide.RiskCalibration):
             assert confide.predict_labels(p, released).mask.shape == p.shape
         said[name] = "read"
