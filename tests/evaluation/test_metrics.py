@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import confide
-from confide.evaluation.metrics import coverage_from_counts
+from confide.sets import coverage_from_counts
 
 
 @settings(max_examples=200, deadline=None)

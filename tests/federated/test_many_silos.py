@@ -8,11 +8,11 @@ import pytest
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.cli.federated.words import ranges
 from confide.federated.certified_k import certified_k, every_certified_k
 from confide.federated.keys import Silo
 from confide.federated.many_silos import StandIns, matched, tails
 from confide.federated.order_statistics import order_statistic_coverage, probabilities
+from confide.federated.plan_words import ranges
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.random_rank_reply import RandomRankReply
 from confide.federated.reply_laws import random_rank
