@@ -26,11 +26,6 @@ KEPT = [path for path in SAMPLES if path.name not in ("expected.json", "head.jso
 
 
 @cache
-def silos():
-    return [federated.SiloKeys.generate(name).public(size=300) for name in ("north", "south", "east")]
-
-
-@cache
 def evaluation():
     p = np.tile([[0.75, 0.25], [0.25, 0.75]], (50, 1))
     return confide.evaluate_sets(calibration_at(0.5), p, ["cat", "dog"] * 50, ["cat", "dog"], examples=2)
@@ -69,23 +64,31 @@ def test_releases_of_every_kind(path):
 
 
 def test_a_federated_release_and_plans():
-    plan = federated.plan(silos(), alpha=0.1, epsilon=2.0, score="lac", method="private-qq")
-    several = federated.plan_levels(silos(), [0.2, 0.1], 4.0, candidates=confide.Candidates.unit(50))
+    folder = TESTS / "federated" / "samples" / "private-qq"
+    plan, _ = federated.read_plan((folder / "plan.json").read_text(encoding="utf-8"))
     line, full, table = shown(plan)
-    assert "private-qq, coverage 0.9, 3 silos, each pays at most 2-differential privacy" in line
-    assert "3 answers: coverage at least 0.9" in full
+    assert f"private-qq, coverage 0.9, {len(plan.silos)} silos, each pays at most {plan.privacy()}" in line
+    assert f"  {len(plan.silos)} answers: coverage at least 0.9" in full
     assert plan.digest in full
-    assert "promised" in table
+    assert plan.digest in table
+    line, full, table = shown(Release.from_json((folder / "released.json").read_text(encoding="utf-8")))
+    assert f"of {len(plan.silos)} silos)" in line
+    assert "silos answered" in full
+    assert "silos answered" in table
+    several = federated.SeveralPlans("level", plan.neighbors, {plan.alpha: plan})
     line, full, _ = shown(several)
-    assert "coverage 0.8 and 0.9" in line
-    assert "alpha 0.2, 3 answers" in full
+    assert "coverage 0.9" in line
+    assert "alpha 0.1, " in full
+    assert several.digest in full
 
 
 def test_plans_schedules_and_watches():
     line, full, _ = shown(confide.plan(0.1, 1.0, neighbors="replace_one"))
     assert "coverage at least 0.9, epsilon 1 (replace_one), target rank 903.50 with 1000 records" in line
     assert "records needed" in full
-    line, _, table = shown(confide.budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0, rule="basic"))
+    line, _, table = shown(
+        confide.budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0, rule="basic")
+    )
     assert "12 releases at epsilon 0.125, 52 looks at epsilon 1.5; epsilon 3 per person by basic composition" in line
     assert "One person can be in all 12 releases and 1 of 52 looks" in table
     watch = Watch.start(calibration_at(0.5), epsilon=1.0, batch=500)
