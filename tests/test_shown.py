@@ -55,6 +55,7 @@ def test_releases_of_every_kind(path):
     guarantee = getattr(value, "guarantee", None)
     if guarantee is not None:
         assert guarantee.brief in line
+        assert f"alpha {float(value.alpha):g}" in line
         assert f"threshold {value.threshold:.6g}" in line
         assert (f"score {value.score!r}" if value.score else "no score named") in line
         assert escape(str(guarantee)) in table
@@ -67,8 +68,11 @@ def test_a_federated_release_and_plans():
     folder = TESTS / "federated" / "samples" / "private-qq"
     plan, _ = federated.read_plan((folder / "plan.json").read_text(encoding="utf-8"))
     line, full, table = shown(plan)
-    assert f"private-qq, coverage 0.9, {len(plan.silos)} silos, each pays at most {plan.privacy()}" in line
-    assert f"  {len(plan.silos)} answers: coverage at least 0.9" in full
+    assert (
+        f"private-qq, coverage {float(plan.level):g}, {len(plan.silos)} silos, each pays at most {plan.privacy()}"
+        in line
+    )
+    assert f"{len(plan.silos)} answers: coverage at least 0.8" in full
     assert plan.digest in full
     assert plan.digest in table
     line, full, table = shown(Release.from_json((folder / "released.json").read_text(encoding="utf-8")))
@@ -77,14 +81,14 @@ def test_a_federated_release_and_plans():
     assert "silos answered" in table
     several = federated.SeveralPlans("level", plan.neighbors, {plan.alpha: plan})
     line, full, _ = shown(several)
-    assert "coverage 0.9" in line
-    assert "alpha 0.1, " in full
+    assert "coverage 0.8" in line
+    assert "alpha 0.2, 1 to 4 answers" in full
     assert several.digest in full
 
 
 def test_plans_schedules_and_watches():
     line, full, _ = shown(confide.plan(0.1, 1.0, neighbors="replace_one"))
-    assert "coverage at least 0.9, epsilon 1 (replace_one), target rank 903.50 with 1000 records" in line
+    assert "alpha 0.1, coverage at least 0.9, epsilon 1 (replace_one), target rank 903.50 with 1000 records" in line
     assert "records needed" in full
     line, _, table = shown(
         confide.budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0, rule="basic")

@@ -30,10 +30,14 @@ def test_many_rows_are_counted_and_not_shown():
 
 
 def test_lines_become_rows_and_heads():
-    shown = html_lines("Plan", "privacy: 1\nWith 10 records:\n  target rank  9\nalpha 0.1\n  coverage  0.9\nno alarm")
+    shown = html_lines(
+        "Plan",
+        "privacy: 1\nWith 10 records:\n  target rank  9\nalpha 0.1\n  coverage  0.9\nno alarm\n"
+        "These numbers come straight from the records: they are not private.",
+    )
     assert shown.count('scope="row"') == 3
     assert shown.count('scope="rowgroup"') == 2
-    assert shown.count("<td colspan") == 1
+    assert shown.count("<td colspan") == 2
 
 
 def test_a_repr_is_one_line():

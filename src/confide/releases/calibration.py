@@ -188,7 +188,8 @@ class Calibration(Release):
 
     def _brief(self) -> str:
         score = "no score named" if self.score is None else f"score {self.score!r}"
-        return f"threshold {self.threshold:.6g}, {score}, {self.guarantee.brief}, {self.privacy.brief}"
+        alpha = f"alpha {float(self.alpha):g}"
+        return f"threshold {self.threshold:.6g}, {score}, {alpha}, {self.guarantee.brief}, {self.privacy.brief}"
 
 
 def threshold_text(calibration: Calibration) -> str:

@@ -77,7 +77,7 @@ class LevelCalibration(Release):
 
     def _brief(self) -> str:
         levels = ", ".join(f"{float(alpha):g}" for alpha in self.parts)
-        return f"alpha {levels}: {_thresholds(self.parts.values())}, {self.privacy.brief}"
+        return f"alpha {levels}: {_thresholds(self.parts.values())} for the first, {self.privacy.brief}"
 
     def _repr_html_(self) -> str:
         """Level by level, for notebooks."""
@@ -183,7 +183,8 @@ class GroupCalibration(Release):
 
     def _brief(self) -> str:
         some = "classes" if self.by == "class" else "groups"
-        return f"{len(self.parts)} {some}, {_thresholds(self.parts.values())} in each, {self.privacy.brief}"
+        alpha = f"alpha {float(self.alpha):g}"
+        return f"{len(self.parts)} {some}, {_thresholds(self.parts.values())} in each, {alpha}, {self.privacy.brief}"
 
     def _repr_html_(self) -> str:
         """Group by group, for notebooks."""
@@ -235,7 +236,7 @@ class SidesCalibration(Release):
         )
 
     def _brief(self) -> str:
-        return f"{_thresholds([self.low, self.high])} at each end, {self.privacy.brief}"
+        return f"{_thresholds([self.low, self.high])} at each end, alpha {float(self.alpha):g}, {self.privacy.brief}"
 
 
 def _thresholds(parts: Iterable[Calibration]) -> str:

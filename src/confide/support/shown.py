@@ -13,6 +13,7 @@ from confide.support.foreign_text import harmless, one_line
 MOST_SHOWN = 20
 """Rows of a table: a notebook is read, and files have all of them."""
 
+_LONGEST_NAME = 30
 _TABLE = '<table class="tex2jax_ignore mathjax_ignore">'
 _LEFT = ' style="text-align:left;vertical-align:top"'
 
@@ -96,6 +97,8 @@ def html_lines(caption: str, text: str) -> str:
 def _line(line: str, after: str) -> str:
     """One line; one that only heads those after it, which are indented, is their head."""
     name, *value = re.split(r"\s{2,}" if line.startswith("  ") else ": ", line.strip(), maxsplit=1)
+    if value and len(name) > _LONGEST_NAME and line.endswith("."):
+        return _row((line,), 2)  # a sentence with a colon
     if not value and after.startswith("  ") and not line.startswith("  "):
         return f"<tr>{_cell('th', name.removesuffix(':'), scope='rowgroup', columns=2)}</tr>"
     return _row((name, *value), 2)
