@@ -216,7 +216,8 @@ class Plan(Shown):
         return f"{self.target_rank:.2f}{beyond}"
 
     def _brief(self) -> str:
-        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, target rank {self._rank()} with {self.n} records"
+        rank = f"target rank {self._rank()} with {self.n} records"
+        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}"
 
 
 def _loss(value: float) -> str:
