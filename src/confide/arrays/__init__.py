@@ -31,8 +31,8 @@ from confide.arrays.checked import (
 )
 from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
 from confide.arrays.frames import column_names, names_of_classes
-from confide.arrays.images import as_truth_image, class_areas, image_by_image
 from confide.arrays.frames_out import frame_of
+from confide.arrays.images import as_truth_image, class_areas, image_by_image
 from confide.arrays.row_sums import (
     ROUNDED,
     SUM_REMEDY,
