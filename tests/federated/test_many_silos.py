@@ -131,6 +131,7 @@ def test_the_match_is_exact_for_equal_silos_and_the_law_is_used_for_few():
     np.testing.assert_allclose(worst, [0.9 * 0.75 + 0.1 * 0.25, 0.8 * 0.75 + 0.2 * 0.25], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_promises_are_told_as_ranges():
     made = federated.plan(roster([60] * 8), 0.1, 3.0, method="private-qq", candidates=Candidates.unit(50), dropouts=3)
     promises = made.promises()
