@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare fuzz mutation screenshots gallery experiments extras lock clean
+.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow fuzz mutation screenshots gallery experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -71,6 +71,14 @@ nvflare: .venv-nvflare/.ready  ## NVIDIA FLARE, for its tests, in an environment
 	.venv-nvflare/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+mlflow: .venv-mlflow/.ready  ## MLflow, for its tests, in an environment of its own
+
+.venv-mlflow/.ready: requirements/mlflow.txt pyproject.toml
+	$(PYTHON) -m venv .venv-mlflow
+	.venv-mlflow/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/mlflow.txt
+	.venv-mlflow/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
 	$(BIN)/python -m tests.reports.screenshots
 
@@ -86,8 +94,8 @@ $(VENV)/.extras: $(READY) requirements/extras.txt
 experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
 	$(BIN)/python -m experiments
 
-# all but standard, which every environment has, and nvflare, which has one of its own
-EXTRAS := torch arrays jax plots pandas frames speed accounting flower postgres spark ray onnx experiments
+# all but standard, which every environment has, and nvflare and mlflow, which have their own
+EXTRAS := torch arrays jax plots pandas speed accounting flower postgres spark ray onnx experiments
 COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip adds what the machine's GPU needs
@@ -98,6 +106,10 @@ lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip add
 	(grep "^#" requirements/nvflare.txt; cat requirements/nvflare.new) > requirements/all.txt
 	mv requirements/all.txt requirements/nvflare.txt
 	rm requirements/nvflare.new
+	$(COMPILE) pyproject.toml --extra mlflow --group mlflow -c requirements/dev.txt -o requirements/mlflow.new
+	(grep "^#" requirements/mlflow.txt; cat requirements/mlflow.new) > requirements/all.txt
+	mv requirements/all.txt requirements/mlflow.txt
+	rm requirements/mlflow.new
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-nvflare demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) .venv-peers .venv-nvflare .venv-mlflow demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -7,8 +7,11 @@ from importlib.util import find_spec
 import pytest
 
 NEEDS = {
-    "src/confide/torch.py": ("torch", "array_api_compat"),
+    "src/confide/torch": ("torch", "array_api_compat"),
     "src/confide/array_api.py": ("array_api_compat",),
+    "src/confide/onnx": ("onnx",),
+    "src/confide/mlflow": ("mlflow",),
+    "tests/mlflow/logged.py": ("mlflow",),
     "src/confide/ledger/accountants.py": ("dp_accounting",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }

@@ -25,6 +25,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
         "cli": "the same as commands",
         "demo": "the whole way on real data",
         "torch": "tensors and loaders",
+        "mlflow": "models of a registry that serve sets",
         "onnx": "graphs with sets appended",
         "array_api": "any array library",
         "estimators": "scikit-learn",

@@ -8,6 +8,7 @@ import pytest
 
 from tests.docs.blocks import READ, ROOT, RUN, Block, blocks, pages
 from tests.docs.runner import run_elsewhere, run_page
+from tests.mlflow.environment import mlflow_python
 from tests.peers import is_installed_there, peers_python
 
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
@@ -40,18 +41,27 @@ def runs() -> list[object]:
     return found
 
 
-@pytest.mark.some(5)
 @pytest.mark.parametrize(("name", "needs", "long"), runs())
 def test_page_runs(name, needs, long, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]
-    there = missing and set(missing) <= PEERS and all(map(is_installed_there, missing))
+    python = elsewhere(missing)
+    there = python is not None
     if missing and not there:
         pytest.skip(f"{name} has blocks that need {', '.join(missing)}")
     chosen = [b for b in PAGES[name] if b.needs <= needs and (long or "long" not in b.markers)]
     here = [b for b in chosen if not (there and b.needs)]
     run_page(here, tmp_path, monkeypatch, capsys)
     if there:
-        run_elsewhere(peers_python(), [b for b in chosen if b.needs or "shared" in b.markers], tmp_path)
+        run_elsewhere(python, [b for b in chosen if b.needs or "shared" in b.markers], tmp_path)
+
+
+def elsewhere(missing: list[str]) -> Path | None:
+    """The interpreter of the environment that has what is missing here."""
+    if missing == ["mlflow"]:
+        return mlflow_python()
+    if missing and set(missing) <= PEERS and all(map(is_installed_there, missing)):
+        return peers_python()
+    return None
 
 
 def is_installed(module: str) -> bool:

@@ -1,0 +1,236 @@
+"""Writing a release, with or without a model, as an MLflow model: files, signature, tags and requirements."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import numpy as np
+from mlflow.models import ModelSignature, infer_signature
+from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema, TensorSpec
+from mlflow.types.schema import Array
+
+from confide.errors import InputError, InputTypeError
+from confide.mlflow.model import CALIBRATION, MODEL, class_names, needs, task_of
+from confide.mlflow.wrapped import digest, keep, outputs_of, requirements_of
+from confide.releases import Release, SidesCalibration, classes_of, facts_of, names_for, parts_of, warn_of
+
+
+def log_model(
+    release: Release,
+    model: Any = None,
+    *,
+    name: str = "model",
+    input_example: Any = None,
+    signature: ModelSignature | None = None,
+    classes: Sequence[str | int] | None = None,
+    groups: str = "group",
+    difficulty: str = "difficulty",
+    tags: Mapping[str, str] | None = None,
+    pip_requirements: Sequence[str] | None = None,
+    **options: Any,
+) -> Any:
+    """Log a model that serves prediction sets or intervals, in the active run of MLflow.
+
+    Parameters
+    ----------
+    release
+        A release of any kind that makes sets or intervals. It is kept as its JSON; nothing of confide is pickled.
+    model
+        The model in front of it: a fitted estimator of scikit-learn, a function of a data frame, or the address of a
+        model that MLflow knows (`models:/...`, `runs:/...`, a folder). It gives class probabilities, predictions, or
+        for CQR two columns of quantiles. Without one, callers send these.
+    name
+        The name of the logged model.
+    input_example
+        Some rows that the model in front takes, from which the signature is inferred. A release alone needs none.
+    signature
+        One of your own instead; its outputs and params are replaced by what is answered.
+    classes
+        The names of the model's columns in their order: by default the estimator's `classes_`, else the release's.
+    groups, difficulty
+        For thresholds per group, and for `normalised_residual`: the columns with each row's group and difficulty.
+    tags
+        Added to those of the release: `confide.alpha`, `epsilon`, `promise`, `privacy`, `score`, `checksum`, `version`.
+    pip_requirements
+        Instead of confide, numpy, pandas and MLflow in the versions at hand, and what the model in front needs.
+    **options
+        Passed on to `mlflow.pyfunc.log_model`, as `registered_model_name`.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+        What MLflow says of the logged model.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the release makes neither sets nor intervals, the model is no model, or no signature can be inferred.
+
+    Notes
+    -----
+    Coverage is promised for records like those that calibrated, and for the model whose scores calibrated: log the
+    release together with that model.
+    """
+    own = {f"confide.{key}": text for key, text in facts_of(release).items()}
+    with tempfile.TemporaryDirectory() as folder:
+        parts = _parts(release, model, Path(folder), input_example, signature, classes, groups, difficulty)
+        parts["pip_requirements"] = pip_requirements or parts["pip_requirements"]
+        info = mlflow.pyfunc.log_model(name=name, tags={**own, **(tags or {})}, metadata=own, **parts, **options)
+    warn_of(release)
+    return info
+
+
+def save_model(
+    release: Release,
+    path: str | Path,
+    model: Any = None,
+    *,
+    input_example: Any = None,
+    signature: ModelSignature | None = None,
+    classes: Sequence[str | int] | None = None,
+    groups: str = "group",
+    difficulty: str = "difficulty",
+    pip_requirements: Sequence[str] | None = None,
+    **options: Any,
+) -> None:
+    """Write the same to a folder, without a run. What would be tags is in the `metadata` of its file MLmodel.
+
+    Parameters, errors and notes as in `log_model`; `**options` are those of `mlflow.pyfunc.save_model`.
+    """
+    own = {f"confide.{key}": text for key, text in facts_of(release).items()}
+    with tempfile.TemporaryDirectory() as folder:
+        parts = _parts(release, model, Path(folder), input_example, signature, classes, groups, difficulty)
+        parts["pip_requirements"] = pip_requirements or parts["pip_requirements"]
+        mlflow.pyfunc.save_model(str(path), metadata=own, **parts, **options)
+    warn_of(release)
+
+
+def _parts(
+    release: Release,
+    model: Any,
+    folder: Path,
+    example: Any,
+    signature: ModelSignature | None,
+    classes: Sequence[str | int] | None,
+    groups: str,
+    difficulty: str,
+) -> dict[str, Any]:
+    """What MLflow is told to write."""
+    if not isinstance(release, Release):
+        raise InputTypeError(f"release must be a release of confide; found {type(release).__name__}")
+    if task_of(release) == "any":
+        raise InputError("release must be for a score of classes or for intervals; found one of your own")
+    columns = {
+        name: column for name, column in (("groups", groups), ("difficulty", difficulty)) if needs(release)[name]
+    }
+    config: dict[str, Any] = {"checksum": release.checksum, **columns}
+    names = class_names(release) if classes is None else list(classes)
+    release.save(folder / "calibration.json")
+    artifacts = {CALIBRATION: str(folder / "calibration.json")}
+    required = _required()
+    if model is not None:
+        kept = keep(model, folder)
+        own = shutil.copytree(kept, folder / MODEL, dirs_exist_ok=True) if kept != folder / MODEL else kept
+        artifacts[MODEL] = str(own)
+        config["digest"] = digest(own)
+        required += requirements_of(own)
+        if task_of(release) == "classification":
+            _, trained = outputs_of(own, probabilities=True)
+            names = trained if classes is None and trained is not None else names
+            if names is not None:
+                names_for(release, tuple(names), len(names))  # refuses a model of other classes
+        if signature is None and example is None:
+            signature = mlflow.models.Model.load(str(own)).signature
+    if names is not None and task_of(release) == "classification":
+        config["classes"] = names
+    return {
+        "python_model": str(Path(__file__).with_name("served.py")),
+        "artifacts": artifacts,
+        "model_config": config,
+        "signature": _signature(release, model, example, signature, config, columns),
+        "pip_requirements": required,
+    }
+
+
+def _signature(
+    release: Release,
+    model: Any,
+    example: Any,
+    given: ModelSignature | None,
+    config: dict[str, Any],
+    columns: dict[str, str],
+) -> ModelSignature:
+    """The inputs that are inferred, or given, and the outputs and params that every such model has."""
+    if given is not None:
+        inputs = given.inputs
+    elif model is None:
+        inputs = _plain_inputs(release, config, columns)
+    elif example is not None:
+        inputs = infer_signature(example).inputs
+    else:
+        raise InputError(
+            "input_example must be given, some rows that the model takes: its signature is inferred of them"
+        )
+    known = set(inputs.input_names()) if inputs is not None and inputs.has_input_names() else set()
+    if model is not None and (missing := {name: DataType.string for name in columns.values() if name not in known}):
+        if inputs is None or inputs.is_tensor_spec():
+            raise InputError(
+                f"input_example must be a data frame: the release needs the column {next(iter(missing))!r}"
+            )
+        inputs = Schema([*inputs.inputs, *_extra(columns, missing)])
+    return ModelSignature(inputs=inputs, outputs=_outputs(release, config), params=_params())
+
+
+def _plain_inputs(release: Release, config: dict[str, Any], columns: dict[str, str]) -> Schema:
+    """What callers send who have no model: a column per class, or for unnamed classes one array."""
+    extra = _extra(columns, columns.values())
+    if task_of(release) == "regression":
+        pairs = isinstance(release, SidesCalibration) or "cqr" in str(next(iter(parts_of(release).values())).score)
+        names = ["lower", "upper"] if pairs else ["prediction"]
+        return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
+    names = [str(name) for name in config.get("classes", ())]
+    known = classes_of(release)
+    if not names and not extra:
+        return Schema([TensorSpec(np.dtype(np.float64), (-1, known if isinstance(known, int) else -1))])
+    if not names:
+        if not isinstance(known, int):
+            raise InputError("classes must be given: the release does not say which columns there are")
+        names = [str(place) for place in range(known)]
+    return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
+
+
+def _extra(columns: dict[str, str], wanted: Any) -> list[ColSpec]:
+    kinds = {"groups": DataType.string, "difficulty": DataType.double}
+    return [ColSpec(kinds[name], column) for name, column in columns.items() if column in wanted]
+
+
+def _outputs(release: Release, config: dict[str, Any]) -> Schema:
+    if task_of(release) == "regression":
+        own = [ColSpec(DataType.double, "lower"), ColSpec(DataType.double, "upper")]
+    else:
+        texts = any(isinstance(name, str) for name in config.get("classes", ()))
+        label = Array(DataType.string if texts else DataType.long)
+        own = [ColSpec(label, "labels"), ColSpec(DataType.long, "size")]
+    return Schema([*own, ColSpec(DataType.string, "promise")])
+
+
+def _params() -> ParamSchema:
+    return ParamSchema([ParamSpec("alpha", DataType.double, None), ParamSpec("labels", DataType.boolean, True)])
+
+
+def _required() -> list[str]:
+    """What serving needs, in the versions at hand."""
+    return [f"{name}=={version(name)}" for name in (_mlflow(), "confide", "numpy", "pandas")]
+
+
+def _mlflow() -> str:
+    """The package that MLflow comes from: the whole, or the skinny one."""
+    try:
+        version("mlflow")
+    except PackageNotFoundError:
+        return "mlflow-skinny"
+    return "mlflow"
