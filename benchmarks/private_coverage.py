@@ -15,8 +15,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.evaluation.metrics import exact_interval
 from confide.noisy_counts import coverage_interval, one_count_interval, simultaneous
+from confide.sets import exact_interval
 
 SHARES = (0.8, 0.9, 0.95, 0.99)
 

@@ -75,6 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if values <= met[name]:
                 item.add_marker(pytest.mark.long if item.originalname in COVERED else pytest.mark.slow)
             met[name] |= values
+    keep_some(cases)
 
 
 def has_mark(item: pytest.Item, name: str) -> bool:
@@ -98,6 +99,20 @@ def mark_slow_cases(cases: list[pytest.Function], whole: bool) -> None:
         raise pytest.UsageError(
             f"no such cases: {[f'{name}[{one}]' for (name, _), ids in missing.items() for one in ids]}"
         )
+
+
+def keep_some(cases: list[pytest.Function]) -> None:
+    """Of a test marked `some(k)` k cases stay in the everyday suite, spread evenly over those that are not slow."""
+    left: defaultdict[tuple[str, int], list[pytest.Function]] = defaultdict(list)
+    for item in cases:
+        mark = item.get_closest_marker("some")
+        if mark is not None and not has_mark(item, "slow") and not has_mark(item, "long"):
+            left[f"{item.path}::{item.originalname}", mark.args[0]].append(item)
+    for (_, k), items in left.items():
+        kept = {i * len(items) // k for i in range(k)}
+        for i, item in enumerate(items):
+            if i not in kept:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

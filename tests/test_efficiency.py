@@ -45,6 +45,7 @@ def test_excess_coverage_on_even_scores(neighbors, most):
     assert abs(found.coverage - made.expected_coverage) < 1e-3  # what the plan announces is what happens
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow_cases("100-0.933-0.01-add_remove", "150-0.921-0.002-add_remove")
 @pytest.mark.parametrize("neighbors", [PUBLIC, SECRET])
 @pytest.mark.parametrize(("n", "coverage", "infinite"), [(100, 0.933, 0.01), (150, 0.921, 0.002), (200, 0.917, 1e-3)])
@@ -54,6 +55,7 @@ def test_few_records(n, coverage, infinite, neighbors):
     assert found.infinite <= infinite
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize(
     ("n", "unit", "excess", "beyond"),
     [
@@ -86,6 +88,7 @@ def test_residuals_of_any_scale_need_no_unit(power):
     assert threshold_ratio(plan(1000, score="absolute_residual"), residuals(10.0**power), 10) <= 1.2
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n", [1000, 200])
 def test_a_warm_start_is_cheaper_and_a_wrong_one_hardly_dearer(n):
     for law, score, quantile, right in (
@@ -111,6 +114,7 @@ WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
 """Deserts over most of the list, which weights that rise cross more readily (docs/benchmarks.md)."""
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow_cases("lac-1000-add_remove", "absolute_residual-1000-add_remove")
 @pytest.mark.parametrize(("n", "neighbors"), [(150, PUBLIC), (1000, PUBLIC), (1000, SECRET), (5000, PUBLIC)])
 @pytest.mark.parametrize("score", ["lac", "absolute_residual"])
@@ -134,6 +138,7 @@ def test_a_decision_does_not_touch_the_data():
         assert dict(released.recipe) == dict(made.request.candidates.recipe)
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow_cases("float64-aps-1.06")
 @pytest.mark.parametrize(("score", "most"), [("aps", 1.06), ("raps(penalty=0.01,k_reg=3)", 1.1)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import mark_slow_cases
+from tests.conftest import keep_some, mark_slow_cases
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,6 +21,7 @@ def cases(*marks: pytest.Mark) -> list[SimpleNamespace]:
             originalname="test_it",
             callspec=SimpleNamespace(id=name),
             iter_markers=lambda asked: (mark for mark in own if mark.name == asked),
+            get_closest_marker=lambda asked: next((mark for mark in own if mark.name == asked), None),
             add_marker=lambda mark: own.append(mark.mark),
             slow=lambda: any(mark.name == "slow" for mark in own),
         )
@@ -39,6 +40,23 @@ def cases(*marks: pytest.Mark) -> list[SimpleNamespace]:
 def test_cases_are_slow_by_their_names(mark, slow):
     three = cases(mark)
     mark_slow_cases(three, whole=True)
+    assert [case.slow() for case in three] == slow
+
+
+@pytest.mark.parametrize(
+    ("marks", "slow"),
+    [
+        ([pytest.mark.some(1)], [False, True, True]),
+        ([pytest.mark.some(2)], [False, False, True]),
+        ([pytest.mark.some(3)], [False, False, False]),
+        ([pytest.mark.some(1), pytest.mark.slow_cases("a")], [True, False, True]),
+        ([pytest.mark.slow_cases("a")], [True, False, False]),
+    ],
+)
+def test_some_cases_stay(marks, slow):
+    three = cases(*marks)
+    mark_slow_cases(three, whole=True)
+    keep_some(three)
     assert [case.slow() for case in three] == slow
 
 

@@ -30,6 +30,7 @@ def released_from(scores, **options):
     return calibration, caught
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("request_", REQUESTS, ids=str)
 def test_nothing_that_is_released_shows_a_value(request_):
     calibration, caught = released_from(planted_scores(500), **request_)
@@ -91,6 +92,7 @@ def test_nothing_keeps_the_scores_alive():
     assert calibration.coverage == 0.9
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("request_", REQUESTS, ids=str)
 def test_size_does_not_grow_with_the_data(request_):
     sizes = set()

@@ -104,12 +104,14 @@ def check(outcome):
     assert_threshold_below(outcome.released, outcome.scores)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 @pytest.mark.parametrize("name", IMAGES)
 def test_images(name, score):
     check(sets_of(name, score))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("score", ["absolute_residual", "normalised_residual", "gamma", "cqr"])
 @pytest.mark.parametrize(
     "name", [pytest.param("CASP.csv", marks=LONG), "bike_train.csv", pytest.param("Concrete_Data.csv", marks=LONG)]

@@ -49,6 +49,7 @@ def test_every_kind_has_a_sample():
     }  # fmt: skip
 
 
+@pytest.mark.some(14)
 @pytest.mark.parametrize("path", DOCUMENTS, **IDS)
 def test_a_sample_says_what_it_said(path):
     found, expected = flat(said(read(text_of(path)))), flat(EXPECTED[path])
@@ -57,6 +58,7 @@ def test_a_sample_says_what_it_said(path):
         assert one == (pytest.approx(other, rel=1e-9) if isinstance(other, float) else other)
 
 
+@pytest.mark.some(16)
 @pytest.mark.parametrize("path", DOCUMENTS, **IDS)
 def test_a_sample_is_written_byte_by_byte(path):
     assert read(text_of(path)).to_json().encode() == (TESTS / path).read_bytes()

@@ -23,6 +23,7 @@ def compile_or_not(request):
     return machine_code
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("other", [np.float32, np.float64])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_loops_equal_numpy(compile_or_not, dtype, other):
@@ -55,6 +56,7 @@ def test_loops_equal_numpy(compile_or_not, dtype, other):
         assert compile_or_not(loops.ends)(fine, 1.25, lower[: len(fine)], upper[: len(fine)]) is True
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("together", [1, 3, 100])
 def test_counting_equals_numpy(compile_or_not, dtype, together, monkeypatch):

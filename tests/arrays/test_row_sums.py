@@ -9,6 +9,7 @@ from confide.arrays.row_sums import LOOKED_AT, far_from_one
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow_cases("0.01-float16-20000")
 @pytest.mark.parametrize("k", [2, 3, 10, 100, 1000, 20_000])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -37,6 +37,7 @@ def failed(report):
     }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("mechanism", "records", "loss"),
     [(others.published_code, 10, 1.5), (others.published_code_extreme, 10, 9.0), (others.cut_noise_with_law, 8, 1.3)],

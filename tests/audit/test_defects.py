@@ -94,6 +94,7 @@ def test_a_subject_that_needs_many_records_says_so():
     assert math.isclose(foreign_subject(needs_400, "x", alpha=0.1).claims.coverage, 0.9)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("mechanism", unseen.PRIVACY, ids=lambda one: one.__name__)
 def test_defects_that_nothing_was_made_for_are_found(mechanism):
     """Each by ten audits of ten; three do not all miss it."""

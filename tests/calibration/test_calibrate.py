@@ -44,6 +44,7 @@ def test_n_is_stated_only_where_it_is_public():
     assert "1000" not in repr(secret).replace("size=1000", "")
 
 
+@pytest.mark.slow
 def test_the_score_sets_default_candidates():
     for score, kind in [("lac", "probability"), ("absolute_residual", "residual"), (None, "any"), ("mine", "any")]:
         calibration = confide.calibrate(SCORES, 0.1, 1.0, score=score)
@@ -195,6 +196,7 @@ def test_arguments_are_checked_before_scores_are_counted(monkeypatch):
 # --- the process is left as it was
 
 
+@pytest.mark.slow
 def test_numpy_error_state_and_warning_filters_are_left_alone():
     state, filters = np.geterr(), list(warnings.filters)
     _use_everything(1.3)

@@ -26,6 +26,7 @@ CALLS = {
 }
 
 
+@pytest.mark.some(1)
 @FEW
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("n", [0, 1])

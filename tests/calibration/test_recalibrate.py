@@ -114,6 +114,7 @@ def renewed(first, **options):
 # --- the same request
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", BY_TIME)
 def test_a_cold_start_asks_what_was_asked(kind):
     first, asked = first_of(kind)
@@ -121,6 +122,7 @@ def test_a_cold_start_asks_what_was_asked(kind):
     assert [part.request for _, part in priced.parts.values()] == asked
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", BY_TIME)
 def test_a_renewal_is_of_the_same_kind_and_names_what_it_renews(kind):
     first, _ = first_of(kind)
@@ -200,6 +202,7 @@ def test_releases_of_the_first_version_can_be_renewed(name):
     assert renewal.price(1000).parts.keys() == renewal.parts.keys()
 
 
+@pytest.mark.slow
 def test_what_is_the_user_s_to_say_again():
     own = one(epsilon=1.0, candidates=Candidates.of([0.2, 0.5, 0.9]), neighbors="replace_one")
     with pytest.raises(confide.InputError, match="candidates must be given again: previous has 4 of its own"):
@@ -214,6 +217,7 @@ def test_what_is_the_user_s_to_say_again():
     assert [part.epsilon for part in renewed(first, epsilon=1.0).parts.values()] == [0.25, 0.75]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
@@ -248,6 +252,7 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
 # --- where it starts
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize(
     ("kind", "threshold", "around"),
     [

@@ -13,6 +13,7 @@ from confide.planning.request import check_request
 from tests.exact import mechanism_law
 
 
+@pytest.mark.slow
 def test_risk_is_controlled_for_every_data_set():
     """All multisets of five records with losses 1, 1/2, 0 over four candidates, and all choices of u: Theorem 1.
 

@@ -68,6 +68,7 @@ def test_losses_add_up():
         assert epsilon * 0.999 < levels.privacy.epsilon <= epsilon
 
 
+@pytest.mark.slow
 def test_thresholds_of_levels_are_nested_and_cover():
     """Raising thresholds keeps every promise: coverage of each level by one fresh point per release, at level 1e-6."""
     rng = np.random.default_rng(0)
@@ -148,6 +149,7 @@ def test_groups_by_simulation_and_small_groups():
         confide.predict_set([[0.5, 0.5]], released)
 
 
+@pytest.mark.slow
 def test_replace_one_halves_what_each_group_spends():
     scores, groups = np.linspace(0, 1, 20_000), np.arange(20_000) % 2
     released = confide.calibrate_groups(scores, groups, [0, 1], 0.1, 2.0, score="lac", neighbors="replace_one")
@@ -161,6 +163,7 @@ def test_replace_one_halves_what_each_group_spends():
     assert 0.16 < zcdp.privacy.rho <= 0.4 + 1e-12
 
 
+@pytest.mark.slow
 def test_both_sides_of_cqr():
     """Skewed noise: two thresholds cover both sides, and are narrower than one for both; exact test at level 1e-6."""
     rng = np.random.default_rng(3)
@@ -196,6 +199,7 @@ def checksum(content):
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_stored_releases_come_back_equal_and_forged_ones_are_refused(tmp_path):
     for released in releases():
@@ -250,6 +254,7 @@ def test_sizes_of_groups_are_not_printed():
             confide.calibrate_groups([0.5] * 9, ["a"] * 9, ["a", "b"], 0.1, mechanism="none", **options)
 
 
+@pytest.mark.slow
 def test_candidates_of_several_thresholds_suit_what_each_may_spend():
     """The list is that of one threshold with its part of the budget, and what is replaced changes two groups."""
     scores = np.linspace(0, 1, 3000)

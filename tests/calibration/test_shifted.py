@@ -136,6 +136,7 @@ def test_release_says_which_population(released):
     assert released.coverage_at_most(1000) == 1.0
 
 
+@pytest.mark.slow
 def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, monkeypatch):
     scores, labels = records
     groups = confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, by="class", candidates=CANDIDATES)

@@ -17,6 +17,7 @@ COLUMNS = ("--probabilities", "p_*", "--label", "name")
 LEVELS = ("--alpha", 0.1, "--epsilon", 1)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     records = write(folder / f"records.{suffix}", class_table(lists=False))
@@ -50,6 +51,7 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "they are not private" in seen.out
 
 
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("more", [(), ("--by-class",)])
@@ -149,6 +151,7 @@ def test_two_classes_and_one_column(confide_run, folder):
     assert np.mean(held) > 0.85
 
 
+@pytest.mark.slow
 def test_regression(confide_run, folder):
     rng = np.random.default_rng(0)
     f = rng.normal(size=4000)
@@ -168,6 +171,7 @@ def test_regression(confide_run, folder):
     assert "width of intervals" in confide_run("evaluate", records, "--calibration", "cal.json", *pair).out
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("score", [None, "cqr_high"])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_quantile_regression(confide_run, folder, score, ending):
@@ -194,6 +198,7 @@ def test_quantile_regression(confide_run, folder, score, ending):
     assert one.error.endswith("--prediction LOWER,UPPER")
 
 
+@pytest.mark.slow
 def test_quantiles_by_group(confide_run, folder):
     rng = np.random.default_rng(1)
     ward = rng.choice(["north", "south"], 6000)
@@ -213,6 +218,7 @@ def test_quantiles_by_group(confide_run, folder):
     assert (found["lower"].to_pylist(), found["upper"].to_pylist()) == (lower.tolist(), upper.tolist())
 
 
+@pytest.mark.slow
 def test_ready_made_scores(confide_run, folder):
     scores = np.random.default_rng(0).gumbel(size=4000)
     records = write(folder / "records.parquet", {"s": scores})
@@ -259,6 +265,7 @@ def test_too_few_records_warn_and_are_done(confide_run, folder):
     assert shown["warnings"] == done.json["warnings"]
 
 
+@pytest.mark.slow
 def test_records_needed_and_cost_are_said_where_they_help(confide_run, folder):
     """No cost beside a threshold where candidates are coarse; no records needed where n says that there are enough."""
     rng = np.random.default_rng(0)
@@ -293,6 +300,7 @@ def test_infinite_intervals_are_valid_json(confide_run, folder):
     assert done["threshold"] == "+inf"
 
 
+@pytest.mark.slow
 def test_plan_says_what_it_will_cost(confide_run):
     text = confide_run("plan", *LEVELS, "--n", 1000).out
     for words in ("promise: coverage at least 0.9", "target rank", "rank without privacy  901", "records needed"):

@@ -32,6 +32,7 @@ def kept(confide_run, release, *arguments):
     return done.out
 
 
+@pytest.mark.slow
 def test_levels(confide_run, folder):
     path, p, y, _ = table(folder / "records.parquet")
     released = confide.calibrate_levels(confide.lac_score(*classified()), [0.2, 0.1], epsilon=1.0, score="lac")
@@ -50,6 +51,7 @@ def test_levels(confide_run, folder):
     assert [len(one.sizes) for one in load_evaluation("ev.json").levels.values()] == [0, 0]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_groups(confide_run, folder, suffix):
     path, p, y, ward = table(folder / f"records.{suffix}")
@@ -90,6 +92,7 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     assert "no thresholds per group of records" in confide_run(*predict, "--by", "ward").error
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_any_column_is_a_check_of_subgroups(confide_run, folder, suffix):
     path, _, _, ward = table(folder / f"records.{suffix}", 3000)
@@ -183,6 +186,7 @@ def test_losses_by_subgroup(confide_run, folder):
     assert "Loss by group" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_classes(confide_run, folder):
     path, p, y, _ = table(folder / "records.parquet")
     q, truth = classified()

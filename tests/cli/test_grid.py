@@ -191,6 +191,7 @@ def expected(released, name):
     return None
 
 
+@pytest.mark.some(2)
 @on_every_source(KINDS, some=("lac", "groups", "people"))
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate, and report: the numbers are those of the calls on arrays."""
@@ -218,6 +219,7 @@ def test_every_source_and_kind(run, source, folder, name):
         assert same_counts(found, wanted)
 
 
+@pytest.mark.some(2)
 @on_every_source(("lac", "residuals"), some=())
 def test_a_private_evaluation_counts_the_same_from_every_source(run, source, name, monkeypatch):
     """Counts without noise are those of arrays; text rounds a few records over the threshold at most."""
@@ -307,6 +309,7 @@ def test_a_release_is_watched_on_every_source(run, source, folder, name):
         assert told["counts"] == [sizes.get(str(size), 0) for size in range(4)]
 
 
+@pytest.mark.some(1)
 @on_every_source(("scores", "lac", "aps", "residuals", "quantiles"), some=("lac",))
 def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, folder, name):
     columns, asked, _, _ = KINDS[name]
@@ -385,6 +388,7 @@ def test_what_makes_no_sense_is_refused_by_one_sentence(confide_run, folder, cas
     assert not (folder / "out.json").exists()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["lac", "sides", "groups", "classes", "levels"])
 def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name):
     columns, asked, _, by = KINDS[name]
@@ -396,6 +400,7 @@ def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name
     assert "not private" in (folder / "report.html").read_text(encoding="utf-8").lower()
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("out", ["sets.csv", "sets.tsv", "sets.csv.gz", "sets.arrow", "sets", "sets/"])
 @pytest.mark.parametrize("kind", ["csv", "duckdb", "standard input, Arrow", "sqlite"])
 def test_every_source_is_written_to_every_target(run, confide_run, folder, request, kind, out):

@@ -28,6 +28,7 @@ def predict(confide_run, path, out, *options):
     return ran, read(out)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_per_group(confide_run, records, folder, suffix):
     path, (p, y) = records(suffix), classified()
@@ -67,6 +68,7 @@ def test_per_class_with_labels_as_positions_or_as_names(confide_run, records, fo
         assert said.json["thresholds"] == {name: part.threshold for name, part in released.parts.items()}
 
 
+@pytest.mark.slow
 def test_intervals_per_group(confide_run, folder):
     rng = np.random.default_rng(0)
     f = rng.normal(size=3000)
@@ -84,6 +86,7 @@ def test_intervals_per_group(confide_run, folder):
     np.testing.assert_array_equal(found["upper"], upper)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "score", ["aps", "raps(penalty=0.01,k_reg=1)", "saps(penalty=0.1)", "margin", "aps_randomised"]
 )

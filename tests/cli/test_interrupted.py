@@ -66,6 +66,7 @@ def stopping(monkeypatch, place, number):
         yield
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, number, code):

@@ -30,6 +30,7 @@ def probabilities(frame):
     return frame[["p_a", "p_b", "p_c", "p_d"]].to_numpy(), frame.label.map(list("abcd").index).to_numpy()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_sets(confide_run, folder, records, score):
     p, y = probabilities(records)
@@ -48,6 +49,7 @@ def test_sets(confide_run, folder, records, score):
     assert f"{expected.ratio:.3f} times as large as without" in page
 
 
+@pytest.mark.slow
 def test_intervals(confide_run, records):
     residuals = np.abs(records.y - records.f).to_numpy()
     made = confide.plan(0.1, 1.0, 300, score="absolute_residual", unit=2.0, pilot=residuals)

@@ -51,6 +51,7 @@ def evaluate(confide_run, records):
     return run
 
 
+@pytest.mark.slow
 def test_it_is_charged_before_it_is_drawn_and_answered_again_for_nothing(evaluate, confide_run, monkeypatch, folder):
     spent = []
     draw = private_counts.draw_counts

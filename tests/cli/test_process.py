@@ -75,6 +75,7 @@ def many_records(tmp_path_factory) -> Path:
 PRECIOUS = 'prediction_set,set_size\n"[""a""]",1\n'
 
 
+@pytest.mark.slow
 @pytest.mark.everyday("15-143")
 @pytest.mark.xdist_group("interrupted")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -168,6 +169,7 @@ def _read_all(master: int) -> bytes:
         shown += piece
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(tmp_path, released):
     command = [*CONFIDE, "show", str(released)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

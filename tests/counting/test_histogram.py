@@ -41,6 +41,7 @@ def assert_counts(scores, candidates):
     assert counts.dtype == np.int64
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("candidates", FAMILIES.values(), ids=FAMILIES.keys())
 def test_edges_and_their_neighbours(candidates):
     edges = candidates.edges[:: max(1, len(candidates.edges) // 200)]
@@ -56,6 +57,7 @@ def test_edges_and_their_neighbours(candidates):
         assert_counts(around, candidates)
 
 
+@pytest.mark.some(17)
 @pytest.mark.parametrize("candidates", FAMILIES.values(), ids=FAMILIES.keys())
 def test_extreme_scores(candidates):
     tiny, huge = 5e-324, np.finfo(float).max
@@ -77,6 +79,7 @@ def test_a_score_on_a_candidate_is_at_or_below_it():
 FLOATS = st.floats(allow_nan=False, width=64).filter(lambda v: v > -np.inf)
 
 
+@pytest.mark.some(1)
 @settings(max_examples=200, deadline=None)
 @given(
     scores=st.one_of(

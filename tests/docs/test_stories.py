@@ -23,6 +23,7 @@ def run(name, folder, *arguments, **settings):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_hospitals():
     code, out, err = run("hospitals", shared_data("uci_heart").parent)
     assert code == 0, err
@@ -58,6 +59,7 @@ def test_year(tmp_path):
     assert len(released.predecessors) == 4 - account.left["calibration"] - 1
 
 
+@pytest.mark.slow
 def test_year_without_data_says_what_it_needs(tmp_path):
     code, _, err = run("year", tmp_path)
     assert code == 1

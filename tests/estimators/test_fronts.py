@@ -52,6 +52,7 @@ def test_scikit_learn_checks(front):
     assert len(results) > 40
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("score", ["lac", "aps", "aps_randomised", "raps(penalty=0.01,k_reg=2)", "margin", "top_k"])
 def test_classifier_covers_with_small_sets(digits, score):
     X, y = digits
@@ -93,6 +94,7 @@ def test_second_calibration_is_a_second_release(digits):
     assert fresh.set_params(alpha=0.2, estimator__C=2.0).alpha == 0.2
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "asked", [{}, {"alpha": [0.3, 0.1], "epsilon": 4.0}, {"by_class": True, "alpha": 0.3, "epsilon": 8.0}]
 )
@@ -274,6 +276,7 @@ def test_torch_knows_for_how_many_classes_a_release_is(front):
         front.to_prediction_sets(front.predict_set(logits, released), ["ant"])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("score", ["lac", "aps_randomised", "margin"])
 def test_tensors_without_rows(front, score):
     """An empty batch, or one whose labels are all ignored, changes nothing; new records may be none."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import confide
-from confide.evaluation.metrics import coverage_from_counts
+from confide.sets import coverage_from_counts
 
 
 @settings(max_examples=200, deadline=None)
@@ -77,7 +77,7 @@ def test_confidence_is_a_probability():
             confide.coverage([True], confidence)
     for confidence in (True, None, [0.9]):
         with pytest.raises(confide.InputTypeError, match=r"^confidence must"):
-            confide.coverage([True], confidence)
+            confide.coverage([True], confidence=confidence)
 
 
 def test_counts_are_checked():

@@ -83,6 +83,7 @@ def test_several_records_of_one_person_are_pointed_out(released):
         confide.evaluate(released, scores=[0.5], epsilon=1.0, records_per_person=2)
 
 
+@pytest.mark.some(10)
 @pytest.mark.filterwarnings("ignore:records_per_person is 3:confide.CoverageWarning")
 @pytest.mark.parametrize("people", [1, 3])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
@@ -280,6 +281,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_do_not_tell_how_many_records_there_are(released, name):
     options, words = REFUSED[name]

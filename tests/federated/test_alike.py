@@ -20,6 +20,7 @@ def three(tmp_path):
     return Federation(tmp_path, [rng.random(300) for _ in range(3)])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("options", "said", "unsaid"),
     [

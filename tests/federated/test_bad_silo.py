@@ -37,6 +37,7 @@ def replies(plan, scores):
     return np.array([mechanism_law(plan.protocol.mechanism(plan, i), h) for i, h in enumerate(counts)])
 
 
+@pytest.mark.slow
 @pytest.mark.everyday("beyond a desert")
 @pytest.mark.parametrize("federation", FAR.values(), ids=FAR, indirect=True)
 def test_a_far_silo_does_not_carry_the_answer_away(federation):

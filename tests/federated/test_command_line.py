@@ -83,6 +83,7 @@ def aggregate(files, *names, options=()):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_whole_way_over_files(files, capsys, method):
     assert make_plan(files, "--epsilon", 2, "--method", method) == 0
@@ -171,6 +172,7 @@ def report(files, name, *options, epsilon=1.0, columns=("--score-column", "s")):
     return run("federated", "report", files / f"{name}.csv", *columns, *asked, *memory, *options)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("method", ["private-qq", "fedcp-avg"])
 def test_a_silos_own_report_from_its_table_to_the_page(files, capsys, method):
     from confide.federated.silo_report import SiloReport
@@ -270,6 +272,7 @@ def test_an_infinite_threshold_needs_no_report(files, capsys):
     assert "covers everything; there is nothing to estimate" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_number_of_records_that_is_secret_stays_so(files, capsys):
     for name in ("north", "south", "east"):
         for suffix in ("key", "json"):

@@ -27,6 +27,7 @@ def schools():
     return federated.compare(roster(SCHOOLS), 0.1, 1.0, score="lac")
 
 
+@pytest.mark.slow
 def test_many_small_silos_are_summed(schools):
     (best,) = [one for one in schools if one.recommended]
     assert (best.method, best.silos, best.left_out) == ("secure-sum", 40, 0.0)
@@ -40,6 +41,7 @@ def test_many_small_silos_are_summed(schools):
     assert made.protocol == best.plan.protocol
 
 
+@pytest.mark.slow
 def test_leaving_small_silos_out_is_shown_with_what_it_costs(schools):
     fewer = [one for one in schools if one.left_out]
     assert fewer
@@ -52,6 +54,7 @@ def test_leaving_small_silos_out_is_shown_with_what_it_costs(schools):
         assert one.worst < schools[0].worst
 
 
+@pytest.mark.slow
 def test_few_large_silos_reply_by_themselves():
     found = federated.compare(roster([1000] * 5), 0.1, 5.0, score="lac")
     (best,) = [one for one in found if one.recommended]
@@ -61,6 +64,7 @@ def test_few_large_silos_reply_by_themselves():
     assert federated.plan(roster([1000] * 5), 0.1, 5.0, score="lac").method == "private-qq"
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("options2-secure-sum-population", "options3-private-qq-delta")
 @pytest.mark.parametrize(
     ("options", "method", "refused"),

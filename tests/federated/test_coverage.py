@@ -45,6 +45,7 @@ ALL_HONEST = [
 ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("private-qq-0.3-4.0-sizes0", "fedcp2-qq-0.4-12.0-sizes2", "fedcp-qq-0.2-None-sizes3")
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes"), ALL_HONEST)
 def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, sizes):
@@ -78,6 +79,7 @@ LYING = [
 ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday(
     "private-qq-0.4-4.0-sizes0-options0", "fedcp2-qq-0.5-12.0-sizes3-options3", "fedcp-qq-0.3-None-sizes4-options4"
 )
@@ -112,6 +114,7 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     assert broken < 0.6
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("method", "epsilon", "alpha", "liars"),
     [("private-qq", 4.0, 0.4, 0), ("private-qq", 6.0, 0.5, 1), ("fedcp-qq", None, 0.4, 1), ("fedcp2-qq", 12.0, 0.5, 0)],
@@ -166,6 +169,7 @@ def test_fedcp_qq_covers_exactly_what_it_certifies(sizes):
     assert certified <= 0.912
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("population", [np.full(BINS, 0.25), np.array([0.5, 0.2, 0.2, 0.1])])
 def test_private_qq_overcovers_less_than_the_published_method(population):
     """Efficiency: at the same loss, size and level, without lies the published correction covers more."""
@@ -224,6 +228,7 @@ def test_average_has_no_guarantee_and_says_so():
 # The installed samplers, one exact binomial test per method.
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("private-qq-0.4-4.0-options1", "fedcp-qq-0.3-None-options3")
 @pytest.mark.parametrize(
     ("method", "alpha", "epsilon", "options"),

@@ -48,6 +48,7 @@ def grid_for(four, broken=(), dead=(), empty=(), mute=()):
     return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(four.keys))}, dead=lost)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_same_result_as_in_process(four, method):
     plan = four.plan(method=method)

@@ -118,6 +118,7 @@ def said(message):
     return {name: value for name, value in json.loads(message)["content"].items() if name != "answered"}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("method", "options"), METHODS)
 def test_one_result_in_process_over_files_and_over_flower(tmp_path, scores, method, options, fixed_noise):
     pytest.importorskip("flwr", reason="needs the extra 'flower'")

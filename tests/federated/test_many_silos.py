@@ -8,11 +8,11 @@ import pytest
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.cli.federated.words import ranges
 from confide.federated.certified_k import certified_k, every_certified_k
 from confide.federated.keys import Silo
 from confide.federated.many_silos import StandIns, matched, tails
 from confide.federated.order_statistics import order_statistic_coverage, probabilities
+from confide.federated.plan_words import ranges
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.random_rank_reply import RandomRankReply
 from confide.federated.reply_laws import random_rank
@@ -131,6 +131,7 @@ def test_the_match_is_exact_for_equal_silos_and_the_law_is_used_for_few():
     np.testing.assert_allclose(worst, [0.9 * 0.75 + 0.1 * 0.25, 0.8 * 0.75 + 0.2 * 0.25], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_promises_are_told_as_ranges():
     made = federated.plan(roster([60] * 8), 0.1, 3.0, method="private-qq", candidates=Candidates.unit(50), dropouts=3)
     promises = made.promises()

@@ -56,6 +56,7 @@ def opening(name, folder="openings"):
     return ("federated", "open", f"{folder}/{name}.json", *own, "--coordinator", "public/coordinator.json")
 
 
+@pytest.mark.slow
 def test_whole_way_over_files_with_a_missing_silo(files, run):
     """One hospital never answers and one process opens the sum on its own; the rest as in the how-to."""
     for name in NAMES[:4]:

@@ -172,6 +172,7 @@ def test_loss_of_both_rounds_by_enumeration(small_field):
     assert 0.2 / scale < opened[(BOTH,) * 3] <= 1 / scale + 1e-9 < opened[(A,) * 3]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("told", "opens"),
     [((BOTH,) * 3, True), ((BOTH, BOTH, A), False), ((A, BOTH, B), False), ((NONE,) * 3, False)],

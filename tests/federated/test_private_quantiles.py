@@ -21,6 +21,7 @@ from tests.exact import histograms, law, mechanism_law, replaced, stepped, worst
 LEVEL = Fraction(9, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.everyday("5.0-0.902-0.928")
 @pytest.mark.parametrize(
     ("epsilon", "ours", "published"), [(10.0, 0.902, 0.916), (5.0, 0.902, 0.928), (1.0, 0.9155, 0.999)]
@@ -43,6 +44,7 @@ def fast_choices(mechanism, scores, edges, rng):
     return np.append(edges, np.inf)[np.argmax(u + noise, axis=1)]
 
 
+@pytest.mark.slow
 @pytest.mark.everyday("5.0-0.907")
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.925), (5.0, 0.907)])
 def test_mean_coverage_on_even_scores(epsilon, most):
@@ -69,6 +71,7 @@ WORLDS = {
 planned = lru_cache(best_private_qq)
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("0-0-ties", "1-1-continuous")
 @pytest.mark.xdist_group("planned")
 @pytest.mark.parametrize("world", WORLDS)
@@ -129,6 +132,7 @@ def test_reply_law_bounds_every_data_set(n, ahead, selector):
             assert chosen[below >= k].sum() >= at_least[k] - 1e-9
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("rise", [0, 700])
 def test_secret_sizes_are_bounded_at_every_size(rise):
     plain = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0, "permute_and_flip")

@@ -40,6 +40,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.everyday(
     "private-qq-2.0-options0", "secure-sum-2.0-options4", "fedcp-qq-None-options6", "fedcp-avg-None-options7"
 )
@@ -116,6 +117,7 @@ def test_a_plan_that_silos_cannot_read_is_not_signed(five):
             FederatedPlan.read(seal("plan", content | {"candidates": recipe}, five.coordinator.signing))
 
 
+@pytest.mark.slow
 def test_secret_sizes_travel_nowhere(tmp_path):
     rng = np.random.default_rng(1)
     few = Federation(tmp_path, [rng.random(n) for n in (333, 444, 555)], secret=True)
@@ -151,6 +153,7 @@ def test_too_few_answers_give_infinity_and_none_a_refusal(five):
         federated.aggregate(plan, [])
 
 
+@pytest.mark.slow
 def test_a_lying_silo_is_covered(five):
     plan = five.plan(liars=1)
     read = FederatedPlan.read(plan)[0]
@@ -349,6 +352,7 @@ def test_result_that_claims_more_is_refused(five):
         federated.FederatedCalibration.from_json(text.replace("0.9", "0.8"))
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("False-permute_and_flip", "False-exponential")
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 @pytest.mark.parametrize("secret", [False, True])
@@ -444,6 +448,7 @@ def test_private_keys_stay_out_of_sight(five, tmp_path):
     assert federated.Policy.load(tmp_path / "policy.json") == five.policy
 
 
+@pytest.mark.slow
 def test_plans_state_how_candidates_rise():
     """A plan with a rise has schema 2; what does not fit is refused, and so is half of it."""
     coordinator = federated.SiloKeys.generate("coordinator")
@@ -465,6 +470,7 @@ def test_plans_state_how_candidates_rise():
             federated.FederatedPlan.from_fields({key: value for key, value in content.items() if key != name})
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday(
     "200-options3-expected3", "200-options4-expected4", "200-options6-expected6", "200-options7-expected7"
 )

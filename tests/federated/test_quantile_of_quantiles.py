@@ -139,6 +139,7 @@ def test_no_pair_reaches_a_level_too_high():
     assert best_qq_unequal([3, 2], 0.95) is None
 
 
+@pytest.mark.slow
 def test_large_problems_are_solved():
     """Their times are in `benchmarks/federated.py`."""
     choice = best_qq(1000, 1000, 0.9)

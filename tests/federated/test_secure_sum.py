@@ -37,6 +37,7 @@ def chi_square(draws, law):
     return stats.chi2.sf(statistic, good.sum() - 1)
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("2.0-1", "2.0-4", "0.4-3")
 @pytest.mark.parametrize(("scale", "honest"), [(2.0, 1), (2.0, 4), (0.4, 3), (7.3, 5)])
 def test_honest_shares_add_up_to_discrete_laplace(scale, honest):
@@ -214,6 +215,7 @@ def test_every_small_federation_of_unlike_silos_is_covered(sizes):
     assert all(worst[r] < Fraction(r, n) for r in range(1, n + 1))  # a rank more cannot be promised
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("weights", "target"), [(None, 4), (None, 5), (None, 6), ("sizes", 4), ("sizes", 6)])
 def test_mixture_of_unlike_silos_by_enumeration(weights, target):
     """Exact: the records of every silo and one new record each, in all ways, whatever the silos have in common.

@@ -31,6 +31,7 @@ def forgotten():
     return pytest.raises(federated.Refusal, match=r"^session-used: these keys have served this session")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_restored_ledger_asks_for_a_new_plan(three, tmp_path, method):
     three.answer(0, three.plan(method=method))

@@ -80,6 +80,7 @@ def test_two_levels_of_one_sum(files, run):
     assert "prediction_set_0.1" in (files / "sets.csv").read_text()
 
 
+@pytest.mark.slow
 def test_a_threshold_for_each_group(files, run):
     plan(run, "--alpha", 0.2, "--score", "lac", "--groups", "a,b", silos="secret")
     assert "for each group of 2: a, b" in run("show", "plan.json")

@@ -50,6 +50,7 @@ def answers(federation, text, who=(0, 1, 2)):
     return [federation.answer(i, text, groups=GROUPS[i]) for i in who]
 
 
+@pytest.mark.slow
 def test_whole_way_and_back_from_a_file(three, tmp_path):
     text = made(three).sign(three.coordinator)
     sent = answers(three, text)
@@ -72,6 +73,7 @@ def test_whole_way_and_back_from_a_file(three, tmp_path):
     assert "unknown" in str(confide.report(released).html)
 
 
+@pytest.mark.slow
 def test_a_group_that_nobody_has_gets_infinity(three):
     """By the exact law of a reply without records: finite at most once in a million."""
     several = made(three)
@@ -130,6 +132,7 @@ def test_what_groups_cannot_be_planned_with(three):
         federated.plan_groups(three.silos, ["a", "a"], 0.2, 4.0)
 
 
+@pytest.mark.slow
 def test_under_replace_one_each_group_costs_half(three):
     halved, whole = made(three, neighbors="replace_one"), made(three)
     assert halved.first.loss(0) == pytest.approx(whole.first.loss(0) / 2, rel=1e-6)
@@ -169,6 +172,7 @@ def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
         assert several.loss(0) <= 3.0
 
 
+@pytest.mark.slow
 def test_every_group_is_covered_whatever_silos_have_of_it():
     """The exact law of a group's threshold for all numbers of its records in three silos, none among them."""
     bins = 4

@@ -63,6 +63,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("secure-sum-2.0-options1", "private-qq-6.0-options2")
 @pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
 def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
@@ -105,6 +106,7 @@ def test_default_candidates_are_the_same_for_all_levels(five):
     assert several.first.candidates.recipe["unit"] == 2.0
 
 
+@pytest.mark.slow
 def test_one_charge_one_message_asked_again_the_same(five):
     text = planned(five)
     first = five.answer(0, text)
@@ -133,6 +135,7 @@ def test_the_policy_weighs_the_whole(five):
         federated.answer(planned(five), five.scores[0], five.keys[0], poor, five.ledgers[0])
 
 
+@pytest.mark.slow
 def test_a_silo_that_is_missing_is_missing_for_all_levels(five):
     text = planned(five, 8.0, dropouts=1, method=None)
     assert SeveralPlans.read(text)[0].method == "private-qq"

@@ -29,6 +29,7 @@ def clones(epsilon_0, n, mirrored):
     return found
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("epsilon_0", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
 def test_delta_is_the_divergence_of_the_clones(epsilon_0, n):

@@ -29,6 +29,7 @@ def refused(code):
     return pytest.raises(federated.Refusal, match=f"^{code}")
 
 
+@pytest.mark.slow
 def test_budget_is_charged_before_and_never_exceeded(three):
     for _ in range(2):
         three.answer(0, three.plan(epsilon=2.0))
@@ -68,6 +69,7 @@ def test_other_releases_about_the_same_records_count(three):
         confide.calibrate(three.scores[0], 0.2, 0.5, neighbors="replace_one", ledger=ledger, dataset=silo.dataset)
 
 
+@pytest.mark.slow
 def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_policy(three):
     Ledger(three.ledgers[0].path).set_limit("calibration records", 1.5, neighbors="replace_one")
     with refused("budget-spent"):
@@ -79,6 +81,7 @@ def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_poli
     assert [silo.spent for silo in three.ledgers] == [0.0, 3.0, 0.0]
 
 
+@pytest.mark.slow
 def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
     rng = np.random.default_rng(0)
     secret = Federation(tmp_path, [rng.random(200) for _ in range(3)], secret=True)
@@ -99,6 +102,7 @@ def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
     assert three.ledgers[0].spent == 0
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("method", ["fedcp-qq", "fedcp-avg"])
 def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
     plan = three.plan(epsilon=None, method=method)

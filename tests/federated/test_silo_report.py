@@ -5,9 +5,9 @@ import pytest
 
 from confide import Candidates, ScoreHistogram
 from confide.errors import InputError
-from confide.evaluation.metrics import coverage_from_counts
 from confide.federated import coverage_in_silo, silo_report
 from confide.noisy_counts import noise_law, one_count_interval
+from confide.sets import coverage_from_counts
 from tests.federated.test_secure_sum import chi_square
 
 SCORES = np.linspace(0, 1, 401)[:-1]

@@ -110,6 +110,7 @@ def federation_csv(path, silos, task):
     return path
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_silos_are_studied_as_they_are(tmp_path, task):
     path = federation_csv(tmp_path / "schools.csv", 40, task)

@@ -22,6 +22,7 @@ def four(tmp_path):
     return Federation(tmp_path, [rng.random(200) for _ in range(4)])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("method", TOLD)
 def test_a_signed_calibration_tells_what_it_may(four, method):
     private = TOLD[method] is not None

@@ -4,6 +4,7 @@ import math
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -68,6 +69,7 @@ def test_calibrate(scores, alpha, options):
             assert released.threshold in confide.Candidates.unit(20).values
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.lists(st.tuples(ODD, ODD, ODD, ODD), max_size=4), ODD)
 def test_costs(rows, dp_delta):

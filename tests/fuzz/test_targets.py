@@ -23,6 +23,7 @@ SLOW = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.slow_cases(
     "evaluation_text",
     "calibration_fields",

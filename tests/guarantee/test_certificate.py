@@ -33,6 +33,7 @@ def phi(counts, weights, selector):
     return 1 - value
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("x", "slope", "m"), [(1.0, 0.7, 50), (0.25, 1.3, 200), (4.0, 0.5, 30), (1.0, 3.0, 1000)])
 def test_sharp_loss_bounds_every_spread(selector, x, slope, m):

@@ -24,6 +24,7 @@ def planned(n, m, **options):
     return make_plan(check_request(n=n, candidates=m, **(choices | options)), n)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slopes", [(13, 7), (1, 1), (9, 1), (2, 3)])
 @pytest.mark.parametrize("epsilon", [1.0, 2.0])
@@ -66,6 +67,7 @@ def test_planned_public_mechanism_covers(selector, alpha, epsilon, m):
     assert worst_coverage(plan.mechanism, plan.n, m) >= claimed - 1e-12
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "m", "n_min"),
@@ -94,6 +96,7 @@ def test_secret_certificate_is_not_vacuous():
     assert certify(weak, Fraction(3, 10), 4, None, 1, None).coverage < 0.7
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("head_start", [0, 5, 60])
 def test_secret_certificate_for_arbitrary_offsets(selector, head_start):
@@ -172,6 +175,7 @@ def test_coverage_on_ties_and_atoms_by_simulation():
         assert stats.binomtest(hits, 400, 0.9, alternative="less").pvalue > 1e-6, name
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_training_conditional_promise_by_simulation(neighbors):
     """P(coverage given the data < 0.9) <= 0.1 for uniform scores, and the target is not wasteful; level 1e-6."""

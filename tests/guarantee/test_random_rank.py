@@ -66,6 +66,7 @@ def test_blocks_are_never_better_than_the_lemma(selector, slope, n):
         assert block <= exact * 1.25 + 1e-6
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow_cases("0.5-0.9", "0.5-0.1")
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize("slope", [0.5, 40.0])
@@ -104,6 +105,7 @@ def one_by_one(target, n, level, slope, rivals, selector):
     return total + survival
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("level", "delta", "n_min", "n_typical", "slope", "rivals", "selector"),
     [

@@ -42,6 +42,7 @@ def planned(n, m, **options):
     return make_plan(check_request(n=n, candidates=m, **(choices | options)), n)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slopes", [(13, 7), (9, 1), (2, 3)])
 @pytest.mark.parametrize(("n", "m", "epsilon"), [(7, 4, 1.0), (9, 3, 2.0), (6, 5, 2.0)])
@@ -54,6 +55,7 @@ def test_rising_certificate_never_exceeds_the_exact_minimum(selector, slopes, n,
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_rising_certificate_of_weights_drawn_at_random(selector):
     """The same for heights, slopes, losses and targets drawn at random."""
@@ -87,6 +89,7 @@ def test_rising_certificate_is_nearly_exact():
     assert min(given_away) < 1e-4
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("offset", [Fraction(3, 5), Fraction(7, 5), Fraction(3)])
 @pytest.mark.parametrize(("m", "most"), [(3, 10), (4, 8), (5, 6)])
@@ -117,6 +120,7 @@ PLANS = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "n_min", "rise", "slopes"), PLANS)
 def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_min, rise, slopes):
@@ -129,6 +133,7 @@ def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_m
         assert worst_coverage(mechanism, n, m) >= 1 - float(alpha) - 1e-12
 
 
+@pytest.mark.some(13)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "_n_min", "rise", "slopes"), PLANS)
 def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, slopes):
@@ -144,6 +149,7 @@ def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, s
     assert worst_coverage(plan.mechanism, n, m) >= claimed - 1e-12
 
 
+@pytest.mark.slow
 def test_rise_saves_ranks_and_the_head_start_is_needed():
     """With a rise the target is lower; without it, or without the head start, the same target does undercover."""
     asked = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
@@ -183,6 +189,7 @@ def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
                 assert ((reached < short[:, None]) @ p <= bounds + 1e-12).all()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5)])
 def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):

@@ -79,6 +79,7 @@ def random_weights(rng, m):
     return logs, total, math.exp(-float(np.diff(logs).max())) * (1 - 1e-12)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_never_above_the_exact_minimum(selector):
     """Theorem 6a for every multiset of points, random weights and slopes, whole and fractional targets."""
@@ -246,6 +247,7 @@ def two_places(q, total, mean, rng):
     return total * (np.eye(len(q))[left] * share + np.eye(len(q))[right] * (1 - share))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_ranges_bound_every_s_inside(selector):
     """A wide range of s, undivided: above the program of every s, chain and spread in it; one corner serves as all."""
@@ -380,6 +382,7 @@ def test_targets_and_offsets_are_the_smallest_that_pass():
     assert short(offset + Fraction(1, 10)) <= 0 < short(offset - Fraction(1, 10))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(333, 1000), Fraction(9, 10), Fraction(19, 20)])
 def test_head_starts_are_the_least_that_readers_accept(level):
     terms, step = (0.45, 0.55, 28.0, "exponential"), 0.96
@@ -397,6 +400,7 @@ def test_head_starts_are_the_least_that_readers_accept(level):
     assert two_sided_head_start(level, offset - 1, fade, 1, *terms, step=step) == math.inf
 
 
+@pytest.mark.slow
 def test_offset_and_head_start_go_together():
     """The faster the head start fades the more of it, or of the offset, is needed."""
     level, terms = Fraction(9, 10), (1, 0.45, 0.55, 28.0, "exponential", 20)

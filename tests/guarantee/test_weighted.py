@@ -47,6 +47,7 @@ def asked(alpha: str, epsilon: float, m: int, selector: str, rise: float | None 
     return made
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "rise"), [("1/2", 4.0, None), ("1/3", 6.0, 0.0), ("3/10", 12.0, 2.0)])
 def test_coverage_of_the_shifted_population_by_enumeration(
@@ -81,6 +82,7 @@ def test_smaller_offset_would_break_the_promise(selector: str) -> None:
     assert worst > 0.5
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_loss_by_enumeration(selector: str) -> None:
     """All data of weight up to 27 over three candidates, and every neighbour: the stated loss, nearly attained."""

@@ -131,6 +131,7 @@ def test_binding_to_data(ledger, tmp_path):
             fingerprint(wrong, path)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "change",
     [
@@ -215,6 +216,7 @@ def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("levels", [1, 3])
 def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
     """The tests turn warnings into errors."""
@@ -225,6 +227,7 @@ def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
     assert [confide.Calibration.from_json(entry.release).threshold for entry in entries] == [np.inf] * levels
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
 def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypatch):
     def readings(groups):

@@ -73,6 +73,7 @@ def test_what_one_person_is_in_counts_and_nothing_else():
     assert "with up to 4 records in each" in budget_plan(3, looks=2, dp_delta=0, records_per_person=4).statement
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 30.0])
 @pytest.mark.parametrize("counts", [(12, 1, 52), (3, 2, 0), (0, 1, 4)])
 def test_basic_and_zcdp_by_independent_arithmetic(epsilon, counts):
@@ -122,6 +123,7 @@ def test_pld_by_exact_binomial_laws(counts):
     assert delta(1.0) <= 1e-6 < delta(1.01)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("rule", ["basic", "zcdp", pytest.param("pld", marks=accounting)])
 def test_more_is_never_dearer(rule):
     """Each may spend less where more is planned, and more within a larger total."""
@@ -199,6 +201,7 @@ def test_the_clearest_looks_without_releases():
     assert best_of(by_rules(epsilon=3.0, looks=2)).rule == "basic"  # by PLD each would spend no more than 1.5, either
 
 
+@pytest.mark.slow
 def test_the_least_coverage_with_releases():
     """Whichever covers less too much; a release's plan says what it covers."""
     exponential = Schedule(3.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 0.5, "exponential"),))

@@ -67,6 +67,7 @@ def test_decimal_sums_stay_as_short_as_they_are():
     assert str(thirds).startswith("0.9999999999999999-differential privacy")
 
 
+@pytest.mark.some(1)
 @needs_accountant
 @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), (0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])
 @pytest.mark.parametrize("dp_delta", [1e-9, 1e-6, 1e-3])
@@ -104,6 +105,7 @@ def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
         assert hockey_stick(*reversed(many), bound.epsilon) <= bound.dp_delta + 1e-14
 
 
+@pytest.mark.slow
 @needs_accountant
 def test_mixed_releases_use_the_better_zcdp_of_the_exponential_ones():
     pure, exponential = Cost(0.5, ADD, "m"), Cost(0.5, ADD, "m", rho=0.5**2 / 8)

@@ -109,6 +109,7 @@ def run(code: str, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_processes_never_overspend(place):
     """Four processes ask for 80 releases of 0.1 under a limit of 3: exactly 30 are charged, whoever gets them."""
     Ledger(place).set_limit("patients", 3.0)
@@ -159,6 +160,7 @@ def of_server(where: str, kept_in: str) -> tuple[str]:
     return (where.replace("ledger.store.", "ledger.postgres_store.") if kept_in == "server" else where,)
 
 
+@pytest.mark.some(2)
 @pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_between_request_and_release(killed, step):

@@ -62,6 +62,7 @@ def charges(ledger, dataset="clinic"):
     return len(ledger.account(dataset).entries)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     ask, paid = KINDS[kind], {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
@@ -170,6 +171,7 @@ def test_what_is_released_together_is_charged_together_or_not_at_all(ledger, ask
     assert ledger.account("clinic").entries == ()
 
 
+@pytest.mark.slow
 def test_a_bound_name_refuses_every_request_about_other_data_but_again(ledger):
     bound = [Dataset("clinic", fingerprint=fingerprint(bytes(32), month(k))) for k in (1, 2)]
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset=bound[0])

@@ -56,6 +56,7 @@ def without_thresholds(document):
     return [without_thresholds(part) for part in document] if isinstance(document, list) else document
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
@@ -67,6 +68,7 @@ def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
         assert found[0][1:] == ([], 1.0)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, {"n_min": 40}]
 )
@@ -76,6 +78,7 @@ def test_nothing_told_depends_on_n_for_other_choices(tmp_path, more):
     assert found[0][1]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("ask", [groups, sides, levels])
 def test_nothing_told_depends_on_n_for_several_thresholds(tmp_path, ask):
     found = [told(tmp_path, n, {}, ask) for n in SIZES]

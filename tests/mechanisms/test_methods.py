@@ -40,6 +40,7 @@ def test_json_round_trip(name):
     assert ("method: " in str(released)) == (name != "slopes")
 
 
+@pytest.mark.some(46)
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(
     "change",
@@ -115,6 +116,7 @@ ATOMS = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.everyday("atoms-slopes", "atoms-pps", "uniform-none")
 @pytest.mark.parametrize("name", CLAIMING)
 @pytest.mark.parametrize("scores", ATOMS)

@@ -36,6 +36,7 @@ def exact_law(mechanism, h, reach):
     return np.bincount(np.argmax(reached, axis=1), weights=weight, minlength=m)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scale", [0.4, 1.0, 7.3])
 def test_installed_noise_matches_its_law(scale):
     """Chi-square at level 1e-6 of OpenDP's discrete Laplace sampler."""
@@ -115,6 +116,7 @@ def test_privacy_by_enumeration(scale):
     )
 
 
+@pytest.mark.slow
 def test_mechanism_matches_its_law():
     """Chi-square at level 1e-6, from counts to the chosen index, n public and n secret."""
     for mechanism in (
@@ -126,6 +128,7 @@ def test_mechanism_matches_its_law():
         assert stats.chisquare(draws, 4000 * exact_law(mechanism, tuple(counts), 30)).pvalue > 1e-6
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("alpha", "epsilon"), [("0.3", 4.0), ("0.5", 2.0), ("0.2", 8.0)])
 def test_public_coverage_for_every_multiset(alpha, epsilon):
     n, m, level = 9, 3, 1 - Fraction(alpha)

@@ -26,6 +26,7 @@ def test_replace_one_loss_is_at_most_epsilon(selector, slopes, target, epsilon):
     assert mechanism.replace_one <= epsilon
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slopes", SLOPES)
 @pytest.mark.parametrize(
@@ -61,6 +62,7 @@ AHEAD = {
 """Log-odds by which m candidates are ahead of the first: even steps, one step anywhere, and others."""
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slopes", SLOPES)
 @pytest.mark.parametrize("m", [3, 4, 5])
@@ -85,6 +87,7 @@ FADING = [
 """Rate, offset, head start and fading: not needed, fading while n grows, gone at once, never gone."""
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slopes", SLOPES)
 @pytest.mark.parametrize(("rate", "offset", "head_start"), FADING)
@@ -159,6 +162,7 @@ def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3
     return worst
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("slopes", [*SLOPES, (2, 9)])
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)])
 def test_range_distances_are_exact(slopes, rate):
@@ -175,6 +179,7 @@ def test_add_remove_range_is_attained():
         assert brute_force_range(*slopes, rate, 10, added, starts) == add_remove_range(*slopes, rate, 10)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("slopes", [(1, 1), (9, 1), (1, 9)])
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10)])
 @pytest.mark.parametrize("fade", [0, 1, 4, 25])

@@ -80,6 +80,7 @@ def test_misses_enumerated_for_a_public_size(epsilon, error):
     assert max(one) <= error
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("case", [(18, 3, 3.0, 1), (-2, 4, 1.0, 1), (14, 6, 3.0, (2, 1))])
 def test_ends_are_those_of_the_definition(case):
     """At the lower end every size in reach has a tail of at most the level; just above, one has more."""
@@ -131,6 +132,7 @@ def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
         )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("n", "p", "epsilon", "draws"), [(30, 0.9, 1.0, 1000), (100, 0.8, 0.3, 300), (1000, 0.95, 2.0, 500)]
 )
@@ -218,6 +220,7 @@ def test_parts_do_not_depend_on_their_company():
         assert np.abs(alone - np.array([low[i], high[i]])).max() <= 0.01 * (high[i] - low[i])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 50.0, 1e6])
 def test_whatever_the_counts_the_interval_is_one(epsilon):
     """Negative, empty and huge counts, in bounded time, tiny and large losses."""

@@ -22,6 +22,7 @@ def law(ratio, reach):
     return np.array([float((1 - ratio) / (1 + ratio) * ratio ** abs(z)) for z in range(-reach, reach + 1)])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0])
 def test_draws_have_the_law(epsilon):
     noise = draw_counts(np.full(20_000, 7), epsilon) - 7

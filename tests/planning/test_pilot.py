@@ -33,6 +33,7 @@ def test_set_sizes_are_those_of_samples_of_it(score, n):
     assert 1 < found.ratio < 1.2
 
 
+@pytest.mark.slow
 def test_widths_and_chances_are_those_of_samples_of_it():
     residuals = np.abs(np.random.default_rng(2).normal(size=4000)) * 30
     again = Law(

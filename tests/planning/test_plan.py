@@ -23,6 +23,7 @@ def guarantee(plan):
     return certify(plan.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
 
 
+@pytest.mark.some(2)
 @pytest.mark.xdist_group("released")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_calibrate_does_what_the_plan_says(name):
@@ -43,6 +44,7 @@ def test_calibrate_does_what_the_plan_says(name):
     assert calibration.coverage_at_most(1000) == plan.coverage_at_most
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("delta", [None, 0.05])
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.05, 0.1, 1.0, 10.0, 100.0, 1e6])
@@ -56,6 +58,7 @@ def test_any_loss(neighbors, delta, epsilon):
     assert plan.expected_coverage <= plan.coverage_at_most + np.diff(typical_law(plan.request.candidates)).max()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("delta", [None, 0.05, 1e-6, 0.5, 1 - 1e-6])
 @pytest.mark.parametrize("alpha", [1e-6, 0.001, "1/3", 0.5, 0.9, 1 - 1e-6])
@@ -65,6 +68,7 @@ def test_any_level(neighbors, delta, alpha):
     assert math.isinf(plan.target_rank) or plan.target_rank > 0
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow_cases("{'candidates': 1048576}-None-add_remove")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("delta", [None, 0.05])
@@ -107,6 +111,7 @@ def test_binomial_tails_of_many_records(n):
 # --- how many records it takes
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("delta", [None, 0.05])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
@@ -123,6 +128,7 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, ep
     assert beyond(round(0.75 * needed)) > 0.01
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow_cases("0.1-0.1-{'score': 'aps'}")
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "options"),
@@ -227,6 +233,7 @@ def test_shift_above_the_records_means_infinity():
 # --- what must grow with what
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("0.05-add_remove", "0.05-replace_one", "None-replace_one")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("delta", [None, 0.05])

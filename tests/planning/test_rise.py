@@ -29,6 +29,7 @@ def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
     assert stated.rivals(m) == pytest.approx(rivals, rel=0.05)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):

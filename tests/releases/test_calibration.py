@@ -60,6 +60,7 @@ def test_equality_and_hash():
         assert one != other
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
 def test_pickles_and_copies(name, protocol):

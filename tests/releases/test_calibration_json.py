@@ -209,6 +209,7 @@ def test_missing_fields(name):
 WRONG = [None, True, False, "text", "", "1", [], [1], {}, {"a": 1}, -1, 0, 1.5, -0.5, 1e308, 5e-324, 2**62, 10**4]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["add_remove", "replace_one", "rho", "delta", "geometric", "own candidates"])
 def test_wrong_types_and_values(name):
     """Each field takes each wrong value: refused, or one of the few that are true."""
@@ -275,6 +276,7 @@ def test_fractions_of_any_text(path, value):
 # --- tampering, signed again
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("name", [name for name in OPTIONS if name not in WITHOUT_MECHANISM])
 def test_claims_that_do_not_follow_are_refused(name):
     content = json.loads(released(name).to_json())
@@ -498,6 +500,7 @@ def test_any_field_with_any_value_is_read_or_refused(data):
         Calibration.from_json(signed(content))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_any_damaged_text_is_read_or_refused(data):

@@ -35,6 +35,7 @@ def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing()
     assert "are needed for a finite one" not in note
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n", [20, 2000])
 def test_a_secret_number_of_records_leaves_both_reasons_open(n):
     """One text, whatever the records are, so that it tells nothing about how many there are."""
@@ -57,6 +58,7 @@ def test_scores_that_candidates_reach_have_one_reason():
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow_cases("None-candidates13-500000.0-outer decades", "absolute_residual-candidates6-300000.0-None")
 @pytest.mark.parametrize(
     ("score", "candidates", "threshold", "word"),
@@ -95,6 +97,7 @@ def test_calibrate_warns_of_the_outer_decades():
     assert notes == list(remarks(made)) == []
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("unit", "threshold", "coarse"),
     [
@@ -128,6 +131,7 @@ def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
     assert 0.9 * plain < made.threshold < 1.5 * plain
 
 
+@pytest.mark.slow
 def test_groups_and_levels_are_named():
     groups = np.repeat(["a", "b"], 1000)
     scores = np.where(groups == "a", RESIDUALS, RESIDUALS * 1e9)

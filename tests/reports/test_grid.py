@@ -17,6 +17,7 @@ from tests.exact_tests import LEVEL
 OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta": 0.1, "neighbors": "replace_one"}]
 
 
+@pytest.mark.some(1)
 @pytest.mark.everyday("options1", "options3")
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_grid_holds_the_numbers_of_plans(options, monkeypatch):
@@ -57,6 +58,7 @@ def test_ladders_stay_inside_of_what_a_plan_accepts():
         assert max(made.records) <= 2**48
 
 
+@pytest.mark.some(3)
 @pytest.mark.xdist_group("released")
 @pytest.mark.parametrize(
     "name", ["add_remove", "replace_one", "exponential", "rho", "delta", "people", "one candidate"]

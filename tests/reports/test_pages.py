@@ -58,6 +58,7 @@ def words_of(text: str) -> str:
 QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, exponential", "tiny alpha", "fine alpha")]
 
 
+@pytest.mark.some(5)
 @pytest.mark.slow_cases(
     "absolute_residual",
     "sinh",
@@ -97,6 +98,7 @@ def test_every_kind_of_calibration_has_a_page_extremes(name):
     test_every_kind_of_calibration_has_a_page(name)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("options", "theorem"), [({}, "6b"), ({"neighbors": "replace_one"}, "6a")])
 def test_the_certificate_is_named(options, theorem):
     """A reader who checks the promise is told by which certificate it holds."""
@@ -120,6 +122,7 @@ METHODS = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
@@ -146,6 +149,7 @@ def several() -> dict[str, object]:
     }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["levels", "groups", "sides", "risk"])
 def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
     release = several()[kind]
@@ -287,6 +291,7 @@ def test_an_evaluation_of_another_calibration_is_refused():
         page_of(several()["levels"], evaluation=found)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
 def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
     release, found = pages.several()[kind]

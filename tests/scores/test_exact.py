@@ -62,6 +62,7 @@ def tables():
     yield "columns first", np.asfortranarray(soft[:, :9])
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize(("what", "p"), [pytest.param(*case, id=case[0]) for case in tables()])
 def test_scores_and_sets_agree_bit_for_bit(score, what, p):
@@ -85,6 +86,7 @@ def test_scores_and_sets_agree_bit_for_bit(score, what, p):
     np.testing.assert_array_equal(p, before)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("score", SCORES)
 def test_blocks_and_threads_change_nothing(score):
     """A table large enough for several threads and blocks, against its own rows in another order."""

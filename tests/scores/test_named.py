@@ -26,6 +26,7 @@ MADE = {
 }
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("name", MADE)
 def test_every_score_function_names_its_scores(name):
     """And so the short call is the right one: a release of them is named, and knows its classes."""
@@ -81,6 +82,7 @@ def test_the_same_score_in_other_digits_is_no_contradiction():
     assert named_by(scores, "raps(penalty=0.010,k_reg=2)", None)[0] == "raps(penalty=0.010,k_reg=2)"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("calibrate", ["groups", "classes", "levels"])
 def test_releases_of_several_thresholds_know_it_too(calibrate):
     names = ["a", "b", "c"]

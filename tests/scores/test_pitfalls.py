@@ -56,6 +56,7 @@ def noisy(rng, n, k, noise):
     return truth, np.where(rng.random(n) < noise, rng.integers(0, k, n), truth)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_01_zero_and_saturated_probabilities(score):
     """A tree's 0/1 probabilities and float32 softmax of overconfident logits, with 20 % wrong labels."""
@@ -83,6 +84,7 @@ def test_03_the_rank_is_exact():
         assert k == pytest.approx(-(-(n + 1) * 9 // 10))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("n", "rank"), [(9, 9), (20, 19), (99, 90)])
 def test_03_and_12_coverage_is_the_rank_over_n_plus_one(n, rank):
     """Neither above (a rank too many) nor below (a quantile without the n + 1), and never +inf: an exact binomial test.

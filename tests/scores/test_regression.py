@@ -40,6 +40,7 @@ def test_values_that_are_not_finite(name, bad):
     assert_error_is_private(e.value)
 
 
+@pytest.mark.some(29)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
 @pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr", "cqr_low", "cqr_high"])
 def test_blocks_and_threads_change_nothing(monkeypatch, score, dtype):

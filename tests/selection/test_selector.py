@@ -38,6 +38,7 @@ def test_library_law_equals_polynomial_law(selector, utilities):
     assert exact.sum() == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(
     ("utilities", "scale"),

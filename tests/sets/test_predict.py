@@ -35,6 +35,7 @@ def test_sets_are_the_labels_at_or_below_the_threshold(dtype, threshold):
     assert sets.mask.dtype == np.bool_
 
 
+@pytest.mark.some(1)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), dtype=st.sampled_from([np.float16, np.float32, np.float64]))
 def test_sets_agree_with_the_score_on_exact_ties(data, dtype):
@@ -74,6 +75,7 @@ def test_a_negative_threshold_gives_empty_sets():
     assert lower[0] > upper[0]
 
 
+@pytest.mark.some(1)
 def test_calibration_and_prediction_agree_end_to_end():
     """Every calibration record whose score is at most the threshold has its label in its set, and no other has."""
     rng = np.random.default_rng(0)
@@ -127,6 +129,7 @@ def test_sets_are_frozen():
 # --- intervals
 
 
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @settings(max_examples=500, deadline=None)
 @given(f=FINITE, y=FINITE, extra=st.sampled_from([0, 1, 2]))
@@ -245,6 +248,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_lac_in_blocks_for_every_layout(layout):
     """More than one block, so that threads share them: one threshold, one per record, one per class."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import pytest
 
 import confide
@@ -47,9 +48,67 @@ def test_sets_carry_what_is_promised():
     assert confide.predict_set([[0.7, 0.3]], by_class).promised == pytest.approx(0.8)
 
 
-def test_coverage_of_sets_names_what_is_missing():
-    with pytest.raises(confide.InputTypeError, match=r"found PredictionSets: pass sets\.contains\(labels\)"):
-        confide.coverage(SETS, [0, 1, 2, 1])
+LABELS = ["cat", "cat", "dog", "cat"]
+
+
+def test_coverage_of_sets_is_that_of_what_they_contain():
+    found = confide.coverage(SETS, LABELS)
+    assert found == SETS.coverage(LABELS) == confide.coverage(SETS.contains(LABELS))
+    assert found.value == 0.5
+    assert confide.coverage(SETS, LABELS, 0.8) == confide.coverage(SETS.contains(LABELS), confidence="0.8")
+    assert confide.coverage(SETS.contains(LABELS), 0.8).confidence == 0.8  # as 0.1 took it
+    with pytest.raises(confide.InputTypeError, match="labels must be given beside PredictionSets"):
+        confide.coverage(SETS)
+    with pytest.raises(confide.InputTypeError, match="labels must be left out beside covered of type list"):
+        confide.coverage([True, False], [1, 2])
+    with pytest.raises(confide.InputError, match="not empty"):
+        confide.coverage(SETS[:0], [])
+
+
+def test_intervals_are_chosen_compared_and_framed():
+    found = PredictionIntervals(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0]))
+    for chosen in (slice(1, 3), [1, 2], np.array([False, True, True])):
+        part = found[chosen]
+        assert isinstance(part, PredictionIntervals)
+        np.testing.assert_array_equal(part.widths, [2.0, 0.0])
+    assert found[-1] is found.upper
+    assert found[np.int64(0)] is found.lower
+    assert confide.coverage(found, [0.5, 4.0, 2.0]) == found.coverage([0.5, 4.0, 2.0])
+    assert found.coverage([0.5, 4.0, 2.0]).value == pytest.approx(2 / 3)
+    with pytest.raises(confide.InputTypeError, match="the true targets"):
+        confide.coverage(found)
+    with pytest.raises(confide.InputError, match="a slice, or a vector"):
+        found[[[0, 1]]]
+    with pytest.raises(IndexError):
+        found[2]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_are_of_the_kind_that_is_asked_for(kind):
+    frame = SETS.to_frame(kind)
+    assert type(frame).__module__.partition(".")[0] == kind
+    again = SETS[:2].to_frame(frame[:2])
+    assert type(again) is type(frame)
+    assert np.asarray(again).tolist() == MASK[:2].tolist()
+    assert [str(name) for name in getattr(frame, "column_names", frame.columns)] == ["cat", "dog", "emu"]
+    ends = PredictionIntervals(np.array([0.0]), np.array([1.0])).to_frame(kind)
+    assert np.asarray(ends).tolist() == [[0.0, 1.0]]
+
+
+def test_frames_keep_the_index_and_names_of_any_kind():
+    people = pandas.DataFrame({"age": [1, 2, 3, 4]}, index=pandas.Index(["p", "q", "r", "s"], name="cat"))
+    assert SETS.to_frame(people).index.equals(people.index)
+    odd = PredictionSets(MASK, (("a", 1), 1, "1"))
+    assert list(odd.to_frame().columns) == list(odd.to_pandas().columns) == [("a", 1), 1, "1"]
+    assert list(PredictionSets(MASK).to_frame().columns) == [0, 1, 2]
+    assert PredictionSets(MASK, (1, "a", "b")).to_arrow().to_pylist()[0] == ["1"]
+    with pytest.raises(confide.InputError, match="one row per record; found 4 for 2"):
+        SETS[:2].to_frame(people)
+    with pytest.raises(confide.InputError, match="different texts as names; found 1 repeated"):
+        odd.to_frame("polars")
+    for wrong in ("duckdb", "nonsense", 7):
+        with pytest.raises(confide.InputTypeError, match="like must be a data frame in memory"):
+            SETS.to_frame(wrong)
 
 
 def test_intervals_unpack_and_know_what_they_are():
@@ -102,16 +161,17 @@ HOSTILE = "<script>alert(1)</script>"
 
 def test_notebooks_show_tables():
     shown = PredictionSets(np.ones((20, 2), bool), (HOSTILE, "b"))._repr_html_()
-    assert shown.count("<tr>") == 11
+    assert shown.count("<tr>") == 12
+    assert "and 10 more" in shown
     assert HOSTILE not in shown
     assert "20" in shown
     intervals = confide.predict_interval(np.arange(20.0), calibration_at(2.0, "absolute_residual"))
-    assert intervals._repr_html_().count("<tr>") == 11
+    assert intervals._repr_html_().count("<tr>") == 12
     cal = calibration_at(0.5)
     assert "coverage at least 0.9" in cal._repr_html_()
     assert "<script>" not in calibration_at(0.5, HOSTILE)._repr_html_()
     plan = confide.plan(0.1, 1.0)
-    assert str(plan) in plan._repr_html_()
+    assert "expected coverage" in plan._repr_html_()
     assert "records needed" in str(plan)
     table = confide.class_coverage(SETS, ["cat", "cat", "dog", "dog"])
     assert table._repr_html_().count("<tr>") == 3

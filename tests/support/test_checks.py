@@ -58,6 +58,7 @@ def test_losses_of_any_real_type(value):
     assert confide.plan(alpha=0.1, epsilon=value) == confide.plan(alpha=0.1, epsilon=1.0)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "most"),
     [
@@ -147,6 +148,7 @@ def test_the_checks_themselves():
     assert one_of("a", "x", ("y", "x")) == "x"
 
 
+@pytest.mark.slow
 def test_losses_never_exceed_what_was_asked():
     """Rounding is downwards: neither the stated loss per person nor rho is above the request by the last digit."""
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("package", "call", "extra"), CALLS)
 def test_a_missing_package_is_named_with_its_extra(package, call, extra):
     code = f"import sys; sys.modules[{package!r}] = None; {call}"

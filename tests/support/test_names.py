@@ -78,6 +78,7 @@ def test_names_that_are_none():
         positions("groups", [["a"]], ["a"])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", [np.int64, "U4", object])
 def test_a_million_values(kind):
     values = np.random.default_rng(0).integers(0, 1000, 10**6)

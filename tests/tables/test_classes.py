@@ -29,6 +29,7 @@ def release(source, label="name", **options):
     return calibrate_table(source, what, 0.1, 1.0, **options)
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("label", ALIKE)
 def test_integers_beside_names_are_refused(engine, label):
     """Labels from 1 to K-1, the last class absent, were once shifted by one without a word."""
@@ -46,6 +47,7 @@ def test_integers_beside_names_are_refused(engine, label):
             act()
 
 
+@pytest.mark.some(6)
 def test_positions_count_if_somebody_says_so(engine):
     source = engine.table(table())
     counts = [
@@ -117,6 +119,7 @@ def test_a_list_takes_the_names_of_the_release(tmp_path):
     assert {name for one in sets for name in one} == set(NAMES)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
     """Also where SQL looks at one entry of a row, or an engine computes on its own."""

@@ -112,6 +112,7 @@ def predicted(source, released, out, *options):
     return pq.read_table(out).sort_by("id")
 
 
+@pytest.mark.some(3)
 def test_a_threshold_per_group(source, tmp_path, capsys):
     """From the same pass, for a column of texts and one of integers; a group that nobody is in gets +inf."""
     scores = confide.lac_score(P, Y)
@@ -133,6 +134,7 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
     assert calibration[7].threshold > calibration[-1].threshold + 0.1
 
 
+@pytest.mark.some(1)
 def test_a_threshold_per_class(source, tmp_path):
     """For any score: APS is computed in Python where SQL cannot."""
     for score in ("lac", "aps"):
@@ -164,6 +166,7 @@ def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
     assert "groups must be integers, for column 'site' holds integers; found 2 that are not" in said
 
 
+@pytest.mark.some(2)
 def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys):
     budget, released = tmp_path / "budget.db", tmp_path / "cal.json"
     paying = ["--ledger", str(budget), "--dataset", "patients", "--partition", "ward"]
@@ -189,6 +192,7 @@ def is_asked(source) -> bool:
     return source[0].startswith(("postgresql", "sqlite", "spark"))
 
 
+@pytest.mark.some(3)
 def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path, capsys):
     budget = tmp_path / "budget.db"
     paying = ["--neighbors", "replace_one", "--ledger", str(budget), "--dataset", "patients"]
@@ -217,6 +221,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
     assert not (tmp_path / "none.json").exists()
 
 
+@pytest.mark.some(2)
 def test_regression(source, tmp_path):
     released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
     columns = ["--prediction", "f", "--target", "t"]
@@ -230,6 +235,7 @@ def test_regression(source, tmp_path):
         assert intervals.column("upper").to_pylist() == upper.tolist()
 
 
+@pytest.mark.some(2)
 def test_quantile_regression(source, tmp_path):
     released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
     columns = ["--prediction", "p_0,p_1", "--target", "t"]

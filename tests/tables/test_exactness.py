@@ -57,6 +57,7 @@ def test_each_adversary_on_its_own(engine):
         assert (found[place].counts == ScoreHistogram.from_scores([value], candidates).counts).all()
 
 
+@pytest.mark.some(30)
 @pytest.mark.parametrize("family", ["unit", "logit", "geometric"])
 def test_single_precision(engine, family):
     candidates = FAMILIES[family]
@@ -176,6 +177,7 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
         group_histograms(source, Scored("s", "lac"), "g", ["a"])
 
 
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_an_empty_table_is_released_like_every_other(engine):
     table = engine.table(pa.table({"s": pa.array([], pa.float64()), "g": pa.array([], pa.string())}))

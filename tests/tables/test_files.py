@@ -60,6 +60,7 @@ def expected(scores) -> list[int]:
     return ScoreHistogram.from_scores(scores, UNIT).counts.tolist()
 
 
+@pytest.mark.some(15)
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "arrow"])
 @pytest.mark.parametrize("stem", ODD)
 def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
@@ -71,6 +72,7 @@ def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
     assert counts(path) == counts(str(path)) == expected(SCORES)
 
 
+@pytest.mark.some(15)
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
 @pytest.mark.parametrize("stem", ODD)
 def test_a_file_of_a_folder_is_what_its_name_says(tmp_path, suffix, stem):

@@ -65,6 +65,7 @@ def counts_of(rows: np.ndarray) -> list[int]:
     return confide.ScoreHistogram.from_scores(np.asarray(scores), CANDIDATES).counts.tolist()
 
 
+@pytest.mark.some(6)
 def test_the_complete_records_count_on_every_source(engine):
     """In SQL, in Arrow batches, in Ibis: the same records, and the same number of others."""
     with opened(engine.table(TABLE)) as table:
@@ -148,6 +149,7 @@ def test_losses_and_true_labels():
     assert score_histogram(table, labels, CANDIDATES, skip_incomplete=True).total == 2
 
 
+@pytest.mark.slow
 def test_leaving_out_keeps_neighbours():
     """All tables of up to three records, and one record more: the counts differ by one record at most, and so the law
     of the release by epsilon at most; of an incomplete record nothing is released at all."""

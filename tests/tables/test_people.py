@@ -37,6 +37,7 @@ def kept(person, visit, most, sample=None):
     return sorted(i for rows in owned.values() for i in sorted(rows, key=key)[:most])
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("sample", [None, "2024"])
 @pytest.mark.parametrize("most", [1, 3])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
@@ -54,6 +55,7 @@ def test_the_first_or_the_sampled_records_count(ranking, most, sample):
             assert (histogram.counts == ScoreHistogram.from_scores(mine, CANDIDATES).counts).all()
 
 
+@pytest.mark.some(9)
 def test_a_sample_is_another_one_with_another_text(ranking):
     person, visit, scores, _ = people_table()
     table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores}))
@@ -65,6 +67,7 @@ def test_a_sample_is_another_one_with_another_text(ranking):
     assert found[0].sum() == found[1].sum() == len(set(person))
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("sample", [None, "2024"])
 def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
     """Texts, and two columns of which neither tells a person's records apart."""
@@ -106,6 +109,7 @@ def test_nameless_and_tied_records_are_refused(ranking):
         score_histogram(table, Scored("s"), CANDIDATES, people=People("person", 2, ("visit",)))
 
 
+@pytest.mark.some(6)
 def test_epsilon_is_stated_per_person(ranking):
     person, visit, scores, groups = people_table()
     table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores, "g": groups}))

@@ -18,6 +18,7 @@ SCORES = np.random.default_rng(0).random(3000)
 CANDIDATES = Candidates.unit(100)
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     "options",
     [
@@ -39,6 +40,7 @@ def test_everything_but_the_draw_is_that_of_calibrate(engine, options):
     assert confide.Calibration.from_json(ours.to_json()) == ours
 
 
+@pytest.mark.some(2)
 def test_groups_state_what_calibrate_groups_states(engine):
     groups = np.random.default_rng(1).choice(["a", "b"], len(SCORES))
     table = engine.table(pa.table({"s": SCORES, "g": groups}))

@@ -62,6 +62,7 @@ def own(engine, data):
     return lambda source: confide.class_score(p, data["y"], source.score)
 
 
+@pytest.mark.some(3)
 def test_counts_groups_and_people(engine, table, data, sources, own):
     first = np.array([np.count_nonzero(data["who"][:i] == who) < 2 for i, who in enumerate(data["who"])])
     for source in sources:

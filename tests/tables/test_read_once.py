@@ -34,6 +34,7 @@ def test_a_stream_is_calibrated_as_planned():
         assert released.recipe == plan.request.candidates.recipe
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("source", [batches, pa.table], ids=["a stream", "a table"])
 def test_the_records_that_count_are_counted_and_not_the_rows(source):
     """170 of 200 rows are complete; 50 persons have four rows each, of which two count."""
@@ -62,6 +63,7 @@ def test_levels_and_sides_suit_the_number_that_was_found():
 AROUND = confide.Candidates.around(2.0)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("options", [{}, {"unit": 2.0}, {"delta": 0.05}, {"candidates": AROUND}], ids=str)
 def test_a_loader_is_calibrated_as_planned(options):
     f, y = torch.zeros(N), torch.as_tensor(SCORES)

@@ -24,6 +24,7 @@ def counts(path: Path, pattern: str, label: str, classes: list[str] | None = Non
     return score_histogram(path, what, UNIT).counts.tolist()
 
 
+@pytest.mark.some(13)
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize("label", ["label", "name"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -56,6 +56,7 @@ def sql(source, what, release, by=None):
         return in_sql(table.expression, predictions).to_pyarrow().sort_by("i")
 
 
+@pytest.mark.some(8)
 def test_one_column_of_two_classes(engine, rows, probabilities):
     """The set is that of both columns, also at the threshold itself."""
     double = np.concatenate([[0.25, 0.75, 0.0, 1.0], probabilities[:, 0]])
@@ -69,6 +70,7 @@ def test_one_column_of_two_classes(engine, rows, probabilities):
         assert sets == [[name for name, held in zip(("no", "yes"), row, strict=True) if held] for row in expected.mask]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("listed", [False, True])
 def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, dtype, listed):
@@ -90,6 +92,7 @@ def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, dty
         assert sizes == expected.sizes.tolist()
 
 
+@pytest.mark.some(4)
 def test_thresholds_per_group_and_per_class(engine, rows, tmp_path, probabilities):
     rng = np.random.default_rng(1)
     g = rng.choice(["a", "b"], len(probabilities))
@@ -130,6 +133,7 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
         assert computed["set_size"].to_pylist() == [2, None, None, None, None]
 
 
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # one side's scores are small, the other's huge
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_intervals_are_those_of_predict_interval(engine, rows, dtype):
@@ -152,6 +156,7 @@ def test_intervals_are_those_of_predict_interval(engine, rows, dtype):
     assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, sides))
 
 
+@pytest.mark.some(9)
 def test_an_infinite_threshold_covers_everything(engine, rows):
     table = engine.table(pa.table({"i": pa.array([0]), "f": [1.0], "p0": [0.0], "p1": [1.0]}))
     with pytest.warns(confide.CoverageWarning):
@@ -164,6 +169,7 @@ def test_an_infinite_threshold_covers_everything(engine, rows):
         assert rows(table, Classified(("p0", "p1")), lac, "prediction_set") == [[[0, 1]]]
 
 
+@pytest.mark.some(10)
 def test_several_levels_add_columns_for_each(engine, rows, probabilities):
     scores = confide.lac_score(probabilities, np.random.default_rng(1).integers(0, 4, len(probabilities)))
     levels = confide.calibrate_levels(scores, [0.1, 0.25], 20.0, score="lac")
@@ -177,6 +183,7 @@ def test_several_levels_add_columns_for_each(engine, rows, probabilities):
         assert found[2 * place + 1] == expected.sizes.tolist()
 
 
+@pytest.mark.some(5)
 def test_intervals_of_several_levels_and_groups(engine, rows):
     rng = np.random.default_rng(4)
     f, r, g = rng.normal(size=300), np.abs(rng.normal(size=300)), rng.choice(["a", "b"], 300)

@@ -62,6 +62,7 @@ def test_several_levels(table):
     assert ours.privacy == same.privacy
 
 
+@pytest.mark.some(10)
 def test_a_threshold_for_each_side(table):
     what, options = Regressed(("lo", "hi"), "target", SIDES), SURE | {"candidates": LINE}
     ours = calibrate_table(table, what, 0.1, **options)
@@ -72,6 +73,7 @@ def test_a_threshold_for_each_side(table):
         score_histogram(table, what, LINE)
 
 
+@pytest.mark.some(8)
 def test_thresholds_for_each_group_and_class(table):
     ours = calibrate_table(table, Scored("s", "lac"), 0.1, by="ward", groups=["north", "south"], **SURE)
     same = confide.calibrate_groups(OWN, WARD, ["north", "south"], 0.1, score="lac", **SURE)
@@ -83,6 +85,7 @@ def test_thresholds_for_each_group_and_class(table):
     assert [part.threshold for part in ours.parts.values()] == [part.threshold for part in same.parts.values()]
 
 
+@pytest.mark.some(8)
 def test_false_negatives_of_records_with_one_true_label(table):
     """Nothing is left to chance: the true label that is picked is the only one."""
     what = Losses(probabilities=COLUMNS, truth=TRUE)
@@ -96,6 +99,7 @@ def test_false_negatives_of_records_with_one_true_label(table):
     assert (ours.privacy, ours.risk) == (same.privacy, same.risk)
 
 
+@pytest.mark.some(8)
 def test_false_negatives_of_lists(listing):
     lists = {"p": pa.array(P.tolist()), "t": pa.array(np.eye(K)[Y].astype(int).tolist()), "names": ["a"] * N}
     table = listing.table(pa.table(lists))
@@ -215,6 +219,7 @@ def test_requests_that_do_not_fit_are_refused(options, text):
         calibrate_table(DATA, **{"what": Scored("s", "lac"), "alpha": 0.1, "epsilon": 1.0} | options)
 
 
+@pytest.mark.some(5)
 def test_evaluations(table):
     """Coverage and size over a table are those of the same arrays."""
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
@@ -230,6 +235,7 @@ def test_evaluations(table):
     assert found == confide.evaluation.evaluate_scores(each, OWN, groups=WARD)
 
 
+@pytest.mark.some(7)
 def test_evaluations_of_intervals_and_losses(table):
     residual = confide.calibrate(
         np.abs(TARGET - F[:, 0]), 0.1, 2000.0, score="absolute_residual", candidates=Candidates.geometric()
@@ -268,6 +274,7 @@ def test_rows_that_cannot_be_evaluated_are_refused(engine):
         evaluate_table(table, Scored("s", "lac"), one)
 
 
+@pytest.mark.some(9)
 def test_residuals_relative_to_positive_predictions(engine, tmp_path):
     f, y, edges = np.exp(F[:, 0]), np.abs(TARGET), np.linspace(0.1, 3, 30)
     what, table = Regressed("f", "y", "gamma"), engine.table(pa.table({"f": f, "y": y}))

@@ -27,6 +27,7 @@ COLUMNS = tuple(f"p_{name}" for name in NAMES)
 SCORES = ["aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("by", [None, "group", "class"])
 def test_sets_in_a_file(engine, tmp_path, by):
     table = engine.table(DATA if engine.lists else DATA.drop_columns("p"))
@@ -86,6 +87,7 @@ def owned(request, tmp_path):
     return Owned(url, reader.create(DATA), lambda: ibis.connect(url))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("score", ["lac", "aps"])
 @pytest.mark.parametrize("by", [None, "group"])
 def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):

@@ -31,6 +31,7 @@ def counted(source, what):
         return Counting.of(table, what, CANDIDATES, weight=weight).run()[0][None].counts
 
 
+@pytest.mark.some(24)
 @pytest.mark.parametrize("kind", WHAT)
 def test_sums_are_those_of_arrays(engine, kind):
     scores = confide.aps_score(P, Y) if kind == "aps" else confide.lac_score(P, Y)

@@ -20,6 +20,7 @@ def predict(source, out, calibration, pattern="p_*", classes=None, **options):
     return predict_table(source, what, calibration, out, **options)
 
 
+@pytest.mark.some(13)
 @pytest.mark.parametrize("source", FORMATS)
 @pytest.mark.parametrize("target", ["parquet", "csv", "arrow", "feather", "tsv"])
 def test_sets_in_every_format(tmp_path, calibration, source, target):

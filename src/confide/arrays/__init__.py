@@ -5,6 +5,7 @@ uniforms.py  the random numbers that belong to records
 blocks.py    rows in blocks that fit in cache, on a few threads
 frames.py    the names of a data frame's columns
 images.py    where each class is true in an image
+frames_in.py  data frames of any kind, as numpy reads them; frames_out.py: columns as a data frame of any kind
 row_sums.py  rows of probabilities that do not sum to one
 loops.py     loops for which numpy needs several passes
 compiled.py  the same as machine code, where Numba is installed
@@ -30,6 +31,7 @@ from confide.arrays.checked import (
 )
 from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
 from confide.arrays.frames import column_names, names_of_classes
+from confide.arrays.frames_out import frame_of
 from confide.arrays.images import as_truth_image, class_areas, image_by_image
 from confide.arrays.row_sums import (
     ROUNDED,
@@ -47,7 +49,7 @@ __all__ = [
     "FLOATS", "ROUNDED", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms", "as_array",
     "as_float_rows", "as_host_array", "as_labels", "as_numeric", "as_positions", "as_probabilities", "as_truth",
     "as_truth_image", "as_uniforms", "as_vector", "class_areas", "class_names", "column_names", "far_from_one",
-    "finite", "fresh_uniforms", "image_by_image", "in_blocks", "loops", "machine_code", "names_of_classes",
-    "other_sums", "refuse_generator", "refuse_other_sums", "refuse_outside_unit", "rows_looked_at", "sums_of_rounded",
-    "unit_check", "worth_compiling",
+    "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "loops", "machine_code",
+    "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums", "refuse_outside_unit",
+    "rows_looked_at", "sums_of_rounded", "unit_check", "worth_compiling",
 ]  # fmt: skip

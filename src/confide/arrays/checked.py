@@ -1,7 +1,7 @@
 """The door for arrays: numpy in, clear refusals out. Inputs are never modified, and no value appears in a message.
 
 Anything that offers numpy's array protocol is accepted: numpy arrays of any layout, lists, pandas, polars and Arrow
-columns.
+columns; what else is a data frame is read by `frames_in`.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
+from confide.arrays.frames_in import in_memory
 from confide.errors import InputError, InputTypeError
 from confide.support import as_integer, known_positions, refuse_marked
 
@@ -36,6 +37,7 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
 
 def as_array(name: str, data: Any) -> NDArray[Any]:
     """Anything that numpy can read, and tensors of torch; masked entries are refused."""
+    data = in_memory(name, data)
     if np.ma.is_masked(data):
         mask, remedy = np.ma.getmaskarray(data), "; drop those records"
         refuse_marked(mask, f"{name} must not be masked", "masked entries", remedy)
@@ -243,7 +245,7 @@ def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
 
 def as_truth(truth: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which labels of each record are true, as booleans of a given shape."""
-    true = np.asarray(truth)
+    true = as_array("truth", truth)
     if true.dtype != np.bool_ or true.shape != shape:
         raise InputError(f"truth must be boolean of shape {shape}; found dtype {true.dtype}, shape {true.shape}")
     return true

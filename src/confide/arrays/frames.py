@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from confide.arrays.checked import class_names
+from confide.arrays.frames_in import in_memory, is_query
 from confide.errors import InputError
 from confide.support import Name, canonical, only_count
 
 
 def column_names(data: Any) -> tuple[Name, ...] | None:
-    """The column names of a pandas or polars data frame or an Arrow table; None for anything without names.
+    """The column names of a data frame of any kind, or an Arrow table; None for anything without names.
 
     Columns that only count, as those of a frame made of an array do (0 to K-1, or column_0 to column_K-1), have none.
 
@@ -24,6 +25,8 @@ def column_names(data: Any) -> tuple[Name, ...] | None:
     >>> column_names(pandas.DataFrame({"cat": [0.75], "dog": [0.25]})), column_names([[0.75, 0.25]])
     (('cat', 'dog'), None)
     """
+    if is_query(data):
+        in_memory("probabilities", data)
     held = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's `columns` are the columns themselves
     if not isinstance(held, Iterable):
         return None

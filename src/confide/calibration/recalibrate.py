@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_positions, as_vector
+from confide.arrays import Uniforms, as_array, as_positions, as_vector
 from confide.calibration.renewal import Renewal
 from confide.calibration.risk import critical_thresholds, false_negative_thresholds
 from confide.calibration.shifted import weighted_counts
@@ -171,7 +170,7 @@ def _scores(
         return {name: interval_score(scores, given["targets"], name) for name in renewal.parts}
     if isinstance(previous, RiskCalibration):
         if previous.loss == FALSE_NEGATIVES:
-            names_for(previous, None, np.shape(scores)[-1])
+            names_for(previous, None, as_array("scores", scores).shape[-1])
             return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
         over = renewal.laws[None] if candidates is None else candidates
         if not isinstance(over, Candidates):

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
     Uniforms,
+    as_array,
     as_numeric,
     as_probabilities,
     as_truth,
@@ -69,7 +70,7 @@ def calibrate_false_negatives(
     (True, True)
     """
     scores = false_negative_thresholds(probabilities, truth, u=u)
-    k = np.shape(probabilities)[1]
+    k = as_array("probabilities", probabilities).shape[1]
     names = names_of_classes(probabilities, classes, k)
     others = column_names(truth)
     if names is not None and others is not None and names != others and set(names) == set(others):

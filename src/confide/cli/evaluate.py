@@ -13,7 +13,7 @@ from confide.cli.output import check_output, emit, heard, said_by_the_command, s
 from confide.cli.parameters import command
 from confide.cli.private import PrivateOptions, account_of, tell
 from confide.cli.schedule import ScheduleFile
-from confide.evaluation import MOST_EXAMPLES
+from confide.evaluation import MOST_EXAMPLES, NOT_PRIVATE
 from confide.releases import remarks
 from confide.support import Kind, write_text
 from confide.tables import evaluate_table, evaluate_table_privately
@@ -118,4 +118,4 @@ def evaluate(
     say_left_out(left_out)
     if out is not None:
         say(f"saved: {out}")
-    say("These numbers come straight from the records: they are not private.")
+    say(NOT_PRIVATE)

@@ -1,8 +1,6 @@
 """`confide ledger`: what has been spent on which data."""
 
 import json
-import math
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +12,12 @@ import typer
 from confide.cli import options as o
 from confide.cli.help import Command, Group
 from confide.cli.ledger_places import check, init, move_, report_
-from confide.cli.output import check_output, emit, heard, number, say, warn
+from confide.cli.output import check_output, emit, heard, say, warn
 from confide.cli.parameters import command
 from confide.errors import SimilarNameWarning
-from confide.ledger import Account, Ledger, Loss, Schedule, decimal_form, file_of, plain
-from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
-from confide.support import Kind, aligned, write_text
+from confide.ledger import Ledger, Schedule, file_of, plain
+from confide.mechanisms import NEIGHBORS, Neighbors
+from confide.support import Kind, write_text
 
 ledger = typer.Typer(
     help="What has been spent on which data (list, show, limit, follow, export, report), and where that is kept "
@@ -47,12 +45,7 @@ def list_(file: LedgerPlace, as_json: o.AsJson = False) -> None:
         rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
         emit({"datasets": [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]})
         return
-    for account in accounts.values():
-        say(f"{account.dataset}: {_summary(account)}")
-    if not accounts:
-        say("no data sets")
-    if found.moved_to is not None:
-        say(f"moved to {found.moved_to}: charged there only")
+    say(str(found))
 
 
 @ledger.command(cls=Command)
@@ -67,25 +60,7 @@ def show(file: LedgerPlace, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_js
         bounds = [vars(bound) for bound in loss.bounds]
         emit(plain(account) | {"together": bounds})
         return
-    say(f"{account.dataset}: {_summary(account)}")
-    for entry in account.entries:
-        group = "" if entry.cost.group is None else f"  group {'='.join(entry.cost.group)}"
-        zcdp = "" if entry.cost.rho is None else f" ({number(entry.cost.rho)}-zCDP)"
-        who = "" if entry.by is None else f"  by {entry.by}"
-        kept = "" if entry.release is not None else "  (no release: the run ended before it)"
-        say(f"  {entry.made}  {entry.what}  epsilon {_loss(entry.cost.epsilon)}{zcdp}{group}{who}{kept}")
-    say(f"together: {loss}")
-    if account.schedule is not None and (bound := account.under_schedule) is not None:
-        say(f"schedule: {account.schedule.statement}")
-        say(f"one person: {Loss((bound,))}")
-    if not all(cost.private for cost in account.costs):
-        return
-    rows = [
-        (bound.rule, f"epsilon {bound.epsilon:.6g}{'' if bound.adaptive else ', parameters fixed in advance'}")
-        for bound in loss.bounds
-    ]
-    if len(rows) > 1:
-        say(aligned(rows))
+    say(account.told(dp_delta))
 
 
 @ledger.command(cls=Command)
@@ -112,7 +87,7 @@ def limit(
     if as_json:
         emit(plain(account))
         return
-    say(f"{account.dataset}: {_summary(account)}")
+    say(f"{account.dataset}: {account.summary}")
 
 
 @ledger.command(cls=Command)
@@ -139,7 +114,7 @@ def follow(
     if as_json:
         emit(plain(account))
         return
-    say(f"{account.dataset}: {_summary(account)}")
+    say(f"{account.dataset}: {account.summary}")
     say(read.statement)
 
 
@@ -173,32 +148,3 @@ def _said_of_names() -> Iterator[None]:
         yield
     for one in caught:
         warn(str(one.message))
-
-
-def _loss(epsilon: float) -> str:
-    return "+inf (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
-
-
-def _counted(account: Account) -> str:
-    """How many releases there are, and of which kinds if some are no calibrations."""
-    kinds = Counter(entry.kind for entry in account.entries)
-    of_kinds = ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
-    total = len(account.entries)
-    made = "1 release" if total == 1 else f"{total} releases"
-    return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
-
-
-def _summary(account: Account) -> str:
-    total = account.per_person.epsilon
-    weak = f", {practically_none(total)}" if practically_none(total) else ""
-    each = "" if account.schedule is None else " per person"
-    spent = f"spent {_loss(total)}{each} in {_counted(account)} ({account.neighbors}){weak}"
-    if account.limit is None:
-        return f"{spent}; no limit"
-    at = f" at delta {account.limit.dp_delta:g}" if account.limit.dp_delta else ""
-    bound = f"limit {decimal_form(account.limit.epsilon)}{at}"
-    if account.schedule is not None:
-        return f"{spent}; {bound}; of its schedule {account.stages[-1].in_words}"
-    left = account.remaining()
-    assert left is not None
-    return f"{spent}; {bound}, {decimal_form(left)} left"

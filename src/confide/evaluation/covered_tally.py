@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_positions, as_vector
+from confide.arrays import as_array, as_positions, as_vector
 from confide.errors import InputError, InputTypeError
+from confide.evaluation.parts import SIDES, Subgroup
 from confide.evaluation.release_parts import division_of, evaluation_of
-from confide.evaluation.result import SIDES, Evaluation, LevelEvaluation, Subgroup
+from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Look, Tally
 from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of, warn_of
@@ -53,7 +54,7 @@ def evaluate_intervals(
     (['lower end', 'upper end'], True)
     """
     tally = IntervalTally(release)
-    tally.add(np.asarray(predictions), known_targets(targets), groups, difficulty)
+    tally.add(as_array("predictions", predictions), known_targets(targets), groups, difficulty)
     return tally.result()
 
 

@@ -11,10 +11,11 @@ from confide.arrays import as_numeric, as_truth_image, class_areas, image_by_ima
 from confide.errors import InputError
 from confide.releases import RiskCalibration, area_of, classes_of
 from confide.sets import predict_masks
+from confide.support import Shown
 
 
-@dataclass(frozen=True)
-class MaskEvaluation:
+@dataclass(frozen=True, repr=False)
+class MaskEvaluation(Shown):
     """Validity beside efficiency, over images. Not private.
 
     Parameters
@@ -51,6 +52,9 @@ class MaskEvaluation:
             f"missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most {self.risk:.6g} in "
             f"expectation)\npredicted area: {self.area_ratio:.2f} times the true area\nmissed by class: {parts}"
         )
+
+    def _brief(self) -> str:
+        return f"missed area {self.missed_area:.4f}, {self.risk:.6g} promised, n={self.n}, not private"
 
 
 def evaluate_masks(

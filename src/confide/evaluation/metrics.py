@@ -2,102 +2,63 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_array, as_labels, as_truth
 from confide.errors import InputError, InputTypeError
-from confide.sets import PredictionSets
-from confide.support import Level, exact_level, html_table, positive_integer
+from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, exact_interval, share_covered
+from confide.support import Level, Shown, exact_level, html_table
 
 
-@dataclass(frozen=True)
-class CoverageEstimate:
-    """Share of records covered, and its exact interval: of Clopper and Pearson, or of a count with noise.
-
-    Examples
-    --------
-    >>> print(coverage(np.array([True] * 90 + [False] * 10)))
-    0.900 (95 % interval 0.824 to 0.951, n=100)
-    """
-
-    value: float
-    low: float
-    high: float
-    confidence: float
-    n: int
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} ({100 * self.confidence:g} % interval {self.low:.3f} to {self.high:.3f}, n={self.n})"
-
-
-def coverage(covered: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
+def coverage(
+    covered: PredictionSets | PredictionIntervals | ArrayLike,
+    labels: ArrayLike | None = None,
+    confidence: Level = 0.95,
+) -> CoverageEstimate:
     """Coverage with an exact (Clopper and Pearson 1934) two-sided confidence interval.
 
     Parameters
     ----------
     covered
-        bool, shape (n,): whether each true label is in its set, for example `sets.contains(labels)`.
+        Prediction sets or intervals; or bool, shape (n,): whether each record's truth is in its set.
+    labels
+        The true labels of sets, or the targets of intervals, shape (n,). Without sets it must be left out.
     confidence
         Confidence of the interval, in (0, 1).
 
     Raises
     ------
     InputError, InputTypeError
-        If `covered` is empty, not one-dimensional or not boolean.
+        If there are no records, the labels do not fit the sets, or `covered` is neither sets, intervals nor boolean.
+
+    Examples
+    --------
+    >>> sets = PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog"))
+    >>> coverage(sets, ["cat", "dog"]).value, coverage([True, True]).value
+    (1.0, 1.0)
     """
-    if isinstance(covered, PredictionSets):
+    if isinstance(covered, PredictionSets | PredictionIntervals):
+        if labels is None:
+            what = "labels" if isinstance(covered, PredictionSets) else "targets"
+            raise InputTypeError(
+                f"labels must be given beside {type(covered).__name__}: the true {what}, in their order"
+            )
+        return covered.coverage(labels, confidence)
+    if isinstance(labels, Real | str):  # in 0.1, which knew no labels, the confidence stood here
+        labels, confidence = None, exact_level("confidence", labels)  # type: ignore[arg-type]
+    if labels is not None:
         raise InputTypeError(
-            "covered must say of each record whether its label is in its set; found PredictionSets: pass "
-            "sets.contains(labels)"
+            f"labels must be left out beside covered of type {type(covered).__name__}: only prediction sets and "
+            "intervals are compared with labels"
         )
-    inside = as_array("covered", covered)
-    if inside.dtype != np.bool_:
-        raise InputTypeError(f"covered must be boolean; found dtype {inside.dtype}")
-    if inside.ndim != 1 or inside.size == 0:
-        raise InputError(f"covered must be one-dimensional and not empty; found shape {inside.shape}")
-    return coverage_from_counts(int(inside.sum()), inside.size, confidence)
+    return share_covered(as_array("covered", covered), confidence)
 
 
-def coverage_from_counts(hits: int, n: int, confidence: Level = 0.95) -> CoverageEstimate:
-    """Coverage from the number of covered records and the number of records.
-
-    Examples
-    --------
-    >>> coverage_from_counts(9, 10).value
-    0.9
-    """
-    n = positive_integer("n", n)
-    if not 0 <= hits <= n:
-        raise InputError(f"hits must lie between 0 and n={n}; found {hits}")
-    level = float(exact_level("confidence", confidence))
-    low, high = exact_interval(np.array([hits]), np.array([n]), level)
-    return CoverageEstimate(hits / n, float(low[0]), float(high[0]), level, n)
-
-
-def exact_interval(
-    hits: NDArray[np.int64], n: NDArray[np.int64], confidence: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Clopper-Pearson limits for many counts at once; [0, 1] where n is 0.
-
-    Examples
-    --------
-    >>> low, high = exact_interval(np.array([9, 0]), np.array([10, 0]), 0.95)
-    >>> low.round(3), high.round(3)
-    (array([0.555, 0.   ]), array([0.997, 1.   ]))
-    """
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    missed = n - hits
-    low = np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), missed + 1, tail))
-    high = np.where(missed == 0, 1.0, betaincinv(hits + 1, np.maximum(missed, 1), 1 - tail))
-    return low, high
-
-
-@dataclass(frozen=True, eq=False)
-class CoverageTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class CoverageTable(Shown):
     """Coverage and mean set size of parts of the records.
 
     Parameters
@@ -145,6 +106,13 @@ class CoverageTable:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
 
+    def _brief(self) -> str:
+        some = np.flatnonzero(self.n)
+        if not some.size:
+            return f"{len(self.names)} parts, no records"
+        worst = int(some[np.argmin(self.coverage[some])])
+        return f"{some.size} parts, n={int(self.n.sum())}, worst {str(self.names[worst])!r} {self.coverage[worst]:.3f}"
+
     def _repr_html_(self) -> str:
         """The same as a table, for notebooks."""
         caption = f"Coverage, exact {100 * self.confidence:g} % intervals"
@@ -185,7 +153,7 @@ def group_coverage(
     (('a', 'b'), 0.0)
     """
     inside = sets.contains(labels)
-    array = np.asarray(groups)
+    array = as_array("groups", groups)
     if array.shape != (len(sets),):
         raise InputError(f"groups must have shape ({len(sets)},); found shape {array.shape}")
     names, parts = np.unique(array, return_inverse=True)

@@ -25,7 +25,7 @@ from confide.evaluation.private_findings import (
     find,
 )
 from confide.evaluation.private_parts import Partition
-from confide.evaluation.private_words import in_words
+from confide.evaluation.private_words import covered_text, in_words
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.releases import Release
 from confide.support import (
@@ -161,7 +161,7 @@ class Question:
         return held, tuple(place for place in range(self.outcomes) if place not in held)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateEvaluation(Release):
     """Coverage on labelled records with a differential-privacy guarantee: it may be published.
 
@@ -265,6 +265,10 @@ class PrivateEvaluation(Release):
 
     def __str__(self) -> str:
         return "\n".join([in_words(self.findings, self.question.loss, self.confidence), f"privacy: {self.privacy}"])
+
+    def _brief(self) -> str:
+        levels = f", {len(self.findings)} statements" if len(self.findings) > 1 else ""
+        return f"coverage {covered_text(self.coverage)}{levels}, {self.privacy.brief}"
 
 
 def empty(question: Question, confidence: float) -> PrivateEvaluation:

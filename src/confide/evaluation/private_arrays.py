@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.arrays import as_array
 from confide.errors import InputError
 from confide.evaluation.covered_tally import (
     IntervalTally,
@@ -86,7 +87,8 @@ def _counted(release: Release, arrays: dict[str, Any], more: dict[str, Any]) -> 
         p, y, names = labelled_sets(release, arrays["probabilities"], arrays["labels"], more.pop("classes", None))
         return SetTally(release, names), (p, y)
     if "predictions" in arrays:
-        return IntervalTally(release), (np.asarray(arrays["predictions"]), known_targets(arrays["targets"], empty=True))
+        predictions = as_array("predictions", arrays["predictions"])
+        return IntervalTally(release), (predictions, known_targets(arrays["targets"], empty=True))
     return ScoreTally(release), (known_scores(arrays["scores"], empty=True),)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.covered_tally import IntervalTally
+from confide.evaluation.parts import CONFIDENCE
 from confide.evaluation.private import Outcome, PrivateEvaluation, Question, empty, level_name
 from confide.evaluation.private_counts import CellTally
 from confide.evaluation.private_findings import family_error
@@ -25,7 +26,6 @@ from confide.evaluation.private_parts import (
     width_parts,
 )
 from confide.evaluation.release_parts import class_keys, division_of, fingerprint, promised_coverage
-from confide.evaluation.result import CONFIDENCE
 from confide.evaluation.set_tally import SetTally
 from confide.evaluation.tally import Tally
 from confide.mechanisms import Neighbors

@@ -7,22 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import ConfideError, FormatError
-from confide.evaluation.metrics import coverage_from_counts
+from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Subgroup
 from confide.evaluation.private import KIND as PRIVATE_KIND
 from confide.evaluation.private import PrivateEvaluation
-from confide.evaluation.result import (
-    CONFIDENCE,
-    KIND,
-    MOST_EXAMPLES,
-    SCHEMAS,
-    SIDES,
-    Division,
-    Evaluation,
-    Example,
-    LevelEvaluation,
-    Subgroup,
-    shares,
-)
+from confide.evaluation.result import KIND, MOST_EXAMPLES, SCHEMAS, Evaluation, Example, LevelEvaluation, shares
+from confide.sets import coverage_from_counts
 from confide.support import Fields, exact_level, parse_object, read_as
 
 SAID = ("worst", "warnings", "left_out")

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.errors import InputError
-from confide.evaluation.metrics import coverage_from_counts
-from confide.evaluation.result import CONFIDENCE, Division, Evaluation
+from confide.evaluation.parts import CONFIDENCE, Division
+from confide.evaluation.result import Evaluation
 from confide.releases import GroupCalibration, Release, SidesCalibration, parts_of
+from confide.sets import coverage_from_counts
 
 
 def fingerprint(release: Release) -> str:

@@ -6,59 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from confide.errors import InputError
-from confide.evaluation.metrics import CoverageEstimate, coverage_from_counts
-from confide.support import Level, exact_level
+from confide.evaluation.parts import Division, Subgroup
+from confide.evaluation.words import in_words
+from confide.guarantee import coverage_text
+from confide.sets import CoverageEstimate
+from confide.support import Level, Shown, exact_level
 
 KIND = "confide.evaluation"
 SCHEMAS = (1, 2)
 """The second one has subgroups."""
 MOST_EXAMPLES = 1000
-CONFIDENCE = 0.95
-SIDES = ("lower end", "upper end")
-
-Division: TypeAlias = Literal["group", "class", "side"]
-"""What has a threshold of its own."""
-
-
-@dataclass(frozen=True)
-class Subgroup:
-    """Coverage of the records of one class or group, of those whose sets have one size, or at one end of the intervals.
-
-    Parameters
-    ----------
-    name
-        Of the class, the group or the end, or the size.
-    n
-        Number of records, at least 1.
-    covered
-        How many of them are covered.
-    members
-        Labels in all their sets together; None without sets.
-    promised
-        The coverage that is promised for this part; None if the promise is about the average.
-    mean_width
-        Mean width of the intervals; None without intervals.
-    """
-
-    name: str
-    n: int
-    covered: int
-    members: int | None = None
-    promised: float | None = None
-    mean_width: float | None = None
-
-    @property
-    def coverage(self) -> CoverageEstimate:
-        """Share covered, with its exact interval."""
-        return coverage_from_counts(self.covered, self.n, CONFIDENCE)
-
-    @property
-    def mean_size(self) -> float | None:
-        """Labels per set; None without sets."""
-        return None if self.members is None else self.members / self.n
+NOT_PRIVATE = "These numbers come straight from the records: they are not private."
 
 
 @dataclass(frozen=True)
@@ -70,8 +31,8 @@ class Example:
     group: str | None = None
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
     """Coverage and sizes on labelled records. Every number here is a function of them, without noise.
 
     Parameters
@@ -112,6 +73,18 @@ class Evaluation:
     examples: tuple[Example, ...] = ()
     subgroups: tuple[Subgroup, ...] = ()
 
+    def __str__(self) -> str:
+        return f"{in_words(self, self._promise)}\n{NOT_PRIVATE}"
+
+    @property
+    def _promise(self) -> str:
+        return f"coverage at least {coverage_text(self.promised)}"
+
+    def _brief(self) -> str:
+        size = "" if self.mean_size is None else f", mean size {self.mean_size:.4g}"
+        width = "" if self.mean_width is None else f", mean width {self.mean_width:.4g}"
+        return f"coverage {self.coverage}, {coverage_text(self.promised)} is promised{size}{width}, not private"
+
     def to_json(self) -> str:
         """The evaluation as a JSON document with a schema version."""
         return _json(self.fields())
@@ -139,8 +112,8 @@ class Evaluation:
         return found
 
 
-@dataclass(frozen=True)
-class LevelEvaluation:
+@dataclass(frozen=True, repr=False)
+class LevelEvaluation(Shown):
     """Coverage and sizes at each of several levels, on the same records.
 
     Parameters
@@ -176,6 +149,14 @@ class LevelEvaluation:
 
     def __len__(self) -> int:
         return len(self.levels)
+
+    def __str__(self) -> str:
+        told = [f"alpha {float(alpha):g}\n{in_words(one, one._promise)}" for alpha, one in self.levels.items()]
+        return "\n".join([*told, NOT_PRIVATE])
+
+    def _brief(self) -> str:
+        levels = ", ".join(f"alpha {float(alpha):g}: {one.coverage.value:.3f}" for alpha, one in self.levels.items())
+        return f"coverage {levels}, n={next(iter(self.levels.values())).coverage.n}, not private"
 
     def to_json(self) -> str:
         """The evaluation as a JSON document with a schema version."""

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_labels, as_positions, as_probabilities, as_uniforms, names_of_classes
 from confide.errors import InputError, InputTypeError
+from confide.evaluation.parts import Subgroup
 from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
-from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, Subgroup, shares
+from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
 from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Look, Tally
 from confide.releases import (

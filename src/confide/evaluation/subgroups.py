@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_array
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.result import Subgroup
+from confide.evaluation.parts import Subgroup
 from confide.support import canonical, refuse_marked
 
 MOST_SUBGROUPS = 1000

@@ -6,9 +6,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from confide.evaluation.metrics import exact_interval
-from confide.evaluation.result import CONFIDENCE, Evaluation, Subgroup
+from confide.evaluation.parts import CONFIDENCE, Counted, Subgroup
 from confide.guarantee import coverage_text
+from confide.sets import exact_interval
 
 Part: TypeAlias = Literal["class", "group", "end", "set size"]
 """What a part of the records is."""
@@ -75,7 +75,7 @@ class WorstPart:
         return {"kind": self.kind, **least, **told}
 
 
-def worst_parts(found: Evaluation) -> tuple[WorstPart, ...]:
+def worst_parts(found: Counted) -> tuple[WorstPart, ...]:
     """The least covered class, group and set size of an evaluation, with all that are surely below what is promised.
 
     The empty set is no size to compare: it covers nobody, and its share is stated on its own.

@@ -39,6 +39,7 @@ from confide.federated.openings import openings
 from confide.federated.order_statistics import conditional_coverage_failure, order_statistic_coverage
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import FederatedPlan
+from confide.federated.plan_words import colluders, identity_rows, openers, roster_number
 from confide.federated.planning import plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
@@ -66,9 +67,10 @@ __all__ = [
     "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise",
     "RandomRankReply", "Refusal", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger",
     "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published",
-    "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "compare",
-    "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "message_head", "open_part",
-    "opening_head", "openings", "order_statistic_coverage", "own_calibration", "own_share", "part_head", "plan",
-    "plan_groups", "plan_levels", "published_deviation", "published_ranks", "qq_coverage", "read_answer",
-    "read_plan", "read_time", "replies", "roster", "shrunk_threshold", "unequal_loss", "verify",
+    "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "colluders", "compare",
+    "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "identity_rows", "message_head",
+    "open_part", "openers", "opening_head", "openings", "order_statistic_coverage", "own_calibration", "own_share",
+    "part_head", "plan", "plan_groups", "plan_levels", "published_deviation", "published_ranks", "qq_coverage",
+    "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold",
+    "unequal_loss", "verify",
 ]  # fmt: skip

@@ -39,7 +39,7 @@ _KIND = "calibration"
 KIND = PREFIX + _KIND
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FederatedCalibration(Calibration):
     """What a federation releases. Made by `aggregate`; usable wherever a `Calibration` is.
 
@@ -180,6 +180,9 @@ class FederatedCalibration(Calibration):
         if math.isinf(self.privacy.epsilon):
             base = base.rsplit("\nprivacy:", 1)[0] + "\nprivacy: none; this method sends order statistics of the scores"
         return f"{base}\n{self.turnout}"
+
+    def _brief(self) -> str:
+        return f"{super()._brief()}, {len(self.answered)} of {len(self.plan.silos)} silos"
 
 
 def _sender(sender: str | int) -> str:

@@ -27,7 +27,7 @@ from confide.releases import Calibration, register_kind
 KIND = "confide.federated.own-share"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OwnShare(Calibration):
     """The larger of a common threshold and one silo's own reply; its promise is about new records of this silo.
 
@@ -81,6 +81,9 @@ class OwnShare(Calibration):
                 return own_share(released, json.dumps(fields.take("answer", dict), indent=1) + "\n")
         except Refusal as refusal:
             raise FormatError(f"the silo's own share cannot be used: {refusal}") from None
+
+    def _brief(self) -> str:
+        return f"{super()._brief()}, for new records of silo {self.silo!r}"
 
     def __str__(self) -> str:
         alike = f"where all silos are alike also: {self.released.guarantee}"

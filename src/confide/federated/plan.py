@@ -14,13 +14,14 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
 from confide.federated.keys import Silo, SiloKeys
+from confide.federated.plan_words import ShownPlan, colluders, openers, ranges
 from confide.federated.protocols import METHODS, Counts, FederatedProtocol, Promise, protocol_of
 from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
-from confide.releases import read_words, write_words
+from confide.releases import ABOUT, class_list, read_words, write_words
 from confide.scores import score_kind
 from confide.support import Fields, exact_level, one_of, privacy_loss
 
@@ -32,8 +33,8 @@ _ORDER = (
 _SAME = ("method", "delta", "epsilon", "score", "liars", "dropouts", "missing", "population", "session", "closes")
 
 
-@dataclass(frozen=True)
-class FederatedPlan(Terms):
+@dataclass(frozen=True, repr=False)
+class FederatedPlan(ShownPlan, Terms):
     """Everything public about a federated calibration: who, when, what is promised (see `Terms`), and one protocol.
 
     Build it with `plan`.
@@ -66,6 +67,37 @@ class FederatedPlan(Terms):
     def assumed(self) -> str:
         """What its promise assumes of the silos, or of the new record, in words; empty if it promises nothing."""
         return silos_text(self.protocol.about_silos(self))
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """What a silo is asked, what it pays and what is promised, (name, value) each."""
+        size = "public" if self.silos[0].size is not None else "secret"
+        delta = "" if self.delta is None else f", delta {self.delta:g}"
+        pays = str(self.privacy()) if self.protocol.private else "everything: its answer is not private"
+        rows = [
+            ("method", self.method),
+            ("score", self.score or "not stated"),
+            ("asked for", f"coverage {float(self.level):g}{delta}"),
+            ("a silo pays at most", pays),
+            ("candidate thresholds", self.candidates.description),
+            ("silos", f"{len(self.silos)}, their numbers of records {size}"),
+            ("may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
+            ("may lie", str(self.liars)),
+            ("promised", self.assumed or "nothing"),
+        ]
+        if (collude := colluders(self)) is not None:
+            rows.append(("privacy relies on", f"the other silos: {collude}"))
+        if (opened := openers(self)) is not None:
+            rows.append(("the sum is opened by", opened))
+        if self.classes is not None:
+            rows.append(("classes", class_list(self.classes)))
+        rows += [(ABOUT[key].lower(), text) for key, text in self.about.items()]
+        return [*rows, ("answers until", self.closes or "any time"), ("session", self.session), ("plan", self.digest)]
+
+    @property
+    def promise_lines(self) -> list[str]:
+        """What is promised, for all numbers of answers."""
+        return [f"{number} answer{'' if number == '1' else 's'}: {words}" for number, words in ranges(self.promises())]
 
     def loss(self, i: int) -> float:
         """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
@@ -180,6 +212,12 @@ class FederatedPlan(Terms):
 
     def _who(self, answered: Collection[int] | None) -> list[int]:
         return sorted(range(len(self.silos)) if answered is None else set(answered))
+
+
+_MISSING = {
+    "independent": "whether a silo answers must not depend on its scores",
+    "arbitrary": "whether a silo answers may depend on its scores",
+}
 
 
 def _read_terms(fields: Fields) -> Terms:

@@ -17,9 +17,11 @@ from confide.errors import InputError
 from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, seal, unseal
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.plan import FederatedPlan
+from confide.federated.plan_words import ShownPlan
 from confide.federated.protocols import Counts, FederatedProtocol
 from confide.federated.refusals import Refusal
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
+from confide.releases import class_list
 from confide.support import Fields, check_names, one_of
 
 By: TypeAlias = Literal["level", "group", "class"]
@@ -29,8 +31,8 @@ _SEVERAL = "plans"
 _BY: tuple[By, ...] = ("level", "group", "class")
 
 
-@dataclass(frozen=True)
-class SeveralPlans:
+@dataclass(frozen=True, repr=False)
+class SeveralPlans(ShownPlan):
     """Plans that are signed, answered and paid for together. Build it with `plan_levels` or `plan_groups`.
 
     Parameters
@@ -97,6 +99,26 @@ class SeveralPlans:
     def coordinator(self) -> Silo | None:
         """Who signed, as every part states it."""
         return self.first.coordinator
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """Those of the first plan, but for what is asked, what all together cost, and the digest of all."""
+        rows = {**dict(self.first.rows), "plan": self.digest}
+        if self.protocol.private:
+            rows["a silo pays at most"] = str(self.privacy())
+        if self.by == "level":
+            rows["asked for"] = "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
+        else:
+            rows["asked for"] += f" for each {self.by} of {class_list(tuple(self.parts))}"
+        return list(rows.items())
+
+    @property
+    def promise_lines(self) -> list[str]:
+        """What is promised for the numbers of answers: of each level, or once for all groups."""
+        if self.by != "level":
+            each = "groups" if self.by == "group" else "classes"
+            return [f"each of {len(self.parts)} {each}, {line}" for line in self.first.promise_lines]
+        return [f"alpha {float(a):g}, {line}" for a, part in self.parts.items() for line in part.promise_lines]
 
     def closed(self, now: datetime) -> bool:
         """Whether answers made at this time are late."""

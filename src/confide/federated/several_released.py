@@ -35,7 +35,7 @@ _KIND = "several"
 KIND = PREFIX + _KIND
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FederatedLevels(LevelCalibration):
     """Nested thresholds for several levels, from one message of each silo. Made by `aggregate`.
 
@@ -67,7 +67,7 @@ class FederatedLevels(LevelCalibration):
         return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FederatedGroups(GroupCalibration):
     """One threshold per group or class, from one message of each silo. Made by `aggregate`.
 

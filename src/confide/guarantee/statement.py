@@ -94,6 +94,22 @@ class Guarantee:
         stated = {name: value for name, value in asdict(self).items() if name not in ("silos", "population")}
         return {name: value for name, value in stated.items() if name != "certificate" or value is not None}
 
+    @property
+    def brief(self) -> str:
+        """The promise in a few words, with all that it holds under.
+
+        Examples
+        --------
+        >>> Guarantee("training_conditional", 0.9, 0.05, None, 1).brief
+        'coverage at least 0.9 with probability 0.95'
+        """
+        if self.kind == "none" or self.coverage == 0:
+            return "NO COVERAGE PROMISED"
+        sure = "" if self.delta is None else f" with probability {float(1 - Fraction(str(self.delta))):.6g}"
+        if_so = f" {silos_text(self.silos)}" if self.silos else ""
+        new = " for a shifted population" if self.population else ""
+        return f"coverage at least {coverage_text(self.coverage)}{sure}{if_so}{new}"
+
     def __str__(self) -> str:
         if self.kind == "none" or self.coverage == 0:
             return "NO COVERAGE IS PROMISED by this mechanism"

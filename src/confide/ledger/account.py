@@ -1,23 +1,24 @@
 """From the records of a ledger to what was spent: a pure function, run again on every reading."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from confide.errors import FormatError, InputError
 from confide.ledger.composition import compose, epsilon_of_zcdp, worst
-from confide.ledger.cost import Bound, Cost, Group, Loss, decimal, decimal_above, decimal_below
+from confide.ledger.cost import Bound, Cost, Group, Loss, decimal, decimal_above, decimal_below, decimal_form
 from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Moved, Opened, Released
 from confide.ledger.following import Stage, stage_of
 from confide.ledger.limit import Limit, added, concentrated, fits, unfit
 from confide.ledger.names import name_key
 from confide.ledger.schedule import IN_WORDS, Schedule
-from confide.mechanisms import Neighbors
-from confide.support import float_above
+from confide.mechanisms import Neighbors, practically_none
+from confide.support import Shown, aligned, float_above
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, repr=False)
+class Entry(Shown):
     """One charge, and the release that it paid for.
 
     Parameters
@@ -45,7 +46,7 @@ class Entry:
     request: str
     cost: Cost
     release: str | None
-    fingerprint: str | None = field(default=None, repr=False)
+    fingerprint: str | None = None
     joined: bool = False
     by: str | None = None
 
@@ -66,9 +67,19 @@ class Entry:
         assert self.release is not None
         return self.release
 
+    def __str__(self) -> str:
+        group = "" if self.cost.group is None else f"  group {'='.join(self.cost.group)}"
+        zcdp = "" if self.cost.rho is None else f" ({self.cost.rho:.4g}-zCDP)"
+        who = "" if self.by is None else f"  by {self.by}"
+        kept = "" if self.release is not None else "  (no release: the run ended before it)"
+        return f"{self.made}  {self.what}  epsilon {_loss(self.cost.epsilon)}{zcdp}{group}{who}{kept}"
 
-@dataclass(frozen=True)
-class Account:
+    def _brief(self) -> str:
+        return str(self).replace("  ", ", ")
+
+
+@dataclass(frozen=True, repr=False)
+class Account(Shown):
     """What was spent on one data set.
 
     Parameters
@@ -148,6 +159,43 @@ class Account:
         """What one person has lost at most: by what a schedule says of people, or being in everything."""
         return self.under_schedule or self.spent().best
 
+    @property
+    def summary(self) -> str:
+        """What was spent, what may be, and what is left or planned, in a line."""
+        total = self.per_person.epsilon
+        weak = f", {practically_none(total)}" if practically_none(total) else ""
+        each = "" if self.schedule is None else " per person"
+        spent = f"spent {_loss(total)}{each} in {_counted(self.entries)} ({self.neighbors}){weak}"
+        if self.limit is None:
+            return f"{spent}; no limit"
+        at = f" at delta {self.limit.dp_delta:g}" if self.limit.dp_delta else ""
+        bound = f"limit {decimal_form(self.limit.epsilon)}{at}"
+        if self.schedule is not None:
+            return f"{spent}; {bound}; of its schedule {self.stages[-1].in_words}"
+        left = self.remaining()
+        assert left is not None
+        return f"{spent}; {bound}, {decimal_form(left)} left"
+
+    def told(self, dp_delta: float = 0.0) -> str:
+        """Every charge, what all of them cost together at `dp_delta`, and how that figure comes about."""
+        loss = self.spent(dp_delta)
+        lines = [f"{self.dataset}: {self.summary}", *(f"  {entry}" for entry in self.entries), f"together: {loss}"]
+        if self.schedule is not None and (bound := self.under_schedule) is not None:
+            lines += [f"schedule: {self.schedule.statement}", f"one person: {Loss((bound,))}"]
+        rows = [
+            (bound.rule, f"epsilon {bound.epsilon:.6g}{'' if bound.adaptive else ', parameters fixed in advance'}")
+            for bound in loss.bounds
+        ]
+        if len(rows) > 1 and all(cost.private for cost in self.costs):
+            lines.append(aligned(rows))
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.told()
+
+    def _brief(self) -> str:
+        return f"{self.dataset!r}, {self.summary}"
+
     def allows(self, *costs: Cost) -> bool:
         """Whether the schedule and the limit leave room for one more release, or several together.
 
@@ -196,6 +244,19 @@ class Account:
     def answers(self, request: str) -> tuple[Entry, ...]:
         """The kept releases that answered this request, newest first."""
         return tuple(one for one in reversed(self.entries) if one.request == request and one.release is not None)
+
+
+def _loss(epsilon: float) -> str:
+    return "+inf (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
+
+
+def _counted(entries: Iterable[Entry]) -> str:
+    """How many releases there are, and of which kinds if some are no calibrations."""
+    kinds = Counter(entry.kind for entry in entries)
+    of_kinds = ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
+    total = kinds.total()
+    made = "1 release" if total == 1 else f"{total} releases"
+    return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 
 _BARE = ("fedcp-qq", "fedcp-avg")

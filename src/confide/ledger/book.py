@@ -34,11 +34,11 @@ from confide.ledger.place import Server, place_of
 from confide.ledger.schedule import Schedule
 from confide.ledger.stores import Store, Writer, open_store, tried_again
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import one_of, outside, positive_number
+from confide.support import Shown, html_table, one_of, outside, positive_number
 
 
-@dataclass(frozen=True)
-class Ledger:
+@dataclass(frozen=True, repr=False)
+class Ledger(Shown):
     """A privacy-budget ledger, in one SQLite file or on a PostgreSQL server.
 
     Safe to use from several threads and processes at once; a file on a local disk (not on a network file system), a
@@ -105,6 +105,20 @@ class Ledger:
         if by is not None and isinstance(self.path, Server):
             raise InputError("by must be left out: a server keeps the role that charges")
         open_store(self.path, create=create, timeout=self.timeout).read()
+
+    def __str__(self) -> str:
+        return str(self.snapshot())
+
+    def _brief(self) -> str:
+        limit = "" if self.limit is None else f", limit {decimal_form(self.limit.epsilon)} for new data sets"
+        return f"{str(self.path)!r}{limit}"
+
+    def _repr_html_(self) -> str:
+        """What was spent on each data set and what is left, for notebooks; the ledger is read."""
+        found = self.snapshot()
+        rows = [(name, *account.summary.split("; ", 1)) for name, account in found.accounts.items()]
+        moved = [] if found.moved_to is None else [str(found).splitlines()[-1]]
+        return html_table(repr(self), ("data set", "spent", "limit"), rows or [("no data sets",)], moved)
 
     def accounts(self) -> dict[str, Account]:
         """What was spent, by data set, in the order of their opening."""
@@ -424,6 +438,10 @@ class Snapshot(NamedTuple):
     accounts: dict[str, Account]
     seals: list[str]
     moved_to: str | None
+
+    def __str__(self) -> str:
+        lines = [f"{account.dataset}: {account.summary}" for account in self.accounts.values()] or ["no data sets"]
+        return "\n".join(lines + ([] if self.moved_to is None else [f"moved to {self.moved_to}: charged there only"]))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, practically_none
 from confide.selection import zcdp_of_range
-from confide.support import one_of
+from confide.support import Shown, one_of
 
 MOST_NAME = 200
 
@@ -163,8 +163,8 @@ class Bound:
     adaptive: bool
 
 
-@dataclass(frozen=True)
-class Loss:
+@dataclass(frozen=True, repr=False)
+class Loss(Shown):
     """What releases cost together: the tightest bound, and all others for comparison.
 
     Parameters
@@ -198,6 +198,9 @@ class Loss:
         loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
         weak = practically_none(best.epsilon)
         return f"{loss}-differential privacy: {best.derivation}{f'; {weak}' if weak else ''}"
+
+    def _brief(self) -> str:
+        return str(self)
 
 
 def decimal(value: float) -> Fraction:

@@ -30,8 +30,10 @@ from confide.support import (
     MOST_PER_PERSON,
     Fields,
     Level,
+    Shown,
     exact_level,
     float_above,
+    html_table,
     one_of,
     parse_object,
     positive_integer,
@@ -111,8 +113,8 @@ class Planned:
         return Cost(self.epsilon, neighbors, "slopes" if self.kind == "calibration" else f"{self.kind} by plan", rho)
 
 
-@dataclass(frozen=True)
-class Schedule:
+@dataclass(frozen=True, repr=False)
+class Schedule(Shown):
     """A year's releases within one total per person; made by `budget_plan`.
 
     Parameters
@@ -243,6 +245,18 @@ class Schedule:
 
     def __str__(self) -> str:
         return f"{and_([entry.words for entry in self.entries])}. {self.statement}"
+
+    def _brief(self) -> str:
+        parts = ", ".join(f"{entry.words} at epsilon {decimal_form(entry.epsilon)}" for entry in self.entries)
+        delta = f" at delta {self.dp_delta:g}" if self.dp_delta else ""
+        return f"{parts}; epsilon {decimal_form(self.epsilon)}{delta} per person by {IN_WORDS[self.rule]}"
+
+    def _repr_html_(self) -> str:
+        """Kind by kind, for notebooks."""
+        rows = [
+            (entry.words, f"epsilon {decimal_form(entry.epsilon)}", f"{entry.per_person:,}") for entry in self.entries
+        ]
+        return html_table("Schedule", ("planned", "each", "one person is in at most"), rows, [self.statement])
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -68,6 +68,20 @@ class PrivacyStatement:
         """What an epsilon above 10 means, in a sentence; empty if it is smaller."""
         return practically_none(self.epsilon)
 
+    @property
+    def brief(self) -> str:
+        """The loss in a few words.
+
+        Examples
+        --------
+        >>> PrivacyStatement("replace_one", 1.0, 2, None, 0.5, None).brief
+        'epsilon 1 (replace_one, 2 records per person)'
+        """
+        if math.isinf(self.epsilon):
+            return "NOT PRIVATE"
+        several = f", {self.records_per_person} records per person" if self.records_per_person > 1 else ""
+        return f"epsilon {decimal_text(self.epsilon)} ({self.neighbors}{several})"
+
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
             return "NOT PRIVATE: the threshold is a function of the records without any noise"

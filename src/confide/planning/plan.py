@@ -5,8 +5,7 @@ A plan fixes the whole mechanism: slopes, target rank, noise scale. It depends o
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,14 +25,14 @@ from confide.planning.request import Request, check_request
 from confide.planning.typical import typical_answer, typical_law
 from confide.scores import score_kind
 from confide.selection import Selector
-from confide.support import MOST_RECORDS, Level, aligned, decimal_text, positive_integer
+from confide.support import MOST_RECORDS, Level, Shown, aligned, decimal_text, positive_integer
 
 UNLIKELY = 0.01
 """The chance of an answer beyond all scores that a plan calls unlikely."""
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """The mechanism that answers a request, and what it promises and costs. Nothing here depends on data.
 
     Parameters
@@ -57,7 +56,7 @@ class Plan:
     request: Request
     mechanism: Slopes | None
     n: int
-    pilot: Pilot | None = field(default=None, repr=False)
+    pilot: Pilot | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -216,9 +215,9 @@ class Plan:
         beyond = ", above the number of records: +inf is the likely answer" if self.target_rank > self.counted else ""
         return f"{self.target_rank:.2f}{beyond}"
 
-    def _repr_html_(self) -> str:
-        """What `print` shows, for notebooks."""
-        return f"<pre>{escape(str(self))}</pre>"
+    def _brief(self) -> str:
+        rank = f"target rank {self._rank()} with {self.n} records"
+        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}"
 
 
 def _loss(value: float) -> str:

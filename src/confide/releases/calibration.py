@@ -23,7 +23,7 @@ from confide.scores import score_kind
 from confide.support import MOST_CANDIDATES, Classes, Level, exact_level, positive_integer, public_classes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration(Release):
     """All that is ever released about the calibration data.
 
@@ -185,6 +185,11 @@ class Calibration(Release):
         value = threshold_text(self)
         method = "" if self.mechanism is None or self.mechanism.name == "slopes" else f"\nmethod: {self.mechanism.name}"
         return f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"
+
+    def _brief(self) -> str:
+        score = "no score named" if self.score is None else f"score {self.score!r}"
+        alpha = f"alpha {float(self.alpha):g}"
+        return f"threshold {self.threshold:.6g}, {score}, {alpha}, {self.guarantee.brief}, {self.privacy.brief}"
 
 
 def threshold_text(calibration: Calibration) -> str:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 from confide.errors import FormatError
 from confide.mechanisms import PrivacyStatement
 from confide.releases import kinds
-from confide.support import html_lines, read_as, write_text
+from confide.support import Shown, read_as, write_text
 
 
-class Release:
+class Release(Shown):
     """Something that leaves: one threshold, or several under one budget, with its promise and its privacy loss."""
 
     if TYPE_CHECKING:  # a field of some releases, computed from their parts by others
@@ -57,10 +57,6 @@ class Release:
     def load(cls, path: str | Path) -> Self:
         """Read a file written by `save`."""
         return read_as(Path(path), cls.from_json)
-
-    def _repr_html_(self) -> str:
-        """What `print` shows, as a table for notebooks."""
-        return html_lines(type(self).__name__, str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_json, (self.to_json(),)

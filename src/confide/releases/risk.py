@@ -12,7 +12,7 @@ FALSE_NEGATIVES = "false_negative_rate"
 """The loss of sets of labels: the share of true labels that they miss."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RiskCalibration(Release):
     """A threshold at which a loss is small on average, and the calibration of critical thresholds behind it.
 
@@ -56,6 +56,12 @@ class RiskCalibration(Release):
             f"promise: expected loss at most {self.risk:.6g}, that is, for critical thresholds: "
             f"{self.calibration.guarantee}\nprivacy: {self.privacy}"
         )
+
+    def _brief(self) -> str:
+        least = self.calibration.guarantee
+        sure = "" if least.delta is None else f" with probability {1 - least.delta:.6g}"
+        said = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
+        return f"threshold {self.threshold:.6g}, {said}, {self.privacy.brief}"
 
 
 def critical_score(loss: str) -> str:

@@ -4,7 +4,7 @@ Each holds one `Calibration` per threshold and the privacy loss of the whole. Th
 it cannot be stated wrongly; reading one checks every part.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
@@ -20,10 +20,10 @@ from confide.releases.calibration import Calibration, threshold_text
 from confide.releases.predecessors import same_line
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
-from confide.support import Level, Name, exact_level, order_of, places
+from confide.support import Level, Name, exact_level, html_table, order_of, places
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LevelCalibration(Release):
     """Nested thresholds for several levels, released under one budget.
 
@@ -75,8 +75,18 @@ class LevelCalibration(Release):
         lines = [f"alpha {float(a):g}: threshold {threshold_text(p)}; {p.guarantee}" for a, p in self.parts.items()]
         return "\n".join([*lines, f"privacy of all together: {self.privacy}"])
 
+    def _brief(self) -> str:
+        levels = ", ".join(f"{float(alpha):g}" for alpha in self.parts)
+        return f"alpha {levels}: {_thresholds(self.parts.values())} for the first, {self.privacy.brief}"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        """Level by level, for notebooks."""
+        rows = [(f"{float(a):g}", threshold_text(part), str(part.guarantee)) for a, part in self.parts.items()]
+        notes = str(self).splitlines()[len(rows) :]
+        return html_table(type(self).__name__, ("alpha", "threshold", "promise"), rows, notes)
+
+
+@dataclass(frozen=True, repr=False)
 class GroupCalibration(Release):
     """One threshold per group of records, or per class, with group sizes kept secret.
 
@@ -171,8 +181,19 @@ class GroupCalibration(Release):
         promise = next(iter(self.parts.values())).guarantee
         return "\n".join([*lines, few, f"promise for each {self.by}: {promise}", f"privacy: {self.privacy}"])
 
+    def _brief(self) -> str:
+        some = "classes" if self.by == "class" else "groups"
+        alpha = f"alpha {float(self.alpha):g}"
+        return f"{len(self.parts)} {some}, {_thresholds(self.parts.values())} in each, {alpha}, {self.privacy.brief}"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        """Group by group, for notebooks."""
+        rows = [(name, threshold_text(part)) for name, part in self.parts.items()]
+        notes = str(self).splitlines()[len(rows) :]
+        return html_table(type(self).__name__, (self.by, "threshold"), rows, notes)
+
+
+@dataclass(frozen=True, repr=False)
 class SidesCalibration(Release):
     """One threshold for each side of conformalized quantile regression, released under one budget.
 
@@ -213,6 +234,21 @@ class SidesCalibration(Release):
             f"upper side: threshold {threshold_text(self.high)}; {self.high.guarantee}\n"
             f"privacy of both together: {self.privacy}"
         )
+
+    def _brief(self) -> str:
+        return f"{_thresholds([self.low, self.high])} at each end, alpha {float(self.alpha):g}, {self.privacy.brief}"
+
+
+def _thresholds(parts: Iterable[Calibration]) -> str:
+    """Thresholds, from where to where, and the weakest promise among them, for one line."""
+    several = list(parts)
+    low, high = (pick(part.threshold for part in several) for pick in (min, max))
+    where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
+    infinite = sum(part.threshold == np.inf for part in several)
+    few = f" ({infinite} of them +inf)" if infinite and low != high else ""
+    weakest = min(several, key=lambda part: part.coverage)
+    score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
+    return f"{where}{few}, {score}, {weakest.guarantee.brief}"
 
 
 def _refuse_other_lines(parts: list[Calibration]) -> None:

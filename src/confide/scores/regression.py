@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import FLOATS, Sound, as_numeric, as_vector, finite, in_blocks, loops, machine_code, worth_compiling
+from confide.arrays import (
+    FLOATS,
+    Sound,
+    as_array,
+    as_numeric,
+    as_vector,
+    finite,
+    in_blocks,
+    loops,
+    machine_code,
+    worth_compiling,
+)
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind, score_kind
 from confide.scores.named import NamedScores
@@ -97,7 +108,7 @@ def interval_ends(
     (array([5.]), array([15.]))
     """
     kind = regression_kind(score)
-    if np.shape(predictions) in ((0,), (0, 2)):
+    if as_array("predictions", predictions).shape in ((0,), (0, 2)):
         return np.empty(0), np.empty(0)
     rule = _Rule(kind, predictions, difficulty)
     lower, upper = np.empty(len(rule)), np.empty(len(rule))

@@ -1,15 +1,17 @@
 """A release and model outputs for new records come in; prediction sets and intervals leave.
 
 predict.py          predict_set, predict_interval, predict_labels, predict_masks
-prediction_sets.py  PredictionSets: a mask with class names, as lists, Arrow and pandas
+prediction_sets.py  PredictionSets: a mask with class names, as lists, Arrow and data frames
 prediction_intervals.py  PredictionIntervals: lower and upper ends
+coverage.py         the share of records that they cover, with its exact interval
 """
 
+from confide.sets.coverage import CoverageEstimate, coverage_from_counts, exact_interval, share_covered
 from confide.sets.predict import predict_interval, predict_labels, predict_masks, predict_set
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
 
 __all__ = [
-    "PredictionIntervals", "PredictionSets", "predict_interval", "predict_labels", "predict_masks",
-    "predict_set",
+    "CoverageEstimate", "PredictionIntervals", "PredictionSets", "coverage_from_counts", "exact_interval",
+    "predict_interval", "predict_labels", "predict_masks", "predict_set", "share_covered",
 ]  # fmt: skip

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_numeric, as_probabilities, names_of_classes, refuse_other_sums
+from confide.arrays import (
+    Uniforms,
+    as_array,
+    as_numeric,
+    as_probabilities,
+    names_of_classes,
+    refuse_other_sums,
+)
 from confide.errors import InputError, InputTypeError
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -149,7 +156,7 @@ def predict_interval(
         warn_of(calibration)
         return PredictionIntervals(lower, upper)
     name = _score_of(calibration, "regression", score)
-    threshold = _thresholds(calibration, groups, len(np.asarray(predictions)))
+    threshold = _thresholds(calibration, groups, len(as_array("predictions", predictions)))
     ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
     warn_of(calibration)
     return PredictionIntervals(*ends)

@@ -1,13 +1,14 @@
 """Prediction intervals as a value: a pair of arrays, lower and upper ends, that knows what it is."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector
+from confide.arrays import as_vector, frame_of
 from confide.errors import InputError
-from confide.support import html_table, needs_extra
+from confide.sets.coverage import CoverageEstimate, share_covered
+from confide.support import Level, html_table, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -17,6 +18,8 @@ MOST_SHOWN = 10
 
 class PredictionIntervals(NamedTuple):
     """One interval per record; `lower, upper = intervals` unpacks the ends.
+
+    It is a pair, whose two items are the ends; a slice, positions or booleans choose records and give intervals again.
 
     Parameters
     ----------
@@ -30,6 +33,8 @@ class PredictionIntervals(NamedTuple):
     PredictionIntervals(n=2, mean width 2.5, empty 0, infinite 0)
     >>> intervals.contains([2.0, 0.5])
     array([ True, False])
+    >>> intervals[1:].widths, intervals[[False, True]].lower
+    (array([3.]), array([1.]))
     """
 
     lower: NDArray[np.float64]
@@ -49,10 +54,46 @@ class PredictionIntervals(NamedTuple):
         InputError
             If there is not one target per interval.
         """
-        y = as_vector("targets", targets)
+        y = as_vector("targets", targets, empty=True)
         if len(y) != len(self.lower):
             raise InputError(f"targets must have one entry per interval; found {len(y)} for {len(self.lower)}")
         return np.asarray((self.lower <= y) & (y <= self.upper))
+
+    def coverage(self, targets: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
+        """The share of records whose target is in their interval, with its exact interval; targets of shape (n,).
+
+        Examples
+        --------
+        >>> PredictionIntervals(np.array([0.0, 1.0]), np.array([2.0, 4.0])).coverage([2.0, 0.5]).value
+        0.5
+        """
+        return share_covered(self.contains(targets), confidence)
+
+    def to_frame(self, like: Any = "pandas") -> Any:
+        """A data frame with the columns `lower` and `upper`, of the kind of `like`; see `PredictionSets.to_frame`.
+
+        Examples
+        --------
+        >>> PredictionIntervals(np.array([0.0]), np.array([2.0])).to_frame("pyarrow").column_names
+        ['lower', 'upper']
+        """
+        return frame_of([("lower", self.lower), ("upper", self.upper)], like)
+
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> NDArray[np.float64]: ...
+
+    @overload
+    def __getitem__(self, which: "slice | ArrayLike") -> "PredictionIntervals": ...
+
+    def __getitem__(self, which: Any) -> "NDArray[np.float64] | PredictionIntervals":
+        """The lower or upper ends, [0] or [1]; or the intervals of some records: a slice, positions, or booleans."""
+        if isinstance(which, SupportsIndex) and np.ndim(which) == 0:  # type: ignore[arg-type]
+            end: NDArray[np.float64] = tuple.__getitem__(self, which)
+            return end
+        chosen = which if isinstance(which, slice) else np.asarray(which)
+        if not isinstance(chosen, slice) and chosen.ndim != 1:
+            raise InputError("intervals must be chosen by a slice, or a vector of positions or booleans")
+        return PredictionIntervals(self.lower[chosen], self.upper[chosen])
 
     def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
         """A data frame with the columns `lower` and `upper`; `index` names the records.
@@ -77,4 +118,4 @@ class PredictionIntervals(NamedTuple):
         """The first intervals as a table, for notebooks."""
         ends = zip(self.lower[:MOST_SHOWN].tolist(), self.upper[:MOST_SHOWN].tolist(), strict=True)
         rows = [(i, f"{low:.6g}", f"{high:.6g}") for i, (low, high) in enumerate(ends)]
-        return html_table(repr(self), ("record", "lower", "upper"), rows)
+        return html_table(repr(self), ("record", "lower", "upper"), rows, total=len(self.lower))

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels
+from confide.arrays import as_labels, frame_of
 from confide.errors import InputError
-from confide.support import html_table, needs_extra
+from confide.sets.coverage import CoverageEstimate, share_covered
+from confide.support import Level, Shown, html_table, needs_extra
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 MOST_SHOWN = 10
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictionSets:
+class PredictionSets(Shown):
     """One set of classes per record.
 
     Parameters
@@ -62,6 +64,40 @@ class PredictionSets:
         inside: NDArray[np.bool_] = self.mask[np.arange(len(y)), y]
         return inside
 
+    def coverage(self, labels: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
+        """The share of records whose label is in their set, with its exact interval; labels of shape (n,).
+
+        Examples
+        --------
+        >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).coverage(["dog", "dog"]).value
+        0.5
+        """
+        return share_covered(self.contains(labels), confidence)
+
+    def to_frame(self, like: Any = "pandas") -> Any:
+        """A boolean data frame, one column per class, of the kind that somebody works with.
+
+        Parameters
+        ----------
+        like
+            A data frame whose kind it shall have: pandas, whose index it then has, too, polars, an Arrow table, or
+            any that narwhals knows. Or the name of the kind, as `"polars"`.
+
+        Raises
+        ------
+        InputError
+            If `like` has another number of rows, is no data frame, or knows no columns of these names.
+
+        Examples
+        --------
+        >>> import polars
+        >>> sets = PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog"))
+        >>> sets.to_frame(polars.DataFrame({"age": [7, 3]})).columns, type(sets.to_frame("pyarrow")).__name__
+        (['cat', 'dog'], 'Table')
+        """
+        names = range(self.mask.shape[1]) if self.classes is None else self.classes
+        return frame_of([(name, self.mask[:, k]) for k, name in enumerate(names)], like)
+
     def to_arrow(self) -> "pyarrow.Array":
         """An Arrow list column of class names (class indices without names), one list per record.
 
@@ -79,7 +115,7 @@ class PredictionSets:
             column, index = pa.ListArray, offsets.astype(np.int32)
         else:
             column, index = pa.LargeListArray, offsets
-        values = pa.array(members) if self.classes is None else pa.array(list(self.classes)).take(pa.array(members))
+        values = pa.array(members) if self.classes is None else _arrow_names(self.classes).take(pa.array(members))
         return column.from_arrays(pa.array(index), values)
 
     def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
@@ -93,7 +129,8 @@ class PredictionSets:
         """
         with needs_extra("to_pandas", "pandas"):
             import pandas as pd
-        return pd.DataFrame(self.mask, columns=None if self.classes is None else list(self.classes), index=index)
+        columns = None if self.classes is None else pd.Index(self.classes, tupleize_cols=False)
+        return pd.DataFrame(self.mask, columns=columns, index=index)
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -122,12 +159,29 @@ class PredictionSets:
 
     def _repr_html_(self) -> str:
         """The first sets as a table, for notebooks."""
-        rows = [(i, len(one), ", ".join(map(str, one)) or "empty") for i, one in enumerate(self[:MOST_SHOWN])]
-        return html_table(repr(self), ("record", "size", "set"), rows)
+        rows = [(i, len(one), _listed(one)) for i, one in enumerate(self[:MOST_SHOWN])]
+        promised = [] if self.promised is None else [f"promised: coverage at least {self.promised:.4g} on average"]
+        return html_table(repr(self), ("record", "size", "set"), rows, promised, total=len(self))
 
-    def __repr__(self) -> str:
+    def _brief(self) -> str:
         n, k = self.mask.shape
         sizes = self.sizes
         mean = f"{sizes.mean():.2f}" if n else "undefined"
         full = ", every class in every set" if n and k > 1 and sizes.min() == k else ""
-        return f"PredictionSets(n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full})"
+        return f"n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full}"
+
+
+def _listed(members: list[Any]) -> str:
+    """The classes of one set in a cell, of very many the first."""
+    names = ", ".join(map(str, members[:_MOST_NAMED])) or "empty"
+    return names + (f" and {len(members) - _MOST_NAMED:,} more" if len(members) > _MOST_NAMED else "")
+
+
+def _arrow_names(classes: tuple[object, ...]) -> "pyarrow.Array":
+    """Names as one Arrow column; of different kinds, as 1 beside "a", they become texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(list(classes))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array(list(map(str, classes)))

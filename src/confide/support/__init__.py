@@ -10,7 +10,8 @@ extras.py       optional packages
 addresses.py    addresses of servers, shown without passwords
 callers.py      where warnings point
 foreign_text.py what others wrote, harmless for screens
-text_tables.py  numbers for people, tables for screens and notebooks
+text_tables.py  numbers for people, tables for screens
+shown.py        values that show themselves: in one line, and in notebooks as a table
 """
 
 from confide.support.addresses import names_server, shown_address
@@ -46,17 +47,17 @@ from confide.support.names import (
     public_classes,
 )
 from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below
+from confide.support.shown import Shown, html_lines, html_table
 from confide.support.strict_json import Fields, parse_object, read_fraction
-from confide.support.text_tables import aligned, decimal_text, html_lines, html_table
+from confide.support.text_tables import aligned, decimal_text
 
 __all__ = [
-    "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS",
-    "MOST_WEIGHT", "Classes", "Fields",
-    "Kind", "Level", "Name", "OutputExistsError", "aligned", "as_integer", "canonical", "ceil_to", "check_names",
-    "decimal_text", "exact_level", "float_above", "float_below", "harmless", "harmless_json", "html_lines",
-    "html_table", "kind_of", "known_positions", "names_server", "needs_extra", "new_file", "one_line", "one_of",
-    "only_count", "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number",
-    "privacy_loss",
-    "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
-    "several", "shown_address", "to_disk", "write_text",
+    "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT",
+    "Classes", "Fields", "Kind", "Level", "Name", "OutputExistsError", "Shown", "aligned", "as_integer",
+    "canonical", "ceil_to", "check_names", "decimal_text", "exact_level", "float_above", "float_below", "harmless",
+    "harmless_json", "html_lines", "html_table", "kind_of", "known_positions", "names_server", "needs_extra",
+    "new_file", "one_line", "one_of", "only_count", "order_of", "outside", "parse_object", "places",
+    "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as", "read_fraction",
+    "read_text", "refuse_existing", "refuse_input", "refuse_marked", "several", "shown_address", "to_disk",
+    "write_text",
 ]  # fmt: skip

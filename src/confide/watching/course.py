@@ -70,7 +70,7 @@ class Point:
     high: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Watch(Release):
     """Whether a release still covers what it promised, look by look, at any time, with a bounded chance of false alarm.
 
@@ -283,6 +283,11 @@ class Watch(Release):
 
     def __str__(self) -> str:
         return "\n".join([*self._fixed(), self.standing])
+
+    def _brief(self) -> str:
+        what = "set sizes" if self.of_sizes else f"coverage at least {min(self.settings.least):.6g}"
+        alarm = "no alarm" if self.alarm is None else f"ALARM since look {self.alarm.look.name!r}"
+        return f"{what}, {len(self.looks):,} looks, {alarm}, {self.privacy.brief} a look"
 
     def _fixed(self) -> Iterator[str]:
         made = self.settings

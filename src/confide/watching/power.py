@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.errors import InputError
-from confide.support import Level, exact_level, positive_integer, privacy_loss
+from confide.support import Level, Shown, exact_level, positive_integer, privacy_loss
 from confide.watching import e_process
 from confide.watching.e_process import advance, bets, log_e_values, log_evidence
 
@@ -19,8 +19,8 @@ Share = Callable[[int, int], float]
 """What enters at a look, or has not entered after it, where so many looks are planned."""
 
 
-@dataclass(frozen=True)
-class WatchPower:
+@dataclass(frozen=True, repr=False)
+class WatchPower(Shown):
     """How many records a watch needs to see a drop of coverage.
 
     Parameters
@@ -77,6 +77,9 @@ class WatchPower:
             f"for coverage of at least {self.promised - self.tolerance:.4g}, false alarm ever at most {self.error:g}"
         )
         return "\n".join([head, self.seen, *([too_small(self.batch, self.enough)] if self.small else [])])
+
+    def _brief(self) -> str:
+        return f"{self.batch:,} records a look at epsilon {self.epsilon:g}, {self.seen}"
 
 
 def watch_power(

@@ -17,11 +17,10 @@ from confide.cli.federated.arguments import (
     what_of,
 )
 from confide.cli.federated.rules import Rules
-from confide.cli.federated.words import colluders, identity_rows, openers
 from confide.cli.output import heard, say, warn
 from confide.cli.parameters import command
 from confide.errors import OtherDataWarning
-from confide.federated import FederatedPlan, SeveralPlans, SiloKeys, read_plan
+from confide.federated import FederatedPlan, SeveralPlans, SiloKeys, colluders, identity_rows, openers, read_plan
 from confide.federated import answer as answer_plan
 from confide.support import Kind, aligned, read_text
 

@@ -12,11 +12,10 @@ from confide.cli.columns import Columns, parsed
 from confide.cli.federated.arguments import Keys, invited, public_files
 from confide.cli.federated.comparison import comparison_lines
 from confide.cli.federated.several import GroupNames, planned
-from confide.cli.federated.words import colluders, openers, promise_lines
 from confide.cli.output import check_output, say
 from confide.cli.parameters import command
 from confide.errors import InputError
-from confide.federated import METHODS, FederatedPlan, SeveralPlans, SiloKeys, read_time
+from confide.federated import METHODS, FederatedPlan, SeveralPlans, SiloKeys, colluders, openers, read_time
 from confide.federated import compare as compare_methods
 from confide.planning import Pilot
 from confide.support import Kind, write_text
@@ -134,7 +133,7 @@ def plan(
         say(f"the sum is opened by {opened}")
     if first.assumed:
         say(f"promised {first.assumed}:")
-    for line in promise_lines(made):
+    for line in made.promise_lines:
         say(f"  {line}")
 
 

@@ -6,28 +6,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 from confide.cli.federated.arguments import read_silo
 from confide.cli.federated.rules import read_policy
-from confide.cli.federated.words import (
-    AnyPlan,
-    answer_rows,
-    identity_rows,
-    plan_rows,
-    policy_rows,
-    promise_lines,
-    roster_number,
-    round_rows,
-    silo_rows,
-)
+from confide.cli.federated.words import answer_rows, policy_rows, round_rows, silo_rows
 from confide.errors import InputError
 from confide.federated import (
+    FederatedPlan,
     Refusal,
     SeveralPlans,
     SiloKeys,
     SiloReport,
     fingerprint,
+    identity_rows,
     message_head,
     opening_head,
     part_head,
     read_plan,
+    roster_number,
 )
 from confide.support import Kind, aligned, kind_of, read_text
 
@@ -70,8 +63,7 @@ def _plan(path: Path) -> Shown:
     plan, envelope = read_plan(read_text(path))
     unsigned = [("signed by", envelope.signer), *((f"silo {silo.name}", "not signed") for silo in plan.silos)]
     who = identity_rows(plan, silos=True) or unsigned
-    promised = "\n".join(f"  {line}" for line in promise_lines(plan))
-    text = f"federated plan; nothing is paid by looking at it\n{aligned(plan_rows(plan))}\n{promised}\n{aligned(who)}"
+    text = f"{plan}\n{aligned(who)}"
     told = {
         **_plans(plan),
         "digest": plan.digest,
@@ -86,7 +78,7 @@ def _plan(path: Path) -> Shown:
     return Shown(text, told)
 
 
-def _plans(plan: AnyPlan) -> dict[str, Any]:
+def _plans(plan: FederatedPlan | SeveralPlans) -> dict[str, Any]:
     """The fields and promises of a plan, or of each of several by its level or group."""
     if isinstance(plan, SeveralPlans):
         parts = [{"name": str(name), **_plans(part)} for name, part in plan.parts.items()]

@@ -1,0 +1,169 @@
+"""Every value that a notebook ends a cell with shows itself: in one line, in full, and as a table."""
+
+import math
+from functools import cache
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.ledger import Entry, Loss
+from confide.releases import Release
+from confide.support import Shown
+from confide.watching import Watch
+from tests.calibrations import calibration_at
+from tests.releases.samples.made_by_0_2 import FOLDERS, read
+
+TESTS = Path(__file__).parent
+SAMPLES = [
+    *sorted((TESTS / "releases/samples/0.1").glob("*[a-z].json")),
+    *(path for folder in FOLDERS.values() for path in sorted((TESTS / folder).glob("*.json"))),
+]
+KEPT = [path for path in SAMPLES if path.name not in ("expected.json", "head.json")]
+
+
+@cache
+def evaluation():
+    p = np.tile([[0.75, 0.25], [0.25, 0.75]], (50, 1))
+    return confide.evaluate_sets(calibration_at(0.5), p, ["cat", "dog"] * 50, ["cat", "dog"], examples=2)
+
+
+def shown(value):
+    """Its three forms, looked at."""
+    line, full, table = repr(value), str(value), value._repr_html_()
+    assert line.startswith(f"{type(value).__name__}(")
+    assert "\n" not in line
+    assert len(line) < 300
+    assert table.startswith('<table class="tex2jax_ignore mathjax_ignore"><caption')
+    assert len(table) < 20_000
+    return line, full, table
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_releases_of_every_kind(path):
+    value = read(path.read_text(encoding="utf-8"))
+    assert isinstance(value, Shown)
+    line, full, table = shown(value)
+    assert "sha256" not in line
+    privacy = getattr(value, "privacy", None)
+    if privacy is not None:
+        assert ("NOT PRIVATE" in line) == math.isinf(privacy.epsilon)
+        assert math.isinf(privacy.epsilon) or f"({privacy.neighbors}" in line
+    guarantee = getattr(value, "guarantee", None)
+    if guarantee is not None:
+        assert guarantee.brief in line
+        assert f"alpha {float(value.alpha):g}" in line
+        assert f"threshold {value.threshold:.6g}" in line
+        assert (f"score {value.score!r}" if value.score else "no score named") in line
+        assert escape(str(guarantee)) in table
+    if isinstance(value, Release) and not isinstance(value, confide.PrivateEvaluation):
+        assert escape(str(value.privacy)) in table
+    assert full.splitlines()[0].strip() not in ("", line)
+
+
+def test_a_federated_release_and_plans():
+    folder = TESTS / "federated" / "samples" / "private-qq"
+    plan, _ = federated.read_plan((folder / "plan.json").read_text(encoding="utf-8"))
+    line, full, table = shown(plan)
+    assert (
+        f"private-qq, coverage {float(plan.level):g}, {len(plan.silos)} silos, each pays at most {plan.privacy()}"
+        in line
+    )
+    assert f"{len(plan.silos)} answers: coverage at least 0.8" in full
+    assert plan.digest in full
+    assert plan.digest in table
+    line, full, table = shown(Release.from_json((folder / "released.json").read_text(encoding="utf-8")))
+    assert f"of {len(plan.silos)} silos)" in line
+    assert "silos answered" in full
+    assert "silos answered" in table
+    several = federated.SeveralPlans("level", plan.neighbors, {plan.alpha: plan})
+    line, full, _ = shown(several)
+    assert "coverage 0.8" in line
+    assert "alpha 0.2, 1 to 4 answers" in full
+    assert several.digest in full
+
+
+def test_plans_schedules_and_watches():
+    line, full, _ = shown(confide.plan(0.1, 1.0, neighbors="replace_one"))
+    assert "alpha 0.1, coverage at least 0.9, epsilon 1 (replace_one), target rank 903.50 with 1000 records" in line
+    assert "records needed" in full
+    line, _, table = shown(
+        confide.budget_plan(3.0, releases=12, looks=52, looks_per_person=1, dp_delta=0, rule="basic")
+    )
+    assert "12 releases at epsilon 0.125, 52 looks at epsilon 1.5; epsilon 3 per person by basic composition" in line
+    assert "One person can be in all 12 releases and 1 of 52 looks" in table
+    watch = Watch.start(calibration_at(0.5), epsilon=1.0, batch=500)
+    assert "coverage at least 0.88, 0 looks, no alarm, epsilon 1 (add_remove) a look" in shown(watch)[0]
+    for day in range(8):
+        watch = watch.look(f"day {day}", [424, 76])
+    assert "8 looks, ALARM since look 'day " in shown(watch)[0]
+
+
+def test_evaluations_say_that_they_are_not_private():
+    found = evaluation()
+    line, full, table = shown(found)
+    assert line.startswith("Evaluation(coverage 1.000 (95 % interval 0.964 to 1.000, n=100), 0.9 is promised, ")
+    assert line.endswith("not private)")
+    assert "These numbers come straight from the records: they are not private." in full
+    assert "class cat" in table or "worst class" in table
+
+
+def test_several_levels_are_evaluated_in_words():
+    released = read((TESTS / "releases/samples/0.1/levels.json").read_text(encoding="utf-8"))
+    found = confide.evaluate_scores(released, np.linspace(0, 0.2, 100))
+    line, full, table = shown(found)
+    assert "alpha 0.2: 1.000" in line
+    assert line.endswith("n=100, not private)")
+    assert "alpha 0.2\n  coverage  1.000" in full
+    assert 'scope="rowgroup"' in table
+
+
+def test_tables_of_coverage():
+    sets = confide.PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog"))
+    line, full, table = shown(confide.class_coverage(sets, ["dog", "dog"]))
+    assert line == "CoverageTable(1 parts, n=2, worst 'dog' 0.500)"
+    assert "0.500" in full
+    assert "0.500" in table
+    assert repr(confide.coverage(sets, ["dog", "dog"])).startswith("CoverageEstimate(0.500 (95 % interval")
+
+
+def test_ledgers_and_accounts(tmp_path):
+    ledger = confide.Ledger(tmp_path / "budget.db", limit=2.0)
+    scores = np.linspace(0, 1, 500)
+    options = {"neighbors": "replace_one", "score": "lac", "ledger": ledger, "dataset": "ward <b>"}
+    confide.calibrate(scores, 0.1, 0.5, **options)
+    account = ledger.account("ward <b>")
+    line, full, table = shown(account)
+    assert "spent 0.5 in 1 release (replace_one); limit 2, 1.5 left" in line
+    assert full.splitlines()[0] == f"ward <b>: {account.summary}"
+    assert "together: 0.5-differential privacy" in full
+    assert "ward &lt;b&gt;" in table
+    entry = account.entries[0]
+    assert isinstance(entry, Entry)
+    line, _, table = shown(entry)
+    for text in (line, table, repr(account)):  # what was released is in the file, how data are told apart nowhere
+        assert entry.release[:40] not in text
+        assert entry.fingerprint not in text
+    line, full, table = shown(ledger)
+    assert line.endswith("budget.db', limit 2 for new data sets)")
+    assert full == f"ward <b>: {account.summary}"
+    assert "ward &lt;b&gt;" in table
+    assert "1.5 left" in table
+    assert isinstance(account.spent(), Loss)
+    shown(account.spent())
+
+
+def test_nothing_hostile_gets_through():
+    hostile = "<img src=x onerror=alert(1)>"
+    for value in (
+        confide.PredictionSets(np.ones((2, 2), bool), (hostile, "b")),
+        calibration_at(0.5, hostile),
+        confide.class_coverage(confide.PredictionSets(np.ones((2, 2), bool), (hostile, "b")), [hostile, "b"]),
+        confide.calibrate_groups(
+            np.linspace(0, 1, 400), [hostile, "b"] * 200, [hostile, "b"], 0.2, 2.0, score="lac", n_min=1
+        ),
+    ):
+        assert "<img" not in shown(value)[2]
