@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.calibration.threshold import PricedThreshold, Seen, content
 from confide.releases import Calibration
+from confide.support import tell
 
 if TYPE_CHECKING:
     from confide.ledger import Bill, Entry
@@ -61,9 +62,16 @@ class PricedRelease:
             If the ledger's limit does not allow all of it together; nothing was charged.
         """
         bill = self._bill()
+        drawn: Mapping[Any, Calibration]
+        earlier: Mapping[Any, Entry] = {}
         if bill is None:
-            return self._made(self._drawn(count(), self.parts), {})
-        drawn, earlier = bill.settle(count, self._marks, self._drawn, Calibration.to_json, charge_first=charge_first)
+            drawn = self._drawn(count(), self.parts)
+        else:
+            drawn, earlier = bill.settle(
+                count, self._marks, self._drawn, Calibration.to_json, charge_first=charge_first
+            )
+        for name, one in drawn.items():
+            _tell_released(name, one)
         return self._made(drawn, earlier)
 
     def _bill(self) -> "Bill[Any] | None":
@@ -91,3 +99,18 @@ class PricedRelease:
             for name, one in drawn.items():
                 self.parts[name][1].warn(one)
         return self.assemble(parts)
+
+
+def _tell_released(part: Any, made: Calibration) -> None:
+    """What is public of a release, without its threshold, the one thing in it that comes from the records."""
+    tell(
+        "calibration",
+        "released",
+        part=part,
+        score=made.score,
+        alpha=made.alpha,
+        coverage=made.coverage,
+        epsilon=made.privacy.epsilon,
+        neighbors=made.privacy.neighbors,
+        n="secret" if made.n is None else made.n,
+    )

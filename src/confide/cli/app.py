@@ -18,6 +18,7 @@ from confide.cli.predict import predict
 from confide.cli.recalibrate import recalibrate
 from confide.cli.report import report
 from confide.cli.show import show
+from confide.cli.verbosity import LOG, told_on_stderr, wanted_level
 from confide.cli.verify import verify
 from confide.cli.watch import watch
 
@@ -47,11 +48,22 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _confide(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            help=f"Before a command: say on stderr what happens, nothing private; -vv says more. Or set {LOG}=info.",
+        ),
+    ] = 0,
 ) -> None:
-    pass
+    if level := wanted_level(verbose):
+        context.with_resource(told_on_stderr(level))
 
 
 for command in (plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, audit, demo):

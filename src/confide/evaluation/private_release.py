@@ -30,7 +30,7 @@ from confide.evaluation.set_tally import SetTally
 from confide.evaluation.tally import Tally
 from confide.mechanisms import Neighbors
 from confide.releases import GroupCalibration, LevelCalibration, Release, RiskCalibration, SidesCalibration
-from confide.support import Level, exact_level, outside
+from confide.support import Level, exact_level, outside, tell
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -148,6 +148,7 @@ def answer(
             raise InputError("there must be records under neighbors='replace_one'; found none")
     question = first if known is None else asking.question(release, tally, known.total)
     payment = _payment(asking, question)
+    tell("evaluation", "evaluating privately", epsilon=asking.epsilon, neighbors=asking.neighbors)
     look = counted if known is None else lambda: known
     if payment is None:
         return look().draw(question, confidence)

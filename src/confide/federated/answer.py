@@ -14,6 +14,7 @@ from confide.federated.sessions import refuse_forgotten, remember, served
 from confide.federated.several_plans import AnyPlan, read_plan
 from confide.federated.silo_counts import Scores, count_for
 from confide.federated.silo_ledger import SiloLedger
+from confide.support import tell
 
 
 def answer(
@@ -95,6 +96,7 @@ def answer(
     }
     message = seal("answer", content, keys.signing)
     ledger.store_answer(read, message, _seen(counts))
+    tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
     return message
 
 

@@ -34,7 +34,7 @@ from confide.ledger.place import Server, place_of
 from confide.ledger.schedule import Schedule
 from confide.ledger.stores import Store, Writer, open_store, tried_again
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import Shown, html_table, one_of, outside, positive_number
+from confide.support import Shown, html_table, listening, one_of, outside, positive_number, tell
 
 
 @dataclass(frozen=True, repr=False)
@@ -344,6 +344,12 @@ class Ledger(Shown):
             for place, one in enumerate(charges):
                 joined = place > 0 and account.schedule is not None
                 writer.append(Charged(account.dataset, one.token, one.request, one.cost, joined, self._who(writer)))
+            after = replay(writer.records)[account.dataset] if listening("ledger") else None
+        if after is not None:
+            for one in charges:
+                price, left = one.cost, after.remaining(one.cost.group)
+                of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
+                tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
 
     def _opened(self, writer: Writer, data: Dataset, neighbors: Neighbors) -> Account:

@@ -24,7 +24,7 @@ from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
 from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
-from confide.support import outside
+from confide.support import outside, tell
 
 Part = TypeVar("Part", bound=Hashable)
 """What tells the parts of one release apart, such as its thresholds."""
@@ -157,6 +157,8 @@ class Bill(Generic[Part]):
             tokens = self.charge(without=earlier)
         drawn = draw(seen, tokens)
         self.keep([(tokens[name], write(one), marked[name]) for name, one in drawn.items()])
+        for one in earlier.values():
+            tell("ledger", "answered before", made=one.made, epsilon=0)
         if earlier:
             _say_earlier(tuple(one.made for one in earlier.values()), len(self.payments))
         return drawn, earlier

@@ -21,7 +21,7 @@ from confide.ledger import postgres_schema
 from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
 from confide.ledger.events import Event, write_event
 from confide.ledger.place import Server
-from confide.support import needs_extra
+from confide.support import needs_extra, tell
 
 LEAST_VERSION = 120000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
@@ -112,6 +112,7 @@ class PostgresStore:
             except LedgerError:
                 if time.monotonic() > end:
                     raise LedgerError(_about(self.place, _UNKNOWN)) from None
+                tell("ledger", "server asked again", after="commit")
                 time.sleep(_PAUSE)
         if not there:
             raise NothingWrittenError(_about(self.place, _LOST))

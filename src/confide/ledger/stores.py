@@ -12,6 +12,7 @@ from confide.ledger.events import Event
 from confide.ledger.place import Server
 from confide.ledger.postgres_store import NothingWrittenError, PostgresStore
 from confide.ledger.store import Store as FileStore
+from confide.support import tell
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,6 +79,7 @@ def tried_again(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[
             except NothingWrittenError:
                 if time.monotonic() > end:
                     raise
+                tell("ledger", "server asked again", after=method.__name__)
                 time.sleep(_PAUSE)
 
     return call

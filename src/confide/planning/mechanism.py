@@ -1,6 +1,7 @@
 """From a request to the mechanism that answers it: slopes and rise, then the smallest target rank that is certified."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -36,7 +37,7 @@ from confide.mechanisms import (
 )
 from confide.planning.choice import PARTS
 from confide.planning.request import Request
-from confide.support import ceil_to
+from confide.support import DEBUG, ceil_to, tell
 
 _GONE_AT = 0.15
 """The share of n_typical at which the head start of +inf is gone."""
@@ -78,9 +79,25 @@ def mechanism_for(request: Request) -> Mechanism | None:
 
 
 @lru_cache(maxsize=1024)
-@np.errstate(under="ignore")
 def slopes_for_request(request: Request) -> Slopes | None:
     """The slope mechanism that answers a request, or None if +inf has to be answered without touching the data."""
+    begin = time.perf_counter()
+    found = _slopes(request)
+    tell(
+        "planning",
+        "plan searched",
+        DEBUG,
+        seconds=round(time.perf_counter() - begin, 3),
+        alpha=1 - request.level,
+        epsilon=request.per_record,
+        neighbors=request.neighbors,
+        n="secret" if request.n is None else request.n,
+    )
+    return found
+
+
+@np.errstate(under="ignore")
+def _slopes(request: Request) -> Slopes | None:
     choice = request.choice
     left, right = request.slopes or (choice.left, PARTS - choice.left)
 

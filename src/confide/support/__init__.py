@@ -7,6 +7,7 @@ strict_json.py  the one reader of JSON: texts to objects, objects field by field
 files.py        files written whole or not at all
 file_kinds.py   what a file is, and what may be written over it
 extras.py       optional packages
+events.py       what happens, for those who listen
 addresses.py    addresses of servers, shown without passwords
 callers.py      where warnings point
 foreign_text.py what others wrote, harmless for screens
@@ -30,6 +31,7 @@ from confide.support.checks import (
     refuse_marked,
     several,
 )
+from confide.support.events import DEBUG, INFO, listening, tell
 from confide.support.extras import needs_extra
 from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, to_disk, write_text
@@ -52,12 +54,12 @@ from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text
 
 __all__ = [
-    "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT",
-    "Classes", "Fields", "Kind", "Level", "Name", "OutputExistsError", "Shown", "aligned", "as_integer",
-    "canonical", "ceil_to", "check_names", "decimal_text", "exact_level", "float_above", "float_below", "harmless",
-    "harmless_json", "html_lines", "html_table", "kind_of", "known_positions", "names_server", "needs_extra",
-    "new_file", "one_line", "one_of", "only_count", "order_of", "outside", "parse_object", "places",
-    "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as", "read_fraction",
-    "read_text", "refuse_existing", "refuse_input", "refuse_marked", "several", "shown_address", "to_disk",
-    "write_text",
+    "DEBUG", "INFO", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS",
+    "MOST_WEIGHT", "Classes", "Fields", "Kind", "Level", "Name", "OutputExistsError", "Shown", "aligned", "as_integer",
+    "canonical", "ceil_to", "check_names", "decimal_text", "exact_level", "float_above", "float_below",
+    "harmless", "harmless_json", "html_lines", "html_table", "kind_of", "known_positions", "listening",
+    "names_server", "needs_extra", "new_file", "one_line", "one_of", "only_count", "order_of", "outside",
+    "parse_object", "places", "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as",
+    "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "several", "shown_address",
+    "tell", "to_disk", "write_text",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Neighbors
 from confide.planning import ClassShift, RecordWeights, shifted_population
-from confide.support import Level, as_integer, canonical, order_of
+from confide.support import DEBUG, Level, as_integer, canonical, order_of, tell
 from confide.tables.arrow_types import is_integer
 from confide.tables.counts import Counting
 from confide.tables.named_column import NamedColumn, Names, group_column
@@ -87,11 +87,18 @@ class Asked:
                 self.price(1, counting)  # an account that keeps n secret refuses whatever n is, before a row is read
             counted = by_name(counting, counts.progress)
             total = next(iter(counted.values())).total
+            tell("tables", "counted", DEBUG, table=table.name, rows=total)
             if not total:
                 raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
             return self.price(total, counting).release(lambda: self.own(counted, total))
         priced = self.price(n, counting)
-        return priced.release(lambda: self.own(by_name(counting, counts.progress, n), n), charge_first=not table.local)
+
+        def counted_now() -> Counted:
+            found = by_name(counting, counts.progress, n)
+            tell("tables", "counted", DEBUG, table=table.name, rows="secret" if n is None else n)
+            return self.own(found, n)
+
+        return priced.release(counted_now, charge_first=not table.local)
 
 
 def calibrate_table(

@@ -20,7 +20,7 @@ from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors
 from confide.releases import LevelCalibration, Release, classes_of, parts_of
 from confide.scores import score_kind
-from confide.support import Fields, Level, canonical, exact_level, outside, parse_object, write_text
+from confide.support import Fields, Level, canonical, exact_level, outside, parse_object, tell, write_text
 from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
 from confide.watching.course import Watch
 from confide.watching.lock import locked
@@ -138,6 +138,7 @@ def watch(
             return _as_before(before, look, payment, count)
         after = _looked(before, look, payment, count)
         write_text(path, after.to_json(), overwrite=True, durable=True)
+        tell("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
         return after
 
 

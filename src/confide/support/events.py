@@ -1,0 +1,64 @@
+"""What happens, for programs that listen: the loggers of `logging` below "confide", one line for each event.
+
+A line is the event and what is public of it, as `charged dataset=patients epsilon=1 left=2`; a record carries the same
+as `record.event` and `record.facts`. No score, label, count of records that is secret, noise or threshold is ever among
+them, and nothing is an error or a warning: those are raised, and warned of.
+"""
+
+import json
+import re
+import sys
+from typing import Any
+
+INFO, DEBUG = 20, 10  # those of `logging`, which is not imported before somebody listens
+
+_PLAIN = re.compile(r"[\w.,:;/@+*-]+")
+
+
+def tell(room: str, event: str, level: int = INFO, /, **facts: Any) -> None:
+    """Log an event of a room, with what is public of it; facts that are None are left out.
+
+    Examples
+    --------
+    >>> import logging
+    >>> heard = logging.getLogger("confide.ledger")
+    >>> handler, before = logging.StreamHandler(sys.stdout), heard.level
+    >>> heard.addHandler(handler); heard.setLevel(DEBUG)
+    >>> tell("ledger", "charged", dataset="ward 7", epsilon=0.5, left=None)
+    charged dataset="ward 7" epsilon=0.5
+    >>> heard.removeHandler(handler); heard.setLevel(before)
+    """
+    if listening(room, level):
+        import logging
+
+        said = {name: value for name, value in facts.items() if value is not None}
+        extra = {"event": event, "facts": said}
+        logging.getLogger(f"confide.{room}").log(level, "%s", _line(event, said), extra=extra, stacklevel=2)
+
+
+def listening(room: str, level: int = INFO) -> bool:
+    """Whether anybody wants to hear of events of a room, for facts that take time to find."""
+    if "logging" not in sys.modules:
+        return False
+    import logging
+
+    top = logging.getLogger("confide")
+    if not top.handlers:
+        top.addHandler(logging.NullHandler())
+    return logging.getLogger(f"confide.{room}").isEnabledFor(level)
+
+
+def _line(event: str, facts: dict[str, Any]) -> str:
+    """An event and its facts; texts that are more than one plain word are quoted, as in JSON.
+
+    Examples
+    --------
+    >>> print(_line("plan searched", {"seconds": 0.25, "n": "secret", "score": "my own"}))
+    plan searched seconds=0.25 n=secret score="my own"
+    """
+    return " ".join([event, *(f"{name}={_value(value)}" for name, value in facts.items())])
+
+
+def _value(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)

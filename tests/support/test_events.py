@@ -1,0 +1,146 @@
+"""What the library logs: public facts of what happens, and never a private value, whoever calls what."""
+
+import logging
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.cli import main
+from confide.support import tell
+from confide.tables import Classified, Scored, calibrate_table, evaluate_table_privately
+from tests.private import PLANTED, assert_no_private_value
+
+N = 4177
+"""A secret number of records, which stands nowhere else."""
+
+ONE = {"alpha": 0.1, "epsilon": 1.0}
+
+
+@pytest.fixture
+def heard(caplog):
+    caplog.set_level(logging.DEBUG)
+    return caplog
+
+
+def texts(heard):
+    """Everything that a record carries, as anybody's handler may write it."""
+    return [f"{record.getMessage()} {record.__dict__}" for record in heard.records if record.name.startswith("confide")]
+
+
+def assert_private(heard, *secrets):
+    found = texts(heard)
+    for text in found:
+        facts = text.replace(f"{heard.handler!r}", "")
+        assert_no_private_value(facts)
+        for secret in (N, *secrets):
+            assert f"={secret}" not in facts
+            assert f": {secret}" not in facts
+    return [record.event for record in heard.records if record.name.startswith("confide")]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    """A file of N records with planted scores, labels and people, and the same as arrays."""
+    path = tmp_path_factory.mktemp("records") / "records.csv"
+    scores = np.resize(np.minimum(PLANTED, 0.9), N)
+    lines = [f"{s!r},{1 - s!r},{'ab'[i % 2]}" for i, s in enumerate(scores.tolist())]
+    path.write_text("p_a,p_b,y\n" + "\n".join(lines) + "\n")
+    return path, scores
+
+
+def test_arrays_with_a_ledger(heard, records, tmp_path):
+    ledger = confide.Ledger(tmp_path / "l.db", limit=8.0)
+    released = [confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.EarlierReleaseWarning)
+        confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")
+    groups = np.resize(["g", "h"], N)
+    released += confide.calibrate_groups(
+        records[1], groups, names=["g", "h"], **ONE, ledger=ledger, dataset="ward 7", partition="place"
+    ).parts.values()
+    events = assert_private(heard, *(one.threshold for one in released), N // 2, N - N // 2)
+    assert {"charged", "released", "answered before", "plan searched"} >= set(events)
+    assert events.count("released") == 3
+    assert events.count("answered before") == 1
+    charged = [record.facts for record in heard.records if getattr(record, "event", "") == "charged"]
+    assert [(one["dataset"], one["epsilon"], one["left"]) for one in charged[:1]] == [("ward 7", 1.0, 7.0)]
+    assert 'charged dataset="ward 7" epsilon=1 left=7 neighbors=add_remove mechanism=slopes' in heard.text
+
+
+def test_tables_evaluations_and_looks(heard, records, tmp_path):
+    path, _ = records
+    what = Classified("p_*", "y")
+    released = calibrate_table(path, what, **ONE)
+    evaluate_table_privately(path, what, released, confide.evaluation.Asking(1.0))
+    confide.watch(path, what, released, epsilon=1.0, batch=4000, state=tmp_path / "watch.json", look="may")
+    events = assert_private(heard, released.threshold)
+    assert {"counted", "released", "evaluating privately", "looked"} <= set(events)
+    counted = next(record for record in heard.records if getattr(record, "event", "") == "counted")
+    assert counted.facts["rows"] == "secret"
+    assert counted.facts["table"] == f"file {str(path)!r}"
+
+
+def test_a_public_number_of_rows_is_told(heard, records):
+    released = calibrate_table({"s": records[1][:500]}, Scored("s", "lac"), **ONE, neighbors="replace_one")
+    assert "counted" in assert_private(heard, released.threshold)
+    assert "rows=500" in heard.text
+
+
+@pytest.mark.slow
+def test_silos(heard, records, tmp_path):
+    keys = [federated.SiloKeys.generate(name) for name in ("north", "south")]
+    boss = federated.SiloKeys.generate("boss")
+    plan = federated.plan([one.public() for one in keys], alpha=0.1, epsilon=2.0, score="lac", method="private-qq")
+    policy = federated.Policy(boss.public().signing, budget=4.0, per_plan=2.0)
+    text = plan.sign(boss)
+    answers = [
+        federated.answer(text, records[1], one, policy, federated.SiloLedger(tmp_path / f"{one.name}.db"))
+        for one in keys
+    ]
+    released = federated.aggregate(text, answers)
+    assert "answered" in assert_private(heard, released.threshold)
+    for one in (*keys, boss):
+        assert one.signing.hex() not in str(texts(heard))
+
+
+def test_nobody_listens_and_nothing_is_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "logging")
+    tell("ledger", "charged", dataset="a")
+    assert "logging" not in sys.modules
+
+
+def test_the_logger_is_silent_by_itself(capsys):
+    tell("ledger", "charged", dataset="a")
+    assert any(isinstance(one, logging.NullHandler) for one in logging.getLogger("confide").handlers)
+    assert capsys.readouterr() == ("", "")
+
+
+CALIBRATE = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1", "--dataset", "a", "--json"]
+
+
+@pytest.mark.parametrize("way", ["-v", "-vv", "CONFIDE_LOG"])
+def test_a_command_shows_it_on_standard_error(way, records, tmp_path, capsys, monkeypatch):
+    before = list(logging.getLogger("confide").handlers)
+    if way == "CONFIDE_LOG":
+        monkeypatch.setenv(way, "info")
+    given = [way] if way.startswith("-") else []
+    out = ["--out", str(tmp_path / "r.json"), "--ledger", str(tmp_path / "l.db")]
+    assert main([*given, "calibrate", str(records[0]), *CALIBRATE, *out]) == 0
+    printed = capsys.readouterr()
+    assert "INFO confide.ledger charged dataset=a epsilon=1" in printed.err
+    assert "INFO confide.calibration released score=lac alpha=1/10" in printed.err
+    assert ("DEBUG confide.tables counted" in printed.err) == (way == "-vv")
+    assert f"={N}" not in printed.err
+    assert_no_private_value(printed.err)
+    assert printed.out.startswith("{")
+    assert logging.getLogger("confide").handlers == before
+
+
+def test_a_wrong_level_is_refused(monkeypatch, capsys):
+    monkeypatch.setenv("CONFIDE_LOG", "loud")
+    assert main(["show", "nothing.json"]) == 2
+    assert "CONFIDE_LOG must be info or debug" in capsys.readouterr().err
