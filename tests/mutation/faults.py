@@ -41,6 +41,7 @@ TABLE_WEIGHTS = "tests/tables/test_weights.py"
 DEFECTS = "tests/audit/test_defects.py"
 IDENTITIES, TRUST = "tests/federated/test_identities.py", "tests/federated/test_trust_by_files.py"
 ONNX = "tests/onnx/test_append.py"
+LOGITS = "tests/tables/test_logits.py"
 TENSORS, MASKS = "tests/estimators/test_tensors.py", "tests/calibration/test_masks.py"
 TAIL = f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail"
 RENEWED = "tests/calibration/test_recalibrate.py"
@@ -974,6 +975,12 @@ FAULTS = (
     Fault("the largest reply released", "federated/protocols/sorted_replies.py", "return sorted(replies)[k - 1] if",
           "return sorted(replies)[-1] if",
           "tests/federated/test_bad_silo.py::test_a_far_silo_does_not_carry_the_answer_away"),
+    Fault("softmax in single precision", "arrays/softmax.py", "dtype=np.float64, order", "dtype=np.float32, order",
+          f"{LOGITS}::test_scores_and_sets_are_those_of_the_softmax[memory-lac]"),
+    Fault("probabilities pass for logits", "tables/readings.py", "        p[already] = 0\n", "",
+          f"{LOGITS}::test_probabilities_are_noticed"),
+    Fault("engines compute the softmax of LAC", "tables/predictors.py", '== "lac" and not p.logits', '== "lac"',
+          f"{LOGITS}::test_sets_written_beside_a_table_of_a_database"),
     Fault("more labelled tokens than a person has", "torch/calibrate.py", "sum(dim=1) > most", "sum(dim=1) > most + 1",
           f"{TENSORS}::test_tokens_are_records_of_a_row"),
     Fault("a loader without a length", "torch/outputs.py", "except TypeError:  # a Data", "except KeyError:  # a Data",

@@ -1,6 +1,7 @@
 """What people hand in (numpy, torch, pandas, polars, Arrow) comes in; checked numpy arrays go out, read in blocks.
 
 checked.py   the door: numbers, vectors, probabilities, labels and groups as arrays
+softmax.py   logits to probabilities
 uniforms.py  the random numbers that belong to records
 blocks.py    rows in blocks that fit in cache, on a few threads
 frames.py    the names of a data frame's columns
@@ -43,13 +44,14 @@ from confide.arrays.row_sums import (
     rows_looked_at,
     sums_of_rounded,
 )
+from confide.arrays.softmax import look_like_probabilities, softmax
 from confide.arrays.uniforms import ExperimentalUniforms, Uniforms, as_uniforms, fresh_uniforms, refuse_generator
 
 __all__ = [
     "FLOATS", "ROUNDED", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms", "as_array",
     "as_float_rows", "as_host_array", "as_labels", "as_numeric", "as_positions", "as_probabilities", "as_truth",
     "as_truth_image", "as_uniforms", "as_vector", "class_areas", "class_names", "column_names", "far_from_one",
-    "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "loops", "machine_code",
-    "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums", "refuse_outside_unit",
-    "rows_looked_at", "sums_of_rounded", "unit_check", "worth_compiling",
+    "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "look_like_probabilities", "loops",
+    "machine_code", "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums", "refuse_outside_unit",
+    "rows_looked_at", "softmax", "sums_of_rounded", "unit_check", "worth_compiling",
 ]  # fmt: skip

@@ -8,8 +8,9 @@ import click
 from confide.candidates import Candidates, Spread
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
+from confide.cli.output import warn
 from confide.errors import InputError
-from confide.releases import Release, RiskCalibration, SidesCalibration, parts_of
+from confide.releases import FROM_LOGITS, Release, RiskCalibration, SidesCalibration, about_of, parts_of
 from confide.scores import FAMILIES, score_kind
 from confide.tables import SIDES, Classified, Losses, Regressed, Scored, What
 
@@ -68,6 +69,11 @@ class ModelColumns:
         o.columns("COLUMN[,COLUMN]", "Predicted numbers; or two quantiles, LOWER,UPPER."),
     ] = None
 
+    logits: Annotated[
+        bool,
+        o.columns(None, "The columns of --probabilities hold logits: their softmax is taken.", "--logits"),
+    ] = False
+
     @property
     def predictions(self) -> str | tuple[str, str]:
         """The column of predicted numbers, or those of the lower and the upper quantile."""
@@ -98,14 +104,29 @@ class ModelColumns:
             raise click.UsageError("give one of --probabilities and --prediction, not both")
         if self.probabilities is None and self.prediction is None:
             return None
+        self.check_logits(release, path)
         if isinstance(release, RiskCalibration):
             if self.probabilities is None:
                 raise InputError(f"calibration {str(path)!r} is one of sets of labels; name their --probabilities")
             return Losses(probabilities=self.probabilities, classes=self.class_names)
         check_fits(self.way, release, path)
         if self.probabilities is not None:
-            return Classified(self.probabilities, None, self.class_names)
+            return Classified(self.probabilities, None, self.class_names, logits=self.logits)
         return Regressed(self.predictions, None, _score_of(release))
+
+    def check_logits(self, release: Release | None = None, path: object = None) -> None:
+        """Refuse --logits where there are none, and say if a release was made from logits."""
+        if self.logits and (self.probabilities is None or getattr(self, "truth", None) is not None):
+            raise click.UsageError("--logits belongs to --probabilities of classes, of which one is true")
+        if self.logits and isinstance(release, RiskCalibration):
+            raise click.UsageError("--logits must be left out for sets of labels: write the sigmoid of their logits")
+        if self.probabilities is None or self.logits or release is None:
+            return
+        if about_of(release).get("outputs") == FROM_LOGITS:
+            warn(
+                f"calibration {str(path)!r} was made from {FROM_LOGITS}; {self.probabilities!r} is read as "
+                "probabilities, which must be that softmax: give --logits for logits"
+            )
 
 
 @dataclass(frozen=True)
@@ -173,6 +194,8 @@ class Columns(TrueColumns):
         for name, owner in _COMPANIONS.items():
             if getattr(self, name) is not None and task is not None and task != owner:
                 raise click.UsageError(f"--{name} belongs to {_OPTIONS[owner]}, not to {_OPTIONS[task]}")
+        if self.logits and task != "classification":
+            self.check_logits()
         if self.label_positions and self.label is None:
             raise click.UsageError("--label-positions belongs to --label")
         return task
@@ -188,6 +211,7 @@ class Columns(TrueColumns):
             case "score":
                 return Scored(str(self.score_column), self.score)
             case "classification":
+                self.check_logits()
                 if self.truth is not None:
                     if self.label is not None:
                         raise click.UsageError("give one of --label and --truth, not both")
@@ -197,7 +221,7 @@ class Columns(TrueColumns):
                 if self.label is None:
                     raise click.UsageError("--probabilities needs --label, the column of the true classes")
                 score, counted = self.score or "lac", self.label_positions
-                return Classified(str(self.probabilities), self.label, self.class_names, score, counted)
+                return Classified(str(self.probabilities), self.label, self.class_names, score, counted, self.logits)
             case "regression":
                 if self.target is None:
                     raise click.UsageError("--prediction needs --target, the column of the true values")
@@ -211,6 +235,7 @@ class Columns(TrueColumns):
     def to_evaluate(self, release: Release, path: object, candidates: Candidates | None = None) -> What | None:
         """What is read to evaluate a release, whose score counts."""
         what = self.what(candidates)
+        self.check_logits(release, path)
         if isinstance(what, Scored):
             if isinstance(release, SidesCalibration):
                 raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")

@@ -19,7 +19,7 @@ Nothing here knows what people do with releases.
 """
 
 from confide.releases import calibration_json, kinds, several_json
-from confide.releases.about import ABOUT, check_about
+from confide.releases.about import ABOUT, FROM_LOGITS, check_about
 from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
 from confide.releases.facts import facts_of
@@ -43,10 +43,10 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "ABOUT", "FALSE_NEGATIVES", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration", "LevelCalibration",
-    "Links", "MissedArea", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of",
-    "area_of", "calibration_json", "candidates_of", "check_about", "class_list", "classes_of", "critical_score",
-    "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused", "names_among", "names_for",
-    "parts_of", "predecessors_of", "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of",
-    "write_words",
+    "ABOUT", "FALSE_NEGATIVES", "FROM_LOGITS", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration",
+    "LevelCalibration", "Links", "MissedArea", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words",
+    "about_of", "area_of", "calibration_json", "candidates_of", "check_about", "class_list", "classes_of",
+    "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
+    "names_among", "names_for", "parts_of", "predecessors_of", "read_words", "register_kind", "remark", "remarks",
+    "several_json", "warn_of", "write_words",
 ]  # fmt: skip

@@ -8,12 +8,16 @@ from confide.errors import InputError, InputTypeError
 ABOUT = {
     "model": "Model",
     "version": "Version of the model",
+    "outputs": "Outputs of the model",
     "data": "Calibration data",
     "purpose": "Purpose",
     "responsible": "Responsible",
     "date": "Date",
 }
 """What can be said, and what it is called on pages."""
+
+FROM_LOGITS = "logits; softmax in double precision"
+"""What `outputs` says of a release that was made from columns of logits."""
 
 MOST_CHARACTERS = 500
 

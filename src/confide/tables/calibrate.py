@@ -30,7 +30,7 @@ from confide.tables.people import People
 from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
 from confide.tables.weight_column import WeightColumn
-from confide.tables.what import Classified, Losses, Regressed, What
+from confide.tables.what import Classified, Losses, Regressed, What, stated_outputs
 
 Counted = Mapping[Any, ScoreHistogram]
 """Histograms by the name of a group, of a side's score, or None; or by the name of a threshold."""
@@ -185,7 +185,11 @@ def calibrate_table(
     >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
-    options |= {"neighbors": neighbors, "records_per_person": _owned(people, records_per_person), "about": about}
+    options |= {
+        "neighbors": neighbors,
+        "records_per_person": _owned(people, records_per_person),
+        "about": stated_outputs(what, about),
+    }
     if isinstance(what, Losses) and what.losses is not None:
         what = what.over(candidates)
     if (weights is None) != (weight_bound is None):

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one
+from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_probabilities, softmax
 from confide.calibration import critical_thresholds, false_negative_thresholds
 from confide.candidates import Candidates
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
@@ -132,11 +132,15 @@ class NumberColumns:
         K.
     from_list
         Whether they come from a list column.
+    logits
+        Whether they are logits, of which the softmax is taken; the one column of two classes is that of the second
+        against the first.
     """
 
     columns: tuple[str, ...]
     width: int
     from_list: bool
+    logits: bool = False
 
     @property
     def reads(self) -> tuple[Read, ...]:
@@ -157,6 +161,11 @@ class NumberColumns:
     @property
     def probability_requirements(self) -> tuple[str, str]:
         """Probabilities, and as many in a list as there are classes: findings 1 and 2 of `matrix`."""
+        if self.logits:
+            return (
+                f"{self.title} must hold finite logits, none missing,",
+                f"{self.title} must hold a list of {self.width} logits, one per class",
+            )
         return (
             f"{self.title} must hold probabilities between 0 and 1, none missing (apply softmax to logits, divide "
             "percentages by 100)",
@@ -168,15 +177,22 @@ class NumberColumns:
         columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
         requirement = self.probability_requirements[0]
         found = [
-            number_fault(1, requirement.replace(self.title, f"column {name!r}", 1), p, ~((p >= 0) & (p <= 1)))
+            number_fault(1, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
             for name, p in columns.items()
         ]
+        if self.logits:
+            return [one for one in found if one.wrong.any()]
         some_are_right = not all(one.wrong.any() for one in found)
         return [replace(one, requirement=_or_no_class(one)) for one in found] if some_are_right else found
 
     @property
     def sum_requirement(self) -> str:
         """What rows sum to, where the numbers are probabilities of classes that exclude each other."""
+        if self.logits:
+            return (
+                f"{self.title} must hold logits and not probabilities, as far as the first rows show (leave out "
+                "logits=True for those),"
+            )
         return f"{self.title} must hold probabilities that {SUM_TO_ONE}, as far as the first rows show ({SUM_REMEDY}),"
 
     def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Findings]:
@@ -188,15 +204,31 @@ class NumberColumns:
             p, whole = matrix_column(batch, self.columns[0], self.width)
         else:
             columns = [number_column(batch, column) for column in self.columns]
-            if self.of_pair:
+            if self.of_pair and not self.logits:
                 second = columns[0].astype(np.float64)
                 columns = [1 - second, second]
-            p, whole = _side_by_side(columns, order), None
+            p, whole = _side_by_side(columns, "C" if self.logits else order), None
+        if self.logits:
+            return self._softmax(p, whole)
         if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
             return p, None
         findings = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
         if whole is not None:
             findings[~whole] = 2
+        return p, findings
+
+    def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which numbers of a column are no logits, or no probabilities."""
+        return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
+
+    def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Findings]:
+        """The softmax of logits; rows that are probabilities already become 0, which sums to something else."""
+        wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
+        findings = noted(None, wrong if whole is None else wrong & whole, 1)
+        findings = findings if whole is None else noted(findings, ~whole, 2)
+        sound = np.where(wrong[:, None], 0, z) if wrong.any() else z
+        p = softmax(np.column_stack([np.zeros(len(z)), sound]) if self.of_pair else sound)
+        p[already] = 0
         return p, findings
 
     def expressions(self, table: Any) -> list[Any]:
@@ -216,7 +248,7 @@ class ClassReading(Reading):
     @classmethod
     def of(cls, p: NumberColumns, label: NamedColumn, score: str, *, entries: bool) -> "ClassReading":
         """The reading of probabilities and labels; `entries` says whether the table can read those of lists."""
-        in_sql = score_kind(score).family == "lac"  # one minus a probability
+        in_sql = score_kind(score).family == "lac" and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
         own = (Read(p.columns[0], "entry", label.column), Read(p.columns[0], "length")) if by_entry else p.reads
         wanted = (*p.probability_requirements, label.requirement, p.sum_requirement)

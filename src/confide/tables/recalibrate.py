@@ -18,7 +18,7 @@ from confide.tables.people import People
 from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
 from confide.tables.weight_column import WeightColumn
-from confide.tables.what import Classified, Losses, Regressed, Scored, What
+from confide.tables.what import Classified, Losses, Regressed, Scored, What, stated_outputs
 
 
 def recalibrate_table(
@@ -100,7 +100,7 @@ def recalibrate_table(
         account = {"ledger": ledger, "dataset": dataset, "partition": partition, "again": again}
 
         def price(n: int | None, counting: Counting) -> PricedRelease:
-            return renewal.price(n, about=about, **account)
+            return renewal.price(n, about=stated_outputs(what, about), **account)
 
         def own(counted: Counted, n: int | None) -> Counted:
             if isinstance(population, ClassShift):

@@ -7,11 +7,13 @@ Losses        a loss at every candidate, or the probabilities and truths of seve
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError
+from confide.releases import FROM_LOGITS
 from confide.scores import ScoreKind, score_kind
 from confide.support import positive_number
 from confide.tables.arrow_types import in_words, is_boolean, is_number, is_text, list_element
@@ -80,6 +82,9 @@ class Classified:
         Any classification score of `class_score`. Randomised ones draw fresh numbers.
     label_positions
         Whether the label column holds integers that count the classes from 0, although they have other names.
+    logits
+        Whether `probabilities` names logits, or the one logit of two classes: their softmax is taken, in double
+        precision and in this process or on Spark's executors, because engines' own exponentials differ in the last bit.
     """
 
     probabilities: str | tuple[str, ...]
@@ -87,6 +92,7 @@ class Classified:
     classes: Names | None = None
     score: str = "lac"
     label_positions: bool = False
+    logits: bool = False
 
     @property
     def kind(self) -> ScoreKind:
@@ -116,7 +122,7 @@ class Classified:
             raise InputError(f"classes must name every class; found {len(given)} names for {found.width} classes")
         if len(set(given)) != len(given):
             raise InputError(f"classes must differ from one another; found {len(given) - len(set(given))} repeated")
-        return found, given
+        return replace(found, logits=self.logits), given
 
     def _pair(self, table: Table) -> NumberColumns | None:
         """The one column of two classes; None if something else is named."""
@@ -274,6 +280,19 @@ class Losses:
                 f"{self.candidates.size - 1} candidates"
             )
         return (LossReading.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
+
+
+def stated_outputs(what: "What", about: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Public words of a release, which say so if it is made from logits.
+
+    Examples
+    --------
+    >>> stated_outputs(Classified("z_*", "y", logits=True), {"model": "resnet"})
+    {'outputs': 'logits; softmax in double precision', 'model': 'resnet'}
+    """
+    if not (isinstance(what, Classified) and what.logits):
+        return about
+    return {"outputs": FROM_LOGITS, **(about or {})}
 
 
 What: TypeAlias = Scored | Classified | Regressed | Losses

@@ -1,0 +1,47 @@
+"""`--logits`: columns of logits on the command line."""
+
+import numpy as np
+
+import confide
+from tests.files import write
+
+NAMES = ("ant", "bee", "cat")
+
+
+def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = 2 * rng.standard_normal((400, 3))
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    p = e / e.sum(axis=1, keepdims=True)
+    truth = (p.cumsum(axis=1) < rng.random(400)[:, None]).sum(axis=1)
+    labels = np.array(NAMES)[truth]
+    for name, columns in (("z", z), ("p", p)):
+        held = {f"{name}_{of}": column for of, column in zip(NAMES, columns.T, strict=True)}
+        write(tmp_path / f"{name}.csv", {**held, "label": labels})
+    columns = ("--probabilities", "z_*", "--label", "label", "--logits")
+    options = ("--alpha", "0.2", "--mechanism", "none", "--neighbors", "replace_one", "--out", "cal.json")
+    made = confide_run("calibrate", "z.csv", *columns, *options)
+    assert made.code == 0, made.err
+    released = confide.Calibration.load(tmp_path / "cal.json")
+    as_softmax = confide_run("calibrate", "p.csv", "--probabilities", "p_*", *columns[2:4], *options[:-1], "p.json")
+    assert as_softmax.code == 0, as_softmax.err
+    assert confide.Calibration.load(tmp_path / "p.json").threshold == released.threshold
+    assert released.about["outputs"].startswith("logits")
+    applied = ("--calibration", "cal.json")
+    figures = [
+        confide_run("evaluate", "z.csv", *applied, *columns, "--json"),
+        confide_run("evaluate", "p.csv", *applied, "--probabilities", "p_*", "--label", "label", "--json"),
+    ]
+    assert figures[0].json["coverage"] == figures[1].json["coverage"]
+    assert "warning" not in figures[0].err
+    assert "'cal.json' was made from logits; softmax in double precision; 'p_*' is read as" in figures[1].err
+    assert confide_run("predict", "z.csv", *applied, *columns[:2], "--logits", "--out", "sets.csv").code == 0
+    refused = confide_run("predict", "p.csv", *applied, "--probabilities", "p_*", "--logits", "--out", "other.csv")
+    assert "leave out --logits for those" in refused.error
+    for words in (
+        ("calibrate", "z.csv", "--score-column", "z_ant", "--logits", *options[:6], "--out", "x.json"),
+        ("calibrate", "z.csv", "--probabilities", "z_*", "--truth", "z_*", "--logits", *options[:6], "--out", "x.json"),
+        ("predict", "z.csv", *applied, "--prediction", "z_ant", "--logits", "--out", "x.csv"),
+    ):
+        assert "--logits belongs to --probabilities of classes" in confide_run(*words).err

@@ -1,0 +1,128 @@
+"""Columns of logits: their softmax in double precision, wherever the table lies; the same as in numpy."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import InputError
+from confide.tables import (
+    Classified,
+    calibrate_table,
+    evaluate_table,
+    open_table,
+    predict_table,
+    read_pilot,
+    score_histogram,
+)
+from confide.tables.predictors import predictors_of
+from tests.calibrations import calibration_at
+
+NAMES = ("ant", "bee", "cat")
+RNG = np.random.default_rng(0)
+N = 400
+Z = (3 * RNG.standard_normal((N, 3))).astype(np.float32)
+Z[:4] = [[1000, 1000, -1000], [-1e30, 1e30, 0], [88, -88, 88], [5e-324, 0, 0]]
+CANDIDATES = confide.Candidates.unit(64)
+
+
+def softmax(z):
+    """Written out row by row, in double precision."""
+    z = z.astype(np.float64)
+    e = np.exp(z - z.max(axis=1)[:, None])
+    return e / e.sum(axis=1)[:, None]
+
+
+TRUTH = (softmax(Z).cumsum(axis=1) < RNG.random(N)[:, None]).sum(axis=1).clip(max=2)
+
+
+def table(**more):
+    columns = {f"z_{name}": Z[:, k] for k, name in enumerate(NAMES)}
+    lists = pa.array(list(Z), pa.list_(pa.float32()))
+    labels = np.array(NAMES)[TRUTH]
+    return pa.table({**columns, "z": lists, "label": labels, "k": TRUTH, "i": np.arange(N), **more})
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
+    """From columns and from lists, of every source: the same counts, and the same sets, bit for bit."""
+    p = softmax(Z)
+    scores = np.asarray(confide.class_score(p, TRUTH, score))
+    cuts = confide.Candidates.of(np.unique(scores[scores <= 1])[::3])
+    source = engine.table(table() if engine.lists else table().drop_columns(["z"]))
+    lists = [Classified("z", "label", NAMES, score, logits=True)] if engine.lists else []
+    for what in (*lists, Classified("z_*", "label", score=score, logits=True)):
+        assert (
+            score_histogram(source, what, cuts).counts == confide.ScoreHistogram.from_scores(scores, cuts).counts
+        ).all()
+    released = calibrate_table(source, what, 0.2, mechanism="none", neighbors="replace_one", candidates=cuts)
+    assert released.about == {"outputs": "logits; softmax in double precision"}
+    found = predict_table(source, what, released, tmp_path / "sets.parquet", keep=["i"])
+    ours = confide.predict_set(p, released)
+    assert found["mean_set_size"] == pytest.approx(ours.sizes.mean())
+    import pyarrow.parquet as pq
+
+    sets = pq.read_table(tmp_path / "sets.parquet").sort_by("i").column("prediction_set").to_pylist()
+    assert sets == ours.labels()
+
+
+def test_sets_written_beside_a_table_of_a_database(tmp_path):
+    """Where LAC's sets of probabilities are made in SQL, those of logits are not."""
+    import duckdb
+
+    address = tmp_path / "records.duckdb"
+    with duckdb.connect(str(address)) as connection:
+        connection.register("held", table())
+        connection.execute("CREATE TABLE records AS SELECT * FROM held")
+    released = calibration_at(0.6)
+    with open_table(f"duckdb://{address}", "records", write=True) as opened:
+        what = Classified("z_*", logits=True)
+        assert not predictors_of(opened, what, released)[0].in_sql
+        predict_table(opened, what, released, out_table="sets", keep=["i"])
+    with duckdb.connect(str(address)) as connection:
+        rows = connection.execute("SELECT prediction_set FROM sets ORDER BY i").fetchall()
+    assert [one for (one,) in rows] == confide.predict_set(softmax(Z), released, NAMES).labels()
+
+
+def test_one_logit_of_two_classes():
+    z = np.concatenate([[0.0, 800.0, -800.0, 1e-300], 4 * RNG.standard_normal(300)])
+    truth = RNG.random(len(z)) < 0.5
+    held = pa.table({"z": z, "label": np.array(["no", "yes"])[truth.astype(int)]})
+    what = Classified("z", "label", ("no", "yes"), logits=True)
+    scores = confide.lac_score(softmax(np.column_stack([np.zeros(len(z)), z])), truth.astype(int))
+    expected = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
+    assert (score_histogram(held, what, CANDIDATES).counts == expected).all()
+
+
+def test_evaluations_and_pilots_take_logits():
+    what = Classified("z_*", "label", logits=True)
+    released = confide.calibrate(
+        confide.lac_score(softmax(Z), np.array(NAMES)[TRUTH], NAMES), 0.2, mechanism="none", neighbors="replace_one"
+    )
+    assert evaluate_table(table(), what, released) == confide.evaluate_sets(
+        released, softmax(Z), np.array(NAMES)[TRUTH], NAMES
+    )
+    assert (read_pilot(table(), what).scores == confide.lac_score(softmax(Z), TRUTH)).all()
+
+
+@pytest.mark.parametrize(
+    ("broken", "value", "says"), [([7], np.nan, "1 does not, row 7"), ([3, 9], np.inf, "2 do not")]
+)
+def test_what_is_no_logit_is_refused(broken, value, says):
+    z = Z[:, 0].copy()
+    z[broken] = value
+    held = table().set_column(0, "z_ant", pa.array(z))
+    with pytest.raises(InputError, match=f"column 'z_ant' must hold finite logits, none missing, in every row; {says}"):
+        score_histogram(held, Classified("z_*", "label", logits=True), CANDIDATES)
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_probabilities_are_noticed(pair):
+    p = softmax(Z[4:])
+    columns = {"z": p[:, 0]} if pair else {f"z_{name}": p[:, k] for k, name in enumerate(NAMES)}
+    held = pa.table({**columns, "label": np.array(NAMES[:2] if pair else NAMES)[TRUTH[4:] % (2 if pair else 3)]})
+    what = Classified("z", "label", NAMES[:2], logits=True) if pair else Classified("z_*", "label", logits=True)
+    with pytest.raises(InputError, match=r"must hold logits and not probabilities.*\(leave out logits=True"):
+        score_histogram(held, what, CANDIDATES)
+    few = held.slice(0, 2)  # too few to tell
+    assert score_histogram(few, what, CANDIDATES).total == 2
