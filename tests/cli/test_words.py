@@ -38,7 +38,10 @@ def test_classes_and_words_are_kept_and_shown(confide_run, records, folder):
     [
         (["model"], "--about must be KEY=TEXT, as model=NAME; found 'model'"),
         (["model=a", "model=b"], "--about must name every key once"),
-        (["colour=red"], "--about must have the keys model, version, data, purpose, responsible, date; found 'colour'"),
+        (
+            ["colour=red"],
+            "--about must have the keys model, version, outputs, data, purpose, responsible, date; found 'colour'",
+        ),
         (["model="], "must be 1 to 500 printable characters"),
     ],
 )

@@ -71,7 +71,7 @@ class ModelColumns:
 
     logits: Annotated[
         bool,
-        o.columns(None, "The columns of --probabilities hold logits: their softmax is taken.", "--logits"),
+        o.columns(None, "--probabilities names logits; softmax is taken.", "--logits"),
     ] = False
 
     @property
@@ -145,7 +145,7 @@ class TrueColumns(ModelColumns):
         bool,
         o.columns(
             None,
-            "The labels are integers that count the classes from 0.",
+            "The labels count the classes from 0, as integers.",
             "--label-positions",
         ),
     ] = False

@@ -96,7 +96,7 @@ class ReadingOptions:
         bool,
         columns(
             None,
-            "Leave out records with missing values, instead of refusing them.",
+            "Leave out records with missing values (else refused).",
             "--skip-incomplete",
         ),
     ] = False
