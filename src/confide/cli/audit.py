@@ -1,5 +1,6 @@
 """`confide audit`: check the privacy and coverage claims on this machine."""
 
+import json
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
-from confide.cli.output import check_output, say
+from confide.cli.output import check_output, emit, say
 from confide.cli.progress import progress_bar
 from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
@@ -89,5 +90,8 @@ def audit(
             report = audit([subject], seconds=limit, level=level, tell=tell, watch=watch)
     if out is not None:
         write_text(out, report.to_json(), overwrite=force)
-    say(report.to_json().rstrip() if as_json else str(report))
+    if as_json:
+        emit(json.loads(report.to_json()))
+    else:
+        say(str(report))
     return DONE if report.passed else CLAIM_FAILED

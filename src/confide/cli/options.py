@@ -80,7 +80,7 @@ Out: TypeAlias = Annotated[Path, output("FILE", "Where to write.")]
 Force: TypeAlias = Annotated[
     bool, output(None, "Replace an earlier output of the same kind, and nothing else.", "--force")
 ]
-AsJson: TypeAlias = Annotated[bool, output(None, "Print one JSON document.", "--json")]
+AsJson: TypeAlias = Annotated[bool, output(None, "Print one line of JSON, nothing else.", "--json")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a command prints: text for people, or one JSON document for machines."""
+"""What a command prints: text for people, or one line of JSON for machines."""
 
 import json
 import math
@@ -46,8 +46,8 @@ def heard(*kinds: type[Warning]) -> Iterator[list[warnings.WarningMessage]]:
 
 
 def emit(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on stdout."""
-    say(harmless_json(json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False)))
+    """Print one JSON document on stdout, as one line."""
+    say(harmless_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
 
 
 def plain(value: Any) -> Any:

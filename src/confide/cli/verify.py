@@ -1,13 +1,15 @@
 """`confide verify`: whether a release is what it claims to be, and of a federation whose it is."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from confide.cli import options as o
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated import read_silo
-from confide.cli.output import say, warn
+from confide.cli.output import emit, say, warn
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation
 from confide.federated import FederatedCalibration, FederatedGroups, FederatedLevels
@@ -29,6 +31,7 @@ def verify(
         list[Path] | None,
         typer.Option(metavar="FILE", help="An earlier release: demand that it is in the chain; repeat it."),
     ] = None,
+    as_json: o.AsJson = False,
 ) -> int:
     r"""Check a calibration: its claims, its chain, who signed it.
 
@@ -44,32 +47,36 @@ def verify(
         --answer north-answer.json
     """
     released = load_release(file)
-    say(f"claims: computed again, and they hold\n{released}")
+    head = f"claims: computed again, and they hold\n{released}"
     if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
             raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
-        say(f"not signed: everything but {what} follows from public choices")
-        return _chain(released, previous or [])
+        found, wrong = _chain(released, previous or [])
+        unsigned = f"not signed: everything but {what} follows from public choices"
+        return _told([head, unsigned, *found], wrong, as_json=as_json)
     if previous:
         raise InputError(f"{str(file)!r} is a federated calibration, which renews none: leave --previous out")
     signer = None if coordinator is None else read_silo(coordinator)
     told = verify_federated(released, signer, [read_text(path) for path in answer or ()])
-    for line in told.found:
-        say(line)
-    for line in told.wrong:
-        warn(line)
-    return DONE if told.holds else CLAIM_FAILED
+    return _told([head, *told.found], told.wrong, as_json=as_json)
 
 
-def _chain(released: Release, previous: list[Path]) -> int:
-    """Whether the earlier releases are those that the chain names."""
+def _chain(released: Release, previous: list[Path]) -> tuple[list[str], Sequence[str]]:
+    """Whether the earlier releases are those that the chain names: what was found, and what is wrong."""
     if not predecessors_of(released) and not previous:
-        return DONE
+        return [], []
     told = links(released, [load_release(path) for path in previous])
-    say(f"chain: number {len(predecessors_of(released)) + 1}")
-    for line in told.found:
-        say(line)
-    for line in told.wrong:
+    return [f"chain: number {len(predecessors_of(released)) + 1}", *told.found], told.wrong
+
+
+def _told(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
+    """Print what was found, and what is wrong, and return the exit code."""
+    if as_json:
+        emit({"holds": not wrong, "found": [line for text in found for line in text.splitlines()], "wrong": wrong})
+    else:
+        for line in found:
+            say(line)
+    for line in wrong:
         warn(line)
-    return DONE if told.holds else CLAIM_FAILED
+    return CLAIM_FAILED if wrong else DONE

@@ -1,0 +1,79 @@
+"""With --json a command prints one line of JSON on stdout, everything else on stderr; a job asks again for nothing."""
+
+import json
+
+import click
+import numpy as np
+import pytest
+
+from confide.cli.exit_codes import CLAIM_FAILED
+from confide.cli.run import _command
+from tests.files import write
+
+COLUMNS = ("--probabilities", "p_*", "--label", "y")
+PUBLIC = ("--alpha", "0.1", "--epsilon", "1", "--neighbors", "replace_one")
+PAID = ("--ledger", "l.db", "--dataset", "a")
+LINES = {
+    "plan": ("--alpha", 0.1, "--epsilon", 1, "--n", 500, "--neighbors", "replace_one"),
+    "calibrate": ("t.csv", *COLUMNS, *PUBLIC, *PAID, "--out", "r.json"),
+    "recalibrate": ("r.json", "u.csv", *COLUMNS, *PAID, "--out", "r2.json"),
+    "predict": ("t.csv", "--probabilities", "p_*", "--calibration", "r.json", "--out", "sets.csv"),
+    "evaluate": ("t.csv", *COLUMNS, "--calibration", "r.json"),
+    "watch": ("r.json", "t.csv", *COLUMNS, "--state", "w.json", "--look", "may", "--epsilon", 1, "--batch", 500),
+    "show": ("r.json",),
+    "verify": ("r2.json", "--previous", "r.json"),
+    "ledger list": ("l.db",),
+    "ledger show": ("l.db", "a"),
+    "ledger limit": ("l.db", "a", 9, "--neighbors", "replace_one"),
+    "ledger check": ("l.db",),
+    "budget plan": ("--epsilon", 3, "--releases", 2, "--rule", "basic", "--out", "s.json"),
+    "ledger follow": ("m.db", "s.json", "--dataset", "b"),
+}
+"""A small case of every command that has --json, in an order in which each finds the files of those before."""
+
+
+def with_json(command, path=()):
+    """The words of every command that has --json."""
+    if isinstance(command, click.Group):
+        return {name for key, one in command.commands.items() for name in with_json(one, (*path, key))}
+    return {" ".join(path)} if any("--json" in one.opts for one in command.params) else set()
+
+
+@pytest.fixture
+def tables(folder):
+    rng = np.random.default_rng(0)
+    for name in ("t.csv", "u.csv"):
+        p = rng.dirichlet([6, 2, 1], size=500)
+        labels = [rng.choice(["a", "b", "c"], p=row) for row in p]
+        write(folder / name, {**{f"p_{c}": p[:, k] for k, c in enumerate("abc")}, "y": labels})
+    return folder
+
+
+def test_every_command_prints_one_line(confide_run, tables):
+    assert with_json(_command()) == {*LINES, "audit"}
+    for name, words in LINES.items():
+        done = confide_run("-v", *name.split(), *words, "--json")
+        assert done.code == 0, f"{name}: {done.err}"
+        assert done.out.endswith("}\n"), name
+        assert done.out.count("\n") == 1, name
+        assert isinstance(json.loads(done.out), dict)
+        assert all(line.startswith(("2", "warning: ")) for line in done.err.splitlines()), done.err
+
+
+@pytest.mark.slow
+def test_an_audit_prints_one_line(confide_run):
+    claims = ("--epsilon", 1, "--alpha", 0.1, "--seconds", 0)
+    done = confide_run("audit", "--mechanism", "numpy:median", *claims, "--json")
+    assert done.code == CLAIM_FAILED
+    assert done.out.count("\n") == 1
+    assert not done.json["passed"]
+
+
+def test_a_job_that_is_tried_again_is_answered_from_the_ledger_and_charged_once(confide_run, tables):
+    command = ("calibrate", *LINES["calibrate"], "--force", "--json")
+    first, again = confide_run(*command), confide_run(*command)
+    assert (first.code, again.code) == (0, 0)
+    assert first.json["earlier"] != again.json["earlier"]
+    assert [one.json["calibration"] for one in (first, again)] == [json.loads((tables / "r.json").read_text())] * 2
+    spent = confide_run("ledger", "show", "l.db", "a", "--json").json
+    assert len(spent["entries"]) == 1
