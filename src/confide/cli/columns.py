@@ -62,7 +62,7 @@ class ModelColumns:
     ] = None
     classes: Annotated[
         str | None,
-        o.columns("A,B,C", "Class names, if the columns do not tell (default: 0, 1, ...)."),
+        o.columns("A,B,C", "Class names (default: by the columns, or 0, 1, ...)."),
     ] = None
     prediction: Annotated[
         str | None,
