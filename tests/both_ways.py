@@ -3,6 +3,7 @@
 import pytest
 
 import confide.arrays.compiled
+import confide.scores.selected
 
 
 @pytest.fixture(scope="module", autouse=True, params=["numpy", "numba"])
@@ -11,6 +12,7 @@ def both_ways(request):
         if request.param == "numba":
             pytest.importorskip("numba", reason="the extra `speed` is not installed")
             patch.setattr(confide.arrays.compiled, "_WORTH_LOADING", 0)
+            patch.setattr(confide.scores.selected, "_WORTH_SELECTING", 0)
         else:
             patch.setattr(confide.arrays.compiled, "_loads", lambda: False)
         yield request.param

@@ -13,7 +13,7 @@ compiled.py  the same as machine code, where Numba is installed
 """
 
 from confide.arrays import loops
-from confide.arrays.blocks import in_blocks
+from confide.arrays.blocks import ELEMENTS, in_blocks
 from confide.arrays.checked import (
     Sound,
     as_array,
@@ -48,10 +48,10 @@ from confide.arrays.softmax import look_like_probabilities, softmax
 from confide.arrays.uniforms import ExperimentalUniforms, Uniforms, as_uniforms, fresh_uniforms, refuse_generator
 
 __all__ = [
-    "FLOATS", "ROUNDED", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms", "as_array",
-    "as_float_rows", "as_host_array", "as_labels", "as_numeric", "as_positions", "as_probabilities", "as_truth",
-    "as_truth_image", "as_uniforms", "as_vector", "class_areas", "class_names", "column_names", "far_from_one",
-    "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "look_like_probabilities", "loops",
-    "machine_code", "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums", "refuse_outside_unit",
-    "rows_looked_at", "softmax", "sums_of_rounded", "unit_check", "worth_compiling",
+    "ELEMENTS", "FLOATS", "ROUNDED", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms",
+    "as_array", "as_float_rows", "as_host_array", "as_labels", "as_numeric", "as_positions", "as_probabilities",
+    "as_truth", "as_truth_image", "as_uniforms", "as_vector", "class_areas", "class_names", "column_names",
+    "far_from_one", "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "look_like_probabilities",
+    "loops", "machine_code", "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums",
+    "refuse_outside_unit", "rows_looked_at", "softmax", "sums_of_rounded", "unit_check", "worth_compiling",
 ]  # fmt: skip

@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 FEW = np.uint64(4)
 """Edges that are compared one after the other; the rest of a cell is halved."""
 
+FEW_LEFT = np.uint64(12)
+"""Entries that are sorted one by one."""
+
+SMALL = 2.0**-100
+"""Half of it, and a 64th of that, are normal numbers of single precision."""
+
 
 def count(
     scores: NDArray[Any],
@@ -101,3 +107,156 @@ def ends(predictions: NDArray[Any], reach: float, lower: NDArray[np.float64], up
         upper[i] = prediction + reach
         fine &= abs(prediction) < np.inf
     return bool(fine)
+
+
+def at_or_above(
+    p: NDArray[Any],
+    y: NDArray[np.int64],
+    magic: float,
+    mass: NDArray[np.int64],
+    rank: NDArray[np.int64],
+    equal: NDArray[np.int64],
+) -> None:
+    """How many entries of row i are at least p[i, y[i]], how many of them equal it, and what they sum to.
+
+    Sums count units of the last place of `magic`, to whose multiples entries are rounded: whole numbers, which machine
+    code may add in any order. Entries lie in [0, 1], and a row's sum below `magic`.
+    """
+    none = np.int64(0)
+    zero = np.float64(magic).view(np.int64)
+    for i in range(len(p)):
+        row = p[i]
+        own = row[np.uint64(y[i])]
+        m, r, e = none, np.int32(0), np.int32(0)
+        for j in range(len(row)):
+            v = row[j]
+            units = np.float64(np.float64(v) + magic).view(np.int64) - zero
+            m += units if v >= own else none
+            r += np.int32(1) if v >= own else np.int32(0)
+            e += np.int32(1) if v == own else np.int32(0)
+        mass[i], rank[i], equal[i] = m, r, e
+
+
+def ranked_sets(
+    p: NDArray[Any],
+    limits: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    magic: float,
+    worth: float,
+    toll: NDArray[np.float64],
+    room: NDArray[Any],
+    codes: NDArray[Any],
+    ends: NDArray[Any],
+    end_codes: NDArray[Any],
+    cell_mass: NDArray[np.int64],
+    cell_count: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+) -> bool:
+    """`mask` becomes score <= limit for scores worth * mass + toll[rank]; returns whether all entries lie in [0, 1].
+
+    Rank and mass count and add up the entries of the row that are at least as large, as in `at_or_above`; of those that
+    are equal a share of the mass. Only the largest entry that is left out is looked for, and rows are not sorted: a
+    histogram over the bits of the likeliest entries, whose order is theirs, says in which cell it is, and the few
+    entries of this cell are put in order. Which ones are the likeliest is guessed from the row before.
+
+    `toll`, of shape (K + 1,), does not fall. `room` and `ends` are room for K and for two entries, `codes` and
+    `end_codes` their bits as signed integers, `cell_mass` and `cell_count` room for the cells of a histogram.
+    """
+    k = p.shape[1]
+    zero = np.float64(magic).view(np.int64)
+    none, one = np.uint64(0), np.uint64(1)
+    guess = 1.0 / k
+    for i in range(len(p)):
+        row, limit = p[i], limits[i]
+        fine: Any = True
+        for j in range(k):
+            fine &= (row[j] >= 0) & (row[j] <= 1)
+        if not fine:
+            return False
+        above = count = equal = np.int64(0)
+        ends[0], ends[1] = 2.0, guess / 2
+        for band in range(3):
+            high, low = ends[0], ends[1]
+            left = none
+            if band == 0:
+                for j in range(k):
+                    v = row[j]
+                    room[left] = v
+                    left += np.uint64(v >= low)
+            else:
+                for j in range(k):
+                    v = row[j]
+                    room[left] = abs(v)  # the code of -0.0 is negative
+                    left += np.uint64((v >= low) & (v < high))
+            while left > FEW_LEFT:
+                least = most = codes[0]
+                for j in range(left):
+                    code = codes[j]
+                    least = code if code < least else least
+                    most = code if code > most else most
+                reach, shift = np.int64(most) - np.int64(least), np.int64(0)
+                while reach >> shift >= len(cell_mass):
+                    shift += np.int64(1)
+                cells = (reach >> shift) + np.int64(1)
+                for c in range(cells):
+                    cell_mass[c] = 0
+                    cell_count[c] = 0
+                for j in range(left):
+                    cell = np.uint64((np.int64(codes[j]) - least) >> shift)
+                    cell_mass[cell] += np.float64(np.float64(room[j]) + magic).view(np.int64) - zero
+                    cell_count[cell] += 1
+                size, left = left, none
+                begin = cells
+                while begin > 0:
+                    begin -= np.int64(1)
+                    m, r = above + cell_mass[np.uint64(begin)], count + cell_count[np.uint64(begin)]
+                    if r > count and worth * np.float64(m) + toll[r] > limit:
+                        end_codes[0] = least + (begin << shift)
+                        end_codes[1] = least + ((begin + 1) << shift)
+                        first, last = ends[0], ends[1]
+                        if cells == 1:  # all are equal
+                            equal = np.int64(size)
+                            break
+                        for j in range(size):
+                            v = room[j]
+                            room[left] = v
+                            left += np.uint64((v >= first) & (v < last))
+                        break
+                    above, count = m, r
+            for j in range(one, left):
+                v = room[j]
+                place = np.uint64(j)
+                while place > none and room[place - one] < v:
+                    room[place] = room[place - one]
+                    place -= one
+                room[place] = v
+            place = none
+            while place < left:
+                v = room[place]
+                units = np.float64(np.float64(v) + magic).view(np.int64) - zero
+                m, r = above, count
+                while place < left and room[place] == v:
+                    m += units
+                    r += 1
+                    place += one
+                if worth * np.float64(m) + toll[r] > limit:
+                    ends[0], equal = v, r - count
+                    break
+                above, count = m, r
+            if equal > 0:
+                break
+            ends[0], ends[1] = low, low / 64 if band == 0 else -1.0
+        cut = ends[0]
+        if equal == 0:
+            for j in range(k):
+                mask[i, j] = True
+            continue
+        guess = max(np.float64(cut), SMALL)
+        group = np.float64(equal) * ((np.float64(cut) + magic) - magic)
+        if (worth * np.float64(above) + shares[i] * group) + toll[count + equal] > limit:
+            for j in range(k):
+                mask[i, j] = row[j] > cut
+        else:
+            for j in range(k):
+                mask[i, j] = row[j] >= cut
+    return True

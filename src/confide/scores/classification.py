@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
+    ELEMENTS,
     FLOATS,
     Sound,
     Uniforms,
@@ -29,6 +30,7 @@ from confide.arrays import (
     worth_compiling,
 )
 from confide.errors import InputError
+from confide.scores import selected
 from confide.scores.kinds import ScoreKind, score_kind, score_name
 from confide.scores.named import NamedScores
 from confide.scores.ranked import (
@@ -115,6 +117,8 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         return _lac_scores(p, y)
     out = np.empty(len(p))
     rule = _rule(kind, p.shape[1])
+    select = selected.worth_selecting(p.size)
+    ranked_scores = selected.true_class_scores if select else true_class_scores
     unit, sound = unit_check(p), Sound()
 
     def work(rows: slice) -> None:
@@ -124,9 +128,9 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         if rule is None:
             out[rows] = true_class_margin(block, y[rows])
         else:
-            out[rows] = true_class_scores(block, y[rows], shares[rows], rule)
+            out[rows] = ranked_scores(block, y[rows], shares[rows], rule)
 
-    in_blocks(work, *p.shape)
+    in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return out
@@ -211,7 +215,11 @@ def set_mask(
         cut = _lowest(limits[:1] if one else limits, p.dtype)
         sound = _at_least(p, cut[0] if one else cut if per_class else cut[:, None], mask)
     else:
-        sound = _ranked_mask(p, _rule(kind, k), limits, shares, one, per_class, mask)
+        rule = _rule(kind, k)
+        if rule is not None and (one or not per_class):
+            sound = _ranked_mask(p, rule, limits, shares, one, mask)
+        else:
+            sound = _mask_of_all(p, rule, limits, shares, per_class, mask)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return mask
@@ -239,26 +247,49 @@ def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> Sound:
 
 def _ranked_mask(
     p: NDArray[Any],
-    rule: RankRule | None,
+    rule: RankRule,
     limits: NDArray[np.float64],
     shares: NDArray[np.float64],
     one: bool,
+    mask: NDArray[np.bool_],
+) -> Sound:
+    """`mask` becomes score <= limit, where each record has one limit."""
+    unit, sound = unit_check(p), Sound()
+
+    def each(rows: slice) -> NDArray[np.float64]:
+        return np.broadcast_to(limits[0], (rows.stop - rows.start,)) if one else limits[rows]
+
+    def select(rows: slice) -> None:
+        sound.see(selected.sets(as_float_rows(p[rows]), shares[rows], each(rows), rule, mask[rows]))
+
+    def sort(rows: slice) -> None:
+        if sound.see(unit(rows)):
+            block = as_float_rows(p[rows])
+            np.greater(block, left_out(block, shares[rows], each(rows), rule)[:, None], out=mask[rows])
+
+    if selected.worth_selecting(p.size):
+        in_blocks(select, len(p), p.shape[1], selected.ELEMENTS)
+    else:
+        in_blocks(sort, *p.shape)
+    return sound
+
+
+def _mask_of_all(
+    p: NDArray[Any],
+    rule: RankRule | None,
+    limits: NDArray[np.float64],
+    shares: NDArray[np.float64],
     per_class: bool,
     mask: NDArray[np.bool_],
 ) -> Sound:
-    """`mask` becomes score <= limit; `rule` is None for the margin score."""
+    """The same from the scores of all classes; `rule` is None for the margin score."""
     unit, sound = unit_check(p), Sound()
 
     def work(rows: slice) -> None:
-        if not sound.see(unit(rows)):
-            return
-        block = as_float_rows(p[rows])
-        if rule is not None and (one or not per_class):
-            each = np.broadcast_to(limits[0], (len(block),)) if one else limits[rows]
-            np.greater(block, left_out(block, shares[rows], each, rule)[:, None], out=mask[rows])
-            return
-        scores = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
-        np.less_equal(scores, limits if per_class else limits[rows, None], out=mask[rows])
+        if sound.see(unit(rows)):
+            block = as_float_rows(p[rows])
+            scores = all_class_margins(block) if rule is None else all_class_scores(block, shares[rows], rule)
+            np.less_equal(scores, limits if per_class else limits[rows, None], out=mask[rows])
 
     in_blocks(work, *p.shape)
     return sound
