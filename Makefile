@@ -52,6 +52,7 @@ bench: extras  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.command_line
 	$(BIN)/python -m benchmarks.first_call
 	$(BIN)/python -m benchmarks.plan
+	$(BIN)/python -m benchmarks.ranked_sets
 	$(BIN)/python -m benchmarks.federated
 
 bench-peers: extras peers  ## speed, memory, coverage and set size beside other conformal libraries

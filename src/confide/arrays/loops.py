@@ -16,7 +16,7 @@ FEW_LEFT = np.uint64(12)
 """Entries that are sorted one by one."""
 
 SMALL = 2.0**-100
-"""Half of it, and a 64th of that, are normal numbers of single precision."""
+"""A 160th of it is a normal number of single precision."""
 
 
 def count(
@@ -174,7 +174,7 @@ def ranked_sets(
         if not fine:
             return False
         above = count = equal = np.int64(0)
-        ends[0], ends[1] = 2.0, guess / 2
+        ends[0], ends[1] = 2.0, guess / 2.5
         for band in range(3):
             high, low = ends[0], ends[1]
             left = none

@@ -4,7 +4,8 @@ All of them have the form f(rank, mass): rank counts the classes that are at lea
 mass adds up their probabilities. Ties are never broken: classes of equal probability get one rank, the last of them,
 and one score. f grows with the rank, so a set {y : score <= threshold} is {y : p_y > e} for one probability e per row,
 the largest one that is left out. Calibration evaluates f at the true class, prediction searches the first rank beyond
-the threshold; both evaluate the same expression on the same numbers, so the sets are exact, bit for bit.
+the threshold; both evaluate the same expression on the same numbers, so the sets are exact, bit for bit. Where there
+is machine code, `confide.scores.selected` finds the same without sorting.
 
 Sums do not depend on their order: probabilities are rounded to multiples of 2^(b-52), K < 2^b, before they are added
 (an error below 1e-12 for a thousand classes), so that every partial sum is an exact float64.
@@ -22,7 +23,10 @@ from numpy.typing import NDArray
 from confide.scores.kinds import ScoreKind
 
 _FIRST = 64
-"""Ranks that are looked at first; rows that reach further are sorted completely."""
+"""Ranks that are looked at first."""
+
+_WIDER = 6
+"""How many times as many are looked at next, in rows that reach further."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +127,13 @@ def left_out(p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.floa
     out = np.full(len(p), -1, dtype=p.dtype)
     if np.all(threshold == np.inf):
         return out
-    rows = np.arange(len(p))
-    for reach in dict.fromkeys((min(_FIRST, p.shape[1]), p.shape[1])):
+    rows, reach = np.arange(len(p)), 0
+    while rows.size and reach < p.shape[1]:
+        reach = min(max(_FIRST, _WIDER * reach), p.shape[1])
         some = p if len(rows) == len(p) else p[rows]
         crossed, value = _first_beyond(some, u[rows], threshold[rows], rule, reach)
         out[rows[crossed]] = value[crossed]
         rows = rows[~crossed]
-        if not rows.size:
-            break
     return out
 
 
