@@ -137,3 +137,22 @@ def test_reports_of_silos_come_back_as_they_were_and_damage_is_refused():
     for damaged in ("", "{}", text.replace("north", "south"), json.dumps({**content, "kind": "other"}), "[1]"):
         with pytest.raises(confide.FormatError, match="the silo's report cannot be used"):
             SiloReport.from_json(damaged)
+
+
+@pytest.mark.slow
+def test_a_page_says_what_the_ledger_says(confide_run, records, folder):
+    charged = ("--ledger", "budget.db", "--dataset", "patients", "--alpha", "0.1")
+    for epsilon, name in (("0.5", "first.json"), ("1", "second.json")):
+        done = confide_run("calibrate", records, *COLUMNS, *charged, "--epsilon", epsilon, "--out", name)
+        assert done.code == 0, done.err
+    assert confide_run("report", "second.json", "--ledger", "budget.db", "--out", "report.html").code == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<dt>Spent before this release</dt><dd>ε = 0.5</dd>" in page
+    assert "<dt>Spent with it</dt><dd>ε = 1.5</dd>" in page
+    assert confide_run("report", "second.json", "--ledger", "budget.db", "--out", "budget.db", "--force").code != 0
+    assert "no charge for it" in _of_another_ledger(confide_run).error
+
+
+def _of_another_ledger(confide_run):
+    assert confide_run("ledger", "limit", "other.db", "patients", "3").code == 0
+    return confide_run("report", "second.json", "--ledger", "other.db", "--out", "page.html")

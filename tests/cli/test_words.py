@@ -40,7 +40,7 @@ def test_classes_and_words_are_kept_and_shown(confide_run, records, folder):
         (["model=a", "model=b"], "--about must name every key once"),
         (
             ["colour=red"],
-            "--about must have the keys model, version, outputs, data, purpose, responsible, date; found 'colour'",
+            "must have the keys model, version, outputs, data, purpose, responsible, contact, date; found 'colour'",
         ),
         (["model="], "must be 1 to 500 printable characters"),
     ],

@@ -46,6 +46,7 @@ TENSORS, MASKS = "tests/estimators/test_tensors.py", "tests/calibration/test_mas
 TAIL = f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail"
 RENEWED = "tests/calibration/test_recalibrate.py"
 PLOTS = "tests/plots/test_plots.py"
+SECTIONS = "tests/reports/test_sections.py"
 
 FAULTS = (
     Fault("a score at a candidate is beyond it on Spark Connect", "tables/spark/counts.py", "p + w - 1) < {score}",
@@ -1156,6 +1157,24 @@ FAULTS = (
           '"default_int64": len(names) - 1', f"{ONNX}::test_thresholds_per_group"),
     Fault("altered nodes are read", "onnx/append.py", "if _comparable(again) != _comparable(whole):", "if False:",
           f"{ONNX}::test_what_was_altered_is_not_read[threshold]"),
+    Fault("an example in which nothing differs", "reports/thresholds.py",
+          "some = sorted({0, len(places) // 2, len(places) - 1}, reverse=True)", "some = [0, 0, 0]",
+          f"{SECTIONS}::test_examples_differ_whatever_the_threshold[lac-0.9958]"),
+    Fault("what a release leaves unsaid not marked", "reports/stated.py", "(name, about.get(key))",
+          '(name, about.get(key, ""))', f"{SECTIONS}::test_who_what_and_when_and_what_is_missing"),
+    Fault("a release counted among what was spent before it", "reports/spending.py", "_spent(account, places[0])",
+          "_spent(account, places[0] + 1)", f"{SECTIONS}::test_what_the_data_have_spent"),
+    Fault("sets promised by a plan for intervals", "reports/plan_page.py", '"interval" if law and', '"set" if law and',
+          f"{SECTIONS}::test_a_plan_for_intervals_speaks_of_intervals"),
+    Fault("the least covered class not named", "reports/evaluation_section.py",
+          "rows += [_worst_row(one) for one in worst_parts(found)]", "pass",
+          f"{SECTIONS}::test_the_worst_class_is_named_with_what_helps"),
+    Fault("the price in sizes of another plan", "reports/grid.py", "[_on_pilot(p) for p in self.plans]",
+          "[_on_pilot(self.plans[0]) for p in self.plans]",
+          f"{SECTIONS}::test_a_pilot_gives_the_price_in_sizes_at_every_position"),
+    Fault("terms that nobody explains", "reports/page.py",
+          'made.globals["terms"] = TERMS', 'made.globals["terms"] = {}',
+          f"{SECTIONS}::test_terms_are_explained_where_they_stand"),
     Fault("classes in a picture in no order", "plots/coverage.py",
           'ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]', "ranked = chosen",
           f"{PLOTS}::test_a_hundred_long_names_can_be_read"),

@@ -12,7 +12,7 @@ import confide
 from confide.reports.coverage_laws import laws, plan_laws
 from confide.reports.grid import grid
 from tests.reports.browser import Opened, chromium, needs_chromium
-from tests.reports.pages import HOSTILE, calibration, write_all
+from tests.reports.pages import CLASSES, HOSTILE, calibration, evaluation, write_all
 
 pytestmark = [needs_chromium, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 KINDS = ("report", "plan", "federated", "regression", "levels", "groups", "watch", "sizes")
@@ -101,6 +101,23 @@ def test_a_notebook_shows_a_page_in_a_frame_that_works(browser, tmp_path):
         assert saved.value.path().read_text(encoding="utf-8") == calibration().to_json()
         assert opened.page.evaluate("getComputedStyle(document.querySelector('h1')).fontSize") == "32px"
         assert (opened.complaints, opened.requests) == ([], [])
+
+
+LONG_NAME = "adenocarcinoma, epithelial, moderately differentiated, of the descending colon"
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_names_in_charts_are_whole(browser, tmp_path, width):
+    classes, path = (*CLASSES[:3], LONG_NAME), tmp_path / "named.html"
+    confide.report(calibration(), evaluation=evaluation(calibration(), classes)).save(path)
+    with Opened(browser, path, width=width) as opened:
+        chart = opened.page.locator(".class-coverage svg.plot")
+        assert LONG_NAME in " ".join(chart.locator("text tspan, text:not(:has(tspan))").all_text_contents())
+        assert "…" not in (chart.text_content() or "")
+        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        left = chart.evaluate("svg => svg.getBoundingClientRect().left")
+        ends = chart.locator("text").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
+        assert min(ends) >= left - 1
 
 
 def test_hostile_names_are_shown_as_text(browser, pages):
@@ -286,7 +303,7 @@ def test_the_certificate_can_be_saved_and_the_command_on_the_page_checks_it(brow
             opened.page.click("#save")
         saved = tmp_path / waiting.value.suggested_filename
         waiting.value.save_as(saved)
-        command, digest = opened.text(".command").split(), opened.text(".hash")
+        command, digest = opened.text("#making .command").split(), opened.text(".hash")
         assert opened.complaints == []
     assert command == ["confide", "show", saved.name]
     text = saved.read_text(encoding="utf-8")

@@ -170,7 +170,7 @@ def test_each_side_promises_its_side_and_names_its_score():
     for side in ("below", "above"):
         assert f"the truth is not {side} the interval for at least 95 % of new records" in words
     assert "score “cqr_low” and “cqr_high”" in words
-    assert "larger intervals" in words
+    assert "longer intervals" in words
     assert "in the set" not in words
     assert "larger sets" not in words
 

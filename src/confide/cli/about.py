@@ -10,7 +10,7 @@ from confide.releases import ABOUT, check_about
 
 About: TypeAlias = Annotated[
     list[str] | None,
-    o.output("KEY=TEXT", f"Public words to keep, repeatable; keys: {', '.join(ABOUT)}."),
+    o.output("KEY=TEXT", f"Public words, repeatable; KEY: {', '.join(ABOUT)}."),
 ]
 
 

@@ -10,6 +10,7 @@ from confide.cli import options as o
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.evaluation import PrivateEvaluation, load_evaluation
+from confide.ledger import file_of
 from confide.releases import load_release
 from confide.support import Kind, read_text
 
@@ -35,6 +36,12 @@ def report(
     silo_report: Annotated[
         list[Path] | None, o.content("FILE", "Federated: a silo's private estimate of its coverage; repeat it.")
     ] = None,
+    ledger: Annotated[
+        str | None,
+        o.content(
+            "LEDGER", "What was charged for it, and spent before and since: a file, or postgresql://ROLE@HOST/DB."
+        ),
+    ] = None,
     output: o.Output,
 ) -> None:
     """Write a page that people can read: promise, protection, price, making.
@@ -42,7 +49,8 @@ def report(
     CALIBRATION is a file that `confide calibrate` or `confide federated
     aggregate` wrote, or one of several thresholds. Every claim is computed
     again first. The page is one HTML file that loads nothing; without
-    --evaluation it holds nothing about the records but the calibration.
+    --evaluation it holds nothing about the records but the calibration. With
+    --ledger it says what the data had spent before and with it.
 
     Example:
 
@@ -51,7 +59,7 @@ def report(
     from confide.federated import SiloReport
     from confide.reports import report as make_report
 
-    output.check(Kind.PAGE, calibration, evaluation, *(answer or ()), *(silo_report or ()))
+    output.check(Kind.PAGE, calibration, evaluation, file_of(ledger), *(answer or ()), *(silo_report or ()))
     measured = None if evaluation is None else load_evaluation(evaluation)
     released = load_release(calibration)
     page = make_report(
@@ -60,6 +68,7 @@ def report(
         file_name=calibration.name,
         evaluation=measured,
         answers=[read_text(path) for path in answer or []],
+        ledger=ledger,
         silo_reports=[SiloReport.load(path) for path in silo_report or []],
     )
     output.write(page.html)

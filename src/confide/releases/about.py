@@ -12,6 +12,7 @@ ABOUT = {
     "data": "Calibration data",
     "purpose": "Purpose",
     "responsible": "Responsible",
+    "contact": "Contact",
     "date": "Date",
 }
 """What can be said, and what it is called on pages."""

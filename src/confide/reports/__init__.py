@@ -12,6 +12,9 @@ grid.py                what privacy costs, around the chosen point
 evaluation_section.py  what was measured on labelled records; private_section.py: privately
 silos.py               who took part in a federation
 provenance.py          how a release was made, for those who check it
+stated.py              who made it of what, when and what for
+spending.py            what its data had spent before, and with it
+terms.py               terms of the theory in plain words
 numbers.py             numbers for people
 """
 

@@ -10,6 +10,7 @@ from confide.evaluation import (
     Example,
     LevelEvaluation,
     Subgroup,
+    WorstPart,
     division_of,
     fingerprint,
     surely_below,
@@ -104,6 +105,7 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
         rows.append(("Covered", f"{value} (95 % interval {low} to {high})"))
         each = {"group": ", of each group", "class": ", of each class"}.get(found.by or "", "")
         rows.append(("Promised", coverage_percent(found.promised) + each))
+        rows += [_worst_row(one) for one in worst_parts(found)]
     if found.mean_size is not None:
         rows.append(("Labels per set, on average", f"{found.mean_size:.2f}"))
         rows.append(("Sets of one label", percent(round(found.singletons or 0.0, 4))))
@@ -111,6 +113,16 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
     if found.mean_width is not None:
         rows.append(("Width of intervals, on average", number(found.mean_width)))
     return rows
+
+
+def _worst_row(one: WorstPart) -> tuple[str, str]:
+    c = one.part.coverage
+    value, low, high = (percent(round(share, 4)) for share in (c.value, c.low, c.high))
+    surely = ", surely less than promised" if one.part in one.below else ""
+    return (
+        f"Least covered {one.kind}",
+        f"{one.part.name}: {value} of {c.n:,} records (95 % interval {low} to {high}){surely}",
+    )
 
 
 def _loss(c: CoverageEstimate, release: RiskCalibration) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from confide.planning import Plan, Request, make_plan
+from confide.planning import Pilot, Plan, Request, make_plan
 from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, exact_level
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
@@ -54,12 +54,13 @@ class Grid:
             "most": [round(100 * p.coverage_at_most, 2) for p in self.plans],
             "all": [_share(p.chance_of_all) for p in self.plans],
             "beyond": [_share(p.chance_beyond) for p in self.plans],
+            "pilot": None if self.plans[0].pilot is None else [_on_pilot(p) for p in self.plans],
             "desert": [None if math.isinf(p.desert) else round(p.desert) for p in self.plans],
         }
 
 
-def grid(request: Request, n: int) -> Grid:
-    """The grid around a request and a number of records.
+def grid(request: Request, n: int, pilot: Pilot | None = None) -> Grid:
+    """The grid around a request and a number of records; with a public pilot sample, what each plan is worth on it.
 
     Examples
     --------
@@ -78,9 +79,20 @@ def grid(request: Request, n: int) -> Grid:
     plans = []
     for alpha, loss, size in product(alphas, epsilons, records):
         asked = replace(request, alpha=alpha, epsilon=loss, n=size if public else None)
-        plans.append(make_plan(replace(asked, slopes=None, rise=None, shift=None), size))
+        made = make_plan(replace(asked, slopes=None, rise=None, shift=None), size)
+        plans.append(replace(made, pilot=pilot))
     chosen = (alphas.index(request.alpha), epsilons.index(epsilon), records.index(n))
     return Grid(alphas, epsilons, records, chosen, tuple(plans))
+
+
+def _on_pilot(plan: Plan) -> str:
+    found = plan.on_pilot
+    assert found is not None
+    if found.size is not None:
+        return f"{found.size:.3g} classes in a set; {found.plain_size:.3g} without privacy"
+    if found.ratio is not None:
+        return f"{found.ratio:.3f} times as long as without privacy"
+    return f"threshold {found.threshold:.4g}; {found.plain_threshold:.4g} without privacy"
 
 
 def _share(chance: float) -> float:

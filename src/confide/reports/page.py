@@ -6,6 +6,7 @@ smuggle in could run; jinja2 escapes them besides.
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.reports.numbers import number, percent
+from confide.reports.terms import TERMS
 from confide.support import needs_extra, write_text
 
 SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
@@ -80,6 +82,20 @@ def page_of(
     return Page(title, html + "\n")
 
 
+def options(text: str) -> Any:
+    """A sentence, escaped, with the options of commands in it set as code.
+
+    Examples
+    --------
+    >>> str(options("calibrate <again> with --by-class."))
+    'calibrate &lt;again&gt; with <code>--by-class</code>.'
+    """
+    from markupsafe import Markup
+
+    pieces = re.split(r"((?<![\w-])--[a-z][a-z-]*[a-z])", text)
+    return Markup("").join(Markup("<code>{}</code>").format(one) if i % 2 else one for i, one in enumerate(pieces))
+
+
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -101,5 +117,6 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": percent, "number": number}
+    made.filters |= {"percent": percent, "number": number, "options": options}
+    made.globals["terms"] = TERMS
     return made

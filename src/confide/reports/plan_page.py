@@ -30,9 +30,12 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
     r, guarantee = plan.request, plan.guarantee
     drawn = [law.fields() for law in plan_laws(plan)]
     laws = [{"name": "", "level": float(r.level), "laws": drawn}] if drawn else []
+    law = law_of(r.candidates)
+    noun = "interval" if law and law.kind in ("residual", "signed") else "set"
     own = r.slopes is None and r.rise is None and r.shift is None
     context = {
-        "headline": promise(guarantee),
+        "headline": promise(guarantee, f"in the {noun}"),
+        "noun": noun,
         "coverage": short_guarantee(guarantee),
         "explanation": explanation(guarantee),
         "infinite": plan.mechanism is None,
@@ -50,7 +53,7 @@ def plan_page(plan: Plan, *, title: str | None = None) -> Page:
         "rows_made": _rows(plan),
         "pilot": plan.on_pilot,
     }
-    data = {"laws": laws, "grid": grid(r, plan.n).fields(), "evaluation": None, "silos": None}
+    data = {"laws": laws, "grid": grid(r, plan.n, plan.pilot).fields(), "evaluation": None, "silos": None}
     return page_of("plan.html", title or "Plan of a private calibration", context, data)
 
 

@@ -1,6 +1,7 @@
 """What is protected, in which unit and from whom, and what is not, for readers who answer for privacy."""
 
 import math
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from confide.federated import FederatedCalibration
@@ -101,6 +102,19 @@ def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
     return percent(prior), percent(round(least, 3)), percent(round(most, 3))
 
 
+def rounded_up(loss: float) -> str:
+    """A loss with four significant digits, never smaller than it is but for noise in its tenth digit.
+
+    Examples
+    --------
+    >>> rounded_up(10 / 9), rounded_up(100 / 9), rounded_up(1.0), rounded_up(1e-3)
+    ('1.112', '11.12', '1', '0.001')
+    """
+    exact = Decimal(f"{loss:.10g}")
+    digits = Decimal(1).scaleb(exact.adjusted() - 3)
+    return decimal_text(float((exact / digits).to_integral_value(ROUND_CEILING) * digits))
+
+
 def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
     relations: tuple[tuple[str, Neighbors], ...] = (("added or removed", "add_remove"), ("replaced", "replace_one"))
     rows = []
@@ -108,7 +122,7 @@ def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
         for verb, relation in relations:
             loss = privacy.loss(relation, k)
             unlimited = "not protected" if math.isinf(privacy.epsilon) else "not limited: the number is public"
-            text = unlimited if math.isinf(loss) else decimal_text(loss, 6)
+            text = unlimited if math.isinf(loss) else rounded_up(loss)
             rows.append((f"{'one record' if k == 1 else f'{k} records'} {verb}", text))
     if privacy.rho is not None:
         rows.append(("one person, as zCDP (ρ)", decimal_text(privacy.rho, 6)))

@@ -7,7 +7,7 @@ from confide.federated import FederatedCalibration, FederatedPlan, OpenedSum, Se
 from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
 from confide.planning import Population, rounding_text
-from confide.releases import ABOUT, Calibration, Release, class_list, parts_of
+from confide.releases import Calibration, Release, class_list, parts_of
 from confide.reports.numbers import number
 
 Rows = tuple[tuple[str, str], ...]
@@ -67,7 +67,6 @@ def common_rows(calibration: Calibration) -> Rows:
     """What every calibration states besides."""
     guarantee, n = calibration.guarantee, calibration.guarantee.n
     return (
-        *((ABOUT[key], text) for key, text in calibration.about.items()),
         ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
         *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
         *_population(calibration.population),

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint
+from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
 from confide.federated import FederatedCalibration, SiloReport
+from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
 from confide.releases import Calibration, Release, candidates_of, everything, parts_of, remarks
@@ -15,12 +16,15 @@ from confide.reports.evaluation_section import check_evaluation, evaluation_char
 from confide.reports.grid import grid
 from confide.reports.numbers import dots, number
 from confide.reports.page import Page, page_of
+from confide.reports.plan_page import calibrate_command
 from confide.reports.private_section import check_private, private_charts, private_section
 from confide.reports.promise import any_shares, explanation, headline, noun, promise_of_part, short, threshold_text
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
 from confide.reports.silos import report_row, silo_charts, silos
-from confide.reports.thresholds import rule, worked_example
+from confide.reports.spending import spending
+from confide.reports.stated import stated
+from confide.reports.thresholds import LABELS, rule, worked_example
 
 MOST_LAWS = 6
 
@@ -32,6 +36,7 @@ def release_page(
     evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | None,
     answers: Sequence[str],
     silo_reports: Sequence[SiloReport],
+    ledger: Ledger | None = None,
 ) -> Page:
     """The page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
@@ -71,6 +76,7 @@ def release_page(
         "noun": noun(release),
         "dots": dots(first.coverage) if average else None,
         "example": worked_example(release),
+        "example_labels": LABELS,
         "limits": limits(release),
         "laws": drawn,
         "sure": SURE,
@@ -88,6 +94,9 @@ def release_page(
         "private": None if private is None else private_section(private),
         "federation": federation,
         "course": course(release),
+        "stated": stated(release),
+        "spending": [] if ledger is None else spending(release, ledger),
+        "by_class": _by_class(bare, release, chosen),
         "silo_rows": [report_row(report) for report in silo_reports],
     }
     data = {
@@ -130,6 +139,15 @@ def _plan(c: Calibration) -> Plan:
         class_weights=c.population if isinstance(c.population, ClassShift) else None,
         weight_bound=c.population.bound if isinstance(c.population, RecordWeights) else None,
     )
+
+
+def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chosen: Plan) -> str | None:
+    """The command that gives every class a promise of its own, where some are surely covered less; else None."""
+    if type(release) is not Calibration or not isinstance(found, Evaluation):
+        return None
+    if not any(one.below for one in worst_parts(found) if one.kind == "class"):
+        return None
+    return calibrate_command(chosen).replace(" --out ", " --by-class --out ", 1)
 
 
 def _grid_note(release: Release, first: Calibration) -> str:

@@ -18,6 +18,7 @@ from confide.support import needs_extra
 from confide.watching import Watch
 
 MOST_TITLE = 200
+OF_A_RELEASE = "evaluation, answers, silo_reports and ledger"
 
 
 def report(
@@ -27,6 +28,7 @@ def report(
     evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | str | Path | None = None,
     answers: Sequence[str] = (),
     silo_reports: Sequence[SiloReport] = (),
+    ledger: Ledger | str | Path | None = None,
     file_name: str = "calibration.json",
 ) -> Page:
     """A release, a plan, a watch, or a ledger, as one self-contained HTML page for people.
@@ -46,13 +48,17 @@ def report(
         For a federated calibration: the messages that the silos sent, to show their replies.
     silo_reports
         For a federated calibration: private estimates of coverage that silos made.
+    ledger
+        The ledger that was charged for this release, or its place: the page then says what the data had spent before
+        and with it, and of which limit.
     file_name
         The name under which readers find the release, for the command that checks it.
 
     Raises
     ------
     InputError, InputTypeError
-        If the evaluation, the answers or the reports belong to something else, or no heading can show the title.
+        If the evaluation, the answers, the reports or the ledger belong to something else, or no heading can show
+        the title.
     MissingExtraError
         If `confide[standard]` is not installed.
 
@@ -72,17 +78,18 @@ def report(
         raise InputTypeError(f"title must be a text; found {type(title).__name__}")
     if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
         raise InputError(f"title must have 1 to {MOST_TITLE} printable characters")
+    given = evaluation is not None or bool(answers) or bool(silo_reports) or ledger is not None
     if isinstance(release, Plan):
-        if evaluation is not None or answers or silo_reports:
-            raise InputError("evaluation, answers and silo_reports must be left out: a plan has seen no records")
+        if given:
+            raise InputError(f"{OF_A_RELEASE} must be left out: a plan has seen no records")
         return plan_page(release, title=title)
     if isinstance(release, Ledger):
-        if evaluation is not None or answers or silo_reports:
-            raise InputError("evaluation, answers and silo_reports must be left out: they belong to one release")
+        if given:
+            raise InputError(f"{OF_A_RELEASE} must be left out: they belong to one release")
         return ledger_page(release, title=title)
     if isinstance(release, Watch):
-        if evaluation is not None or answers or silo_reports:
-            raise InputError("evaluation, answers and silo_reports must be left out: a watch has looks of its own")
+        if given:
+            raise InputError(f"{OF_A_RELEASE} must be left out: a watch has looks of its own")
         return watch_page(release, title=title)
     if isinstance(release, PrivateEvaluation):
         raise InputError("release must be the calibration; give its private evaluation as evaluation")
@@ -92,4 +99,6 @@ def report(
         evaluation = load_evaluation(evaluation)
     if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation | PrivateEvaluation):
         raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
-    return release_page(release, title, file_name, evaluation, answers, silo_reports)
+    if isinstance(ledger, str | Path):
+        ledger = Ledger(ledger, create=False)
+    return release_page(release, title, file_name, evaluation, answers, silo_reports, ledger)

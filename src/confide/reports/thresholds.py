@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +21,31 @@ from confide.releases import (
 from confide.reports.numbers import number
 from confide.scores import interval_ends, score_kind, set_mask
 
-INVENTED = (("A", 0.62), ("B", 0.21), ("C", 0.12), ("D", 0.04), ("E", 0.01))
+LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
+SURENESS = tuple(0.05 * 1.15**k for k in range(44))
+"""Invented records have probabilities in proportion to exp(-sureness * flatness), from nearly even to certain."""
+_AWAY = 2
+"""How many records lie between the surest, or the least sure, that is shown and those with another set."""
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
 
 
 @dataclass(frozen=True)
+class InventedRecord:
+    """The invented probabilities of a record, as texts, each with whether its label is in the set; and the set."""
+
+    called: str
+    labels: tuple[tuple[str, bool], ...]
+    answer: str
+
+
+@dataclass(frozen=True)
 class WorkedExample:
-    """A set, with its labels (name, invented probability, whether inside), or an interval, for invented output."""
+    """What is made of invented output: an interval, or the sets of records of which the model is more or less sure."""
 
     given: str
-    answer: str
-    labels: tuple[tuple[str, float, bool], ...] = ()
+    answer: str = ""
+    note: str = ""
+    records: tuple[InventedRecord, ...] = ()
 
 
 def rule(release: Release) -> str | None:
@@ -42,17 +57,19 @@ def rule(release: Release) -> str | None:
 
 
 def _rule(calibration: Calibration) -> str:
-    t, family = calibration.threshold, score_kind(calibration.score).family
+    kind, t = score_kind(calibration.score), calibration.threshold
+    family, part = kind.family, ", of the last one a random part," if kind.randomised else ""
     if math.isinf(t):
         return f"The threshold is +∞: {everything(calibration.score)}."
     at = number(t)
     sentences = {
         "lac": f"A label is in the set if the model gives it a probability of at least {number(1 - t)}.",
-        "aps": f"Labels join the set from the most probable downwards, until their probabilities add up to {at}.",
-        "raps": f"Labels join the set from the most probable downwards, until their probabilities, with a penalty for "
-        f"long sets, add up to {at}.",
-        "saps": f"Labels join the set from the most probable downwards, until the top probability and a penalty per "
-        f"further label add up to {at}.",
+        "aps": f"Labels join the set from the most probable downwards, as long as their probabilities{part} add up "
+        f"to at most {at}.",
+        "raps": f"Labels join the set from the most probable downwards, as long as their probabilities{part}, with a "
+        f"penalty for long sets, add up to at most {at}.",
+        "saps": f"Labels join the set from the most probable downwards, as long as the top probability and a penalty "
+        f"per further label{part} add up to at most {at}.",
         "margin": f"A label is in the set if no other label is more than {at} more probable."
         if t >= 0
         else f"A label is in the set if it is more probable than every other by at least {number(-t)}.",
@@ -76,7 +93,7 @@ def worked_example(release: Release) -> WorkedExample | None:
         case RiskCalibration():
             if release.loss != FALSE_NEGATIVES:
                 return None
-            return _set(
+            return _sets(
                 set_mask(_invented(), "lac", release.threshold),
                 "Suppose the model gives five labels, several of which may be true, these probabilities.",
             )
@@ -87,10 +104,10 @@ def worked_example(release: Release) -> WorkedExample | None:
     where = f" ({name})" if isinstance(release, LevelCalibration | GroupCalibration) else ""
     kind = score_kind(chosen.score)
     if kind.task == "classification":
-        u = np.array([0.5]) if kind.randomised else None
+        u = np.full(len(SURENESS), 0.5) if kind.randomised else None
         inside = set_mask(_invented(), str(chosen.score), chosen.threshold, u=u)
-        drawn = " and the record’s public random number is 0.5" if kind.randomised else ""
-        return _set(inside, f"Suppose the model gives five labels these probabilities{drawn}{where}.")
+        drawn = " and each record’s public random number is 0.5" if kind.randomised else ""
+        return _sets(inside, f"Suppose the model gives five labels these probabilities{drawn}{where}.")
     if kind.task == "regression" and kind.family not in ("cqr_low", "cqr_high"):
         predictions = [QUANTILES] if kind.family == "cqr" else [PREDICTION]
         difficulty = [DIFFICULTY] if kind.family == "normalised_residual" else None
@@ -100,14 +117,48 @@ def worked_example(release: Release) -> WorkedExample | None:
 
 
 def _invented() -> NDArray[np.float64]:
-    """The probabilities of one record, shape (1, 5)."""
-    return np.array([[p for _, p in INVENTED]])
+    """The probabilities of records of which the model is surer and surer, shape (len(SURENESS), 5)."""
+    odds = np.exp(-np.outer(SURENESS, FLATNESS))
+    shares: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
+    return shares
 
 
-def _set(mask: NDArray[np.bool_], given: str) -> WorkedExample:
-    labels = tuple((name, p, held) for (name, p), held in zip(INVENTED, mask[0].tolist(), strict=True))
-    members = [name for name, _, held in labels if held]
-    return WorkedExample(given, "{" + ", ".join(members) + "}" if members else "the empty set", labels)
+def _sets(mask: NDArray[np.bool_], given: str) -> WorkedExample:
+    """Records whose sets differ, at most three, the surest first; none is surer or less sure than it need be."""
+    starts = [0, *(np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1).tolist(), len(mask)]
+    places = [(start + end) // 2 for start, end in pairwise(starts)]
+    places[0], places[-1] = max(places[0], starts[1] - _AWAY), min(places[-1], starts[-2] + _AWAY)
+    some = sorted({0, len(places) // 2, len(places) - 1}, reverse=True)
+    called = {1: ("rather sure",), 2: ("surer", "less sure"), 3: ("sure", "less sure", "unsure")}[len(some)]
+    records = zip(called, (places[k] for k in some), strict=True)
+    shares = _invented()
+    if not mask[places].any(axis=1).all():
+        note = "The empty set: no label is as typical of its record as true labels were in the calibration."
+    elif len(some) > 1:
+        note = "A set is large where the model hesitates, and small where it is sure."
+    else:
+        note = "With this threshold all invented records have the same set."
+    shown = tuple(_record(name, shares[at], mask[at]) for name, at in records)
+    return WorkedExample(given, note=note, records=shown)
+
+
+def _record(called: str, shares: NDArray[np.float64], mask: NDArray[np.bool_]) -> InventedRecord:
+    held = mask.tolist()
+    members = [name for name, inside in zip(LABELS, held, strict=True) if inside]
+    labels = tuple((probability_text(p), inside) for p, inside in zip(shares.tolist(), held, strict=True))
+    return InventedRecord(called, labels, "{" + ", ".join(members) + "}" if members else "the empty set")
+
+
+def probability_text(p: float) -> str:
+    """A probability with so many digits that neither it nor its rest is rounded away, up to five.
+
+    Examples
+    --------
+    >>> probability_text(0.623), probability_text(0.99588), probability_text(0.00214), probability_text(1e-12)
+    ('0.62', '0.9959', '0.0021', '0')
+    """
+    digits = 1 - math.floor(math.log10(max(min(p, 1 - p), 1e-9)))
+    return f"{round(p):d}" if digits > 6 else f"{p:.{min(max(digits, 2), 5)}f}"
 
 
 def _interval(lower: np.ndarray, upper: np.ndarray, family: str, where: str) -> WorkedExample:

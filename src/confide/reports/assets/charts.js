@@ -11,6 +11,17 @@ const Format = {
     const room = Math.max(4, Math.min(48, most));
     return text.length > room ? `${text.slice(0, room - 1)}…` : text;
   },
+  // A name in lines of at most so many letters, whole.
+  lines: (text, most) => {
+    const room = Math.max(8, most);
+    const found = [""];
+    for (const word of text.split(" ").flatMap((one) => one.match(new RegExp(`[^]{1,${room}}`, "g")) ?? [])) {
+      if (found.at(-1) === "") found[found.length - 1] = word;
+      else if (found.at(-1).length + 1 + word.length <= room) found[found.length - 1] += ` ${word}`;
+      else found.push(word);
+    }
+    return found;
+  },
 };
 
 const Charts = {
@@ -77,16 +88,16 @@ const Charts = {
     }));
   },
 
-  // What charts with one row per name have in common: names that fit into two fifths of the width, few marks below.
+  // What charts with one row per name have in common: whole names, in lines that take two fifths of the width, few
+  // marks below.
   rows(points, width) {
-    const short = (text) => Format.short(text, Math.floor((0.4 * width - 14) / 7));
-    const room = Math.max(...points.map((d) => short(d.name).length));
-    const marginLeft = 14 + 7 * room;
+    const names = points.map((d) => Format.lines(d.name, Math.floor((0.4 * width - 14) / 7)));
+    const marginLeft = 14 + 7 * Math.max(...names.flat().map((line) => line.length));
     return {
-      height: 52 + 20 * points.length,
+      height: 52 + Math.max(20, 6 + 13 * Math.max(...names.map((lines) => lines.length))) * points.length,
       marginLeft, marginRight: 24, marginTop: 10, marginBottom: 36,
       x: { nice: true, ticks: Math.max(2, Math.min(4, Math.floor((width - marginLeft) / 110))), grid: true },
-      y: { domain: points.map((d, i) => i), tickFormat: (i) => short(points[i].name), tickSize: 0, label: null, type: "band" },
+      y: { domain: points.map((d, i) => i), tickFormat: (i) => names[i].join("\n"), tickSize: 0, label: null, type: "band" },
     };
   },
 

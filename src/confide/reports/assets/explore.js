@@ -35,6 +35,7 @@ function explore(root, grid) {
     write("target", rank(place));
     write("plain", plain(a, n) === null ? "+∞" : Format.count(plain(a, n)));
     write("chances", `${chance(grid.all[at(place)])} for +∞; ${chance(beyond)} for +∞ or a threshold beyond all scores`);
+    if (grid.pilot) write("on-pilot", grid.pilot[at(place)]);
     write("gaps", grid.desert[at(place)] === null ? "every one: the answer is +∞" : `half of the candidates without scores, if that begins within ${Format.count(grid.desert[at(place)])} ranks after the one without privacy`);
     write("needed", `about ${Format.count(needed)}; with fewer, +∞ or beyond all scores is likelier than 1\u00a0%`);
     const short = beyond >= 50

@@ -1,0 +1,149 @@
+"""What a page tells besides: examples, who made it of what, what was spent, the worst class, the price, the terms."""
+
+import re
+import shlex
+import warnings
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.about import stated_words
+from confide.evaluation import evaluate_sets
+from confide.planning import Pilot
+from confide.releases import ABOUT
+from confide.reports.provenance import provenance_rows
+from confide.reports.stated import EXAMPLES
+from confide.reports.terms import TERMS
+from confide.reports.thresholds import worked_example
+from tests.reports.pages import CLASSES, _few_plans, calibration, evaluation
+from tests.reports.test_pages import data_of, page_of, words_of
+
+pytestmark = pytest.mark.xdist_group("released")
+PUBLIC = {"neighbors": "replace_one"}
+UNEXPLAINED = {"Mechanism", "Records", "Made with", "Classes"}
+
+
+@pytest.fixture(autouse=True)
+def few_plans():
+    with _few_plans():
+        yield
+
+
+def released_at(score, threshold):
+    """A release whose threshold is about what is given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        options = PUBLIC | {"candidates": confide.Candidates.of([threshold])}
+        return confide.calibrate(np.full(400, threshold), 0.1, 5.0, score=score, **options)
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold"),
+    [("lac", 1e-6), ("lac", 0.0088), ("lac", 0.5), ("lac", 0.9958), ("lac", 0.999999), ("aps", 0.3), ("aps", 0.9),
+     ("aps_randomised", 0.9999), ("margin", -0.99), ("margin", 0.3)],
+)  # fmt: skip
+def test_examples_differ_whatever_the_threshold(score, threshold):
+    release = released_at(score, threshold)
+    assert release.threshold == threshold
+    example = worked_example(release)
+    answers = [record.answer for record in example.records]
+    assert len(set(answers)) == len(answers) >= 2
+    for record in example.records:
+        members = [name for name, (_, held) in zip("ABCDE", record.labels, strict=True) if held]
+        assert record.answer == ("{" + ", ".join(members) + "}" if members else "the empty set")
+        if score == "lac":
+            assert all(held == (float(p) >= 1 - threshold) for p, held in record.labels if float(p) not in (0.0, 1.0))
+
+
+def test_where_all_sets_are_alike_one_record_is_enough():
+    assert [record.answer for record in worked_example(released_at("top_k", 2.0)).records] == ["{A, B}"]
+
+
+def test_who_what_and_when_and_what_is_missing():
+    told = {"model": "resnet <50>", "contact": "dpo@example.org"}
+    release = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac", about=told)
+    text = page_of(release)
+    words = words_of(text)
+    assert "Model resnet <50> Version of the model not stated" in words
+    assert "Contact dpo@example.org" in words
+    assert text.count('class="unsaid"') == len(EXAMPLES) - 2
+    command = re.search(r"<code>(--about .*?)</code>", text)[1]
+    given = stated_words(shlex.split(command.replace("&#39;", "'"))[1::2])
+    assert set(given) == set(EXAMPLES) - set(told)
+    assert set(EXAMPLES) <= set(ABOUT)
+
+
+@pytest.mark.slow
+def test_what_the_data_have_spent(tmp_path):
+    ledger = confide.Ledger(tmp_path / "budget.db", limit=4.0, by="trial office")
+    known, scores = {"ledger": ledger, "dataset": "patients"}, np.random.default_rng(0).random(2000)
+    confide.calibrate(scores, 0.2, 0.75, score="lac", **known)
+    released = confide.calibrate(scores, 0.1, 0.5, score="lac", **known)
+    confide.calibrate(scores, 0.05, 0.25, score="lac", **known)
+    levels = confide.calibrate_levels(scores, [0.3, 0.15], 1.0, **known)
+    words = words_of(page_of(released, ledger=ledger))
+    assert "Spent before this release ε = 0.75 " in words
+    assert "by trial office Spent with it ε = 1.25 Spent by now ε = 2.5, in 5 releases Limit ε = 4" in words
+    assert "Left for one more release ε = 1.5" in words
+    several = words_of(page_of(levels, ledger=tmp_path / "budget.db"))
+    assert "Spent before this release ε = 1.5 " in several
+    assert "Spent with it ε = 2.5 " in several
+    assert "What the data have spent" not in words_of(page_of(released))
+    with pytest.raises(confide.InputError, match="no charge for it"):
+        page_of(calibration(), ledger=ledger)
+    with pytest.raises(confide.InputError, match="left out"):
+        page_of(confide.plan(alpha=0.1, epsilon=1.0), ledger=ledger)
+
+
+@pytest.mark.slow
+def test_a_plan_for_intervals_speaks_of_intervals():
+    words = words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="absolute_residual", unit=1.0)))
+    assert "the truth is in the interval for at least" in words
+    assert "that is, in longer intervals" in words
+    assert not re.search(r"\b[sS]ets\b(?! with a coverage)|in their set\b", words)
+    assert "larger sets" in words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
+
+
+def test_the_worst_class_is_named_with_what_helps():
+    released = calibration()
+    text = page_of(released, evaluation=evaluation(released, CLASSES))
+    assert re.search(
+        r"Least covered class \w+: [\d.]+\s% of [\d,]+ records .*?, surely less than promised", words_of(text)
+    )
+    assert "calibrate with <code>--by-class</code>" in text
+    assert re.search(r'<h3 id="by-class">.*?confide calibrate .*? --by-class --out', text, re.DOTALL)
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    fair = words_of(
+        page_of(released_at("lac", 0.99), evaluation=evaluate_sets(released_at("lac", 0.99), p, p.argmax(1)))
+    )
+    assert "Least covered class" in fair
+    assert "surely less than promised" not in fair
+    assert "A promise for every class" not in fair
+
+
+def test_a_pilot_gives_the_price_in_sizes_at_every_position():
+    p = np.random.default_rng(0).dirichlet(np.ones(4) / 9, 300)
+    pilot = Pilot(confide.lac_score(p, p.argmax(axis=1)), confide.all_scores(p))
+    chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, pilot=pilot)
+    text = page_of(chosen)
+    prices, at = data_of(text)["grid"]["pilot"], data_of(text)["grid"]["chosen"][2]
+    assert (
+        prices[at] == f"{chosen.on_pilot.size:.3g} classes in a set; {chosen.on_pilot.plain_size:.3g} without privacy"
+    )
+    assert len(set(prices)) > 2
+    assert 'id="on-pilot"' in text
+    bare = page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000))
+    assert data_of(bare)["grid"]["pilot"] is None
+    assert 'id="on-pilot"' not in bare
+
+
+def test_terms_are_explained_where_they_stand():
+    releases = [calibration(), calibration(neighbors="replace_one", delta=0.1)]
+    used = {name for one in releases for rows in provenance_rows(one).values() for name, _ in rows}
+    assert used - set(TERMS) <= UNEXPLAINED
+    text = page_of(releases[0])
+    for name in ("Slopes per rank, below and above it", "Head start of +∞", "Target rank", "Gaps that are jumped"):
+        assert re.search(rf"<dt>{re.escape(name)}</dt><dd.*?</dd><dd class=\"means\">", text, re.DOTALL), name
+    assert "this is no contradiction" in text
+    assert "10 records replaced 11.12" in words_of(text)
