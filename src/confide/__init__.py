@@ -45,7 +45,12 @@ if TYPE_CHECKING:
         OtherDataWarning,
         SimilarNameWarning,
     )
-    from confide.estimators import PrivateConformalClassifier, PrivateConformalRegressor
+    from confide.estimators import (
+        PrivateConformalClassifier,
+        PrivateConformalRegressor,
+        pipeline_intervals,
+        pipeline_sets,
+    )
     from confide.evaluation import (
         CoverageEstimate,
         CoverageTable,
@@ -120,9 +125,10 @@ __all__ = [
     "calibrate_masks", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score", "evaluate",
     "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score",
     "group_coverage", "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score",
-    "plan", "plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch",
-    "predict_interval", "predict_labels", "predict_masks", "predict_set", "raps_score", "recalibrate", "report",
-    "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps", "watch", "watch_power",
+    "pipeline_intervals", "pipeline_sets", "plan", "plot_coverage", "plot_intervals", "plot_price", "plot_sizes",
+    "plot_thresholds", "plot_watch", "predict_interval", "predict_labels", "predict_masks", "predict_set",
+    "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
+    "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -137,7 +143,7 @@ _ROOMS = {
         "BudgetError ConfideError CoverageWarning EarlierReleaseWarning FormatError InputError InputTypeError "
         "LedgerError OtherDataError OtherDataWarning SimilarNameWarning"
     ),
-    "estimators": "PrivateConformalClassifier PrivateConformalRegressor",
+    "estimators": "PrivateConformalClassifier PrivateConformalRegressor pipeline_intervals pipeline_sets",
     "evaluation": (
         "CoverageEstimate CoverageTable Evaluation LevelEvaluation MaskEvaluation PrivateEvaluation class_coverage "
         "coverage evaluate_intervals evaluate_masks evaluate_scores evaluate_sets false_negative_rate group_coverage "

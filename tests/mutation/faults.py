@@ -1193,4 +1193,13 @@ FAULTS = (
     Fault("a model's classes in the order of the release", "mlflow/log.py",
           "names = trained if classes is None and trained is not None else names", "pass",
           "tests/mlflow/test_served.py::test_a_model_that_mlflow_keeps_is_wrapped_with_its_classes"),
+    Fault("a fitted step before an estimator is not pointed out", "estimators/pipelines.py",
+          "    if fitted := [", "    if False and [",
+          "tests/estimators/test_pipelines.py"
+          "::test_a_step_that_saw_the_calibration_records_is_pointed_out_at_the_callers_line"),
+    Fault("weights that an estimator asks for do not reach the model", "estimators/base.py",
+          "**routed[name].fit, **weights}", "**routed[name].fit}",
+          "tests/estimators/test_pipelines.py::test_groups_and_weights_are_routed_through_a_pipeline"),
+    Fault("warnings point into scikit-learn", "support/callers.py", '"sklearn", "joblib")', ")",
+          "tests/estimators/test_pipelines.py::test_warnings_through_a_pipeline_point_at_the_callers_line"),
 )  # fmt: skip

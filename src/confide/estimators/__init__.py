@@ -11,6 +11,10 @@ from confide.support import needs_extra
 with needs_extra("an estimator", "standard"):
     from confide.estimators.base import SecondReleaseWarning
     from confide.estimators.classifier import PrivateConformalClassifier
+    from confide.estimators.pipelines import FittedStepWarning, pipeline_intervals, pipeline_sets
     from confide.estimators.regressor import PrivateConformalRegressor
 
-__all__ = ["PrivateConformalClassifier", "PrivateConformalRegressor", "SecondReleaseWarning"]
+__all__ = [
+    "FittedStepWarning", "PrivateConformalClassifier", "PrivateConformalRegressor", "SecondReleaseWarning",
+    "pipeline_intervals", "pipeline_sets",
+]  # fmt: skip

@@ -6,8 +6,10 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
 from confide.arrays import as_positions
@@ -40,6 +42,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     _default: type
     """The estimator that is trained if none is given."""
 
+    __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012
+    """So that `set_fit_request(sample_weight=True)` is there: `fit` takes weights among its **fit_params."""
+
     def _store(self, parameters: dict[str, Any]) -> None:
         """Every parameter of the constructor untouched, under its own name."""
         self.__dict__.update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
@@ -57,7 +62,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             With `group_names`: the group of each record, shape (n,).
         **fit_params
             Passed on to the estimator's own `fit`, as `sample_weight`, or `step__sample_weight` of a pipeline; what has
-            one entry per record is divided like the records. Weights are for training: records calibrate alike.
+            one entry per record is divided like the records. Weights are for training: records calibrate alike. With
+            scikit-learn's metadata routing, what the estimator requests, and `sample_weight` if this one requests it.
         """
         target = self._check(X, y, reset=True)
         self._check_groups(groups)
@@ -68,15 +74,16 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("fit_params must be left out with prefit=True: nothing is trained")
             self._adopt()
             return self._release(X, target, groups)
-        n = len(target)
-        own = {name: value for name, value in fit_params.items() if _per_record(value, n)}
-        more = [value for value in (groups, *own.values()) if value is not None]
+        n, trained = len(target), self._routed(fit_params)
+        own = [value for value in fit_params.values() if _per_record(value, n)]
+        more = [value for value in (groups, *own) if value is not None]
         held = calibrating(self.calibration_size, self.random_state, n, X, target, *more)
         train, kept = np.flatnonzero(~held), np.flatnonzero(held)
         if not len(train):
             raise InputError(f"X must hold records that train the model; found none among n_samples={n}")
-        training = {name: _rows(value, train) for name, value in own.items()}
-        self._train(_rows(X, train), _rows(target, train), fit_params | training)
+        for given in trained.values():
+            given.update({name: _rows(value, train) for name, value in given.items() if _per_record(value, n)})
+        self._train(_rows(X, train), _rows(target, train), trained)
         return self._release(_rows(X, kept), target[kept], None if groups is None else _rows(groups, kept))
 
     def calibrate(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
@@ -115,9 +122,39 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _point(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.estimator_.predict(X))
 
-    def _trained(self, X: Any, y: ArrayLike, fit_params: dict[str, Any]) -> Any:
-        """A copy of the estimator, or of the default one, trained on some records."""
-        return clone(self._default() if self.estimator is None else self.estimator).fit(X, y, **fit_params)
+    def _trained(self, X: Any, y: ArrayLike, trained: dict[str, dict[str, Any]]) -> list[Any]:
+        """Copies of the estimators, each trained on some records with what is given to its own `fit`."""
+        return [clone(one).fit(X, y, **trained[name]) for name, one in self._inner().items()]
+
+    def _inner(self) -> dict[str, Any]:
+        """The estimators that are trained: the one that was given, or the default one."""
+        return {"estimator": self._default() if self.estimator is None else self.estimator}
+
+    def _routed(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """What the `fit` of each inner estimator is given: everything, or, with metadata routing, what it requests."""
+        if not get_config()["enable_metadata_routing"]:
+            return {name: dict(fit_params) for name in self._inner()}
+        others, weights = dict(fit_params), {}
+        if "sample_weight" in others and self._asks_for_weights():
+            weights["sample_weight"] = others.pop("sample_weight")
+        routed = process_routing(self, "fit", **others)
+        return {name: {**routed[name].fit, **weights} for name in self._inner()}
+
+    def _asks_for_weights(self) -> bool:
+        return self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What `fit` requests itself, `groups` and `sample_weight`, and what the estimators that it trains request.
+
+        Who asks for weights here, `set_fit_request(sample_weight=True)`, has them passed on as they are; otherwise it
+        is the estimator's own request that counts.
+        """
+        own = self._get_metadata_request()
+        if own.fit.requests.get("sample_weight") is None:
+            own.fit.requests.pop("sample_weight", None)
+        router = MetadataRouter(owner=self).add_self_request(own)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router if self.prefit else router.add(method_mapping=mapping, **self._inner())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")

@@ -132,9 +132,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         named = all(isinstance(name, str | int) and not isinstance(name, bool) for name in names)
         return tuple(names) if named else len(names)
 
-    def _train(self, X: Any, y: NDArray[Any], fit_params: dict[str, Any]) -> None:
+    def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
         _refuse_without_probabilities(self._default() if self.estimator is None else self.estimator)
-        trained, weights = np.unique(y), fit_params.get("sample_weight")
+        trained, weights = np.unique(y), given["estimator"].get("sample_weight")
         if len(trained if weights is None else np.unique(y[np.asarray(weights) > 0])) < 2:
             weighed = "" if weights is None else " of positive sample_weight"
             raise InputError(
@@ -143,7 +143,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         found = trained if self.classes is None else np.unique(np.asarray(self.classes))
         if missing := len(set(trained.tolist()) - set(found.tolist())):
             raise InputError(f"classes must name every label of the training part; it holds {missing} more; add them")
-        self.estimator_ = self._trained(X, y, fit_params)
+        (self.estimator_,) = self._trained(X, y, given)
         self.classes_ = found
 
     def _adopt(self) -> None:

@@ -110,11 +110,14 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         return y if y.dtype.kind in "fiu" else y.astype(np.float64)
 
-    def _train(self, X: Any, y: NDArray[Any], fit_params: dict[str, Any]) -> None:
-        if isinstance(self.estimator, tuple):
-            self.estimator_ = tuple(clone(one).fit(X, y, **fit_params) for one in self.estimator)
-        else:
-            self.estimator_ = self._trained(X, y, fit_params)
+    def _inner(self) -> dict[str, Any]:
+        if not isinstance(self.estimator, tuple):
+            return super()._inner()
+        return {f"estimator_{i}": one for i, one in enumerate(self.estimator)}
+
+    def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
+        trained = tuple(self._trained(X, y, given))
+        self.estimator_ = trained if isinstance(self.estimator, tuple) else trained[0]
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 

@@ -1,0 +1,119 @@
+"""Sets and intervals of pipelines that end with an estimator of this room: scikit-learn's own pass neither on."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from confide.errors import InputTypeError
+from confide.estimators.classifier import PrivateConformalClassifier
+from confide.estimators.regressor import PrivateConformalRegressor
+from confide.sets import PredictionSets
+from confide.support import outside
+
+
+class FittedStepWarning(UserWarning):
+    """A step of a pipeline before the estimator was fitted: if on its calibration records, what it promises is void."""
+
+
+def pipeline_sets(model: Any, X: Any, **given: Any) -> PredictionSets:
+    """The prediction sets of a pipeline or a search that ends with a `PrivateConformalClassifier`.
+
+    Parameters
+    ----------
+    model
+        A fitted `Pipeline`, of pipelines if need be, a fitted search such as `GridSearchCV`, of which the best
+        estimator is taken, or the estimator itself.
+    X
+        Shape (n, features), as the first step takes it.
+    **given
+        As for the estimator's `predict_set`: `groups`, `alpha`, `u`.
+
+    Raises
+    ------
+    InputTypeError
+        If it does not end with such an estimator.
+
+    Warns
+    -----
+    FittedStepWarning
+        If a step before the estimator is one that has to be fitted. `fit` of the pipeline fitted it on the records that
+        calibrate, too: then one record moves the scores of all, and neither the privacy loss nor the coverage that the
+        release states holds. Put the steps inside the estimator, or, fitted on other records, in a `FrozenEstimator`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = make_pipeline(Normalizer(), PrivateConformalClassifier(epsilon=2.0, random_state=0))
+    >>> sets = pipeline_sets(model.fit(X[:1500], y[:1500]), X[1500:])
+    >>> len(sets), sets.promised
+    (297, 0.9)
+    """
+    last, rows = _last(model, X, PrivateConformalClassifier)
+    sets: PredictionSets = last.predict_set(rows, **given)
+    return sets
+
+
+def pipeline_intervals(model: Any, X: Any, **given: Any) -> tuple[Any, Any]:
+    """The prediction intervals of a pipeline or a search that ends with a `PrivateConformalRegressor`.
+
+    Parameters, errors and warnings as in `pipeline_sets`; `**given` is for the estimator's `predict_interval`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = make_pipeline(Normalizer(), PrivateConformalRegressor(alpha=0.2, epsilon=2.0, random_state=0))
+    >>> lower, upper = pipeline_intervals(model.fit(X[:400], y[:400]), X[400:])
+    >>> bool((lower < upper).all())
+    True
+    """
+    last, rows = _last(model, X, PrivateConformalRegressor)
+    ends: tuple[Any, Any] = last.predict_interval(rows, **given)
+    return ends
+
+
+def _last(model: Any, X: Any, kind: type) -> tuple[Any, Any]:
+    """The estimator that a model ends with, and what the steps before it make of the rows."""
+    *steps, last = _steps(model)
+    if not isinstance(last, kind):
+        raise InputTypeError(
+            f"model must be a {kind.__name__}, or a pipeline or a search that ends with one; found one that ends with "
+            f"{type(last).__name__}"
+        )
+    check_is_fitted(last)
+    if fitted := [type(step).__name__ for step in steps if _has_to_be_fitted(step)]:
+        warnings.warn(
+            f"the step {fitted[0]} was fitted before the estimator was calibrated: if on records that calibrate, as "
+            f"fit of the pipeline does, neither the privacy loss nor the coverage of the release holds; put it inside, "
+            f"{kind.__name__}(make_pipeline({fitted[0]}(), ...)), or, fitted on other records, in a FrozenEstimator",
+            FittedStepWarning,
+            stacklevel=outside(),
+        )
+    for step in steps:
+        X = step.transform(X)
+    return last, X
+
+
+def _steps(model: Any) -> Iterator[Any]:
+    """The steps of a model in their order, those of pipelines and searches within it too; the last one comes last."""
+    if isinstance(model, Pipeline):
+        for _, step in model.steps:
+            yield from _steps(step)
+    elif hasattr(model, "best_estimator_"):
+        yield from _steps(model.best_estimator_)
+    elif model is not None and model != "passthrough":
+        yield model
+
+
+def _has_to_be_fitted(step: Any) -> bool:
+    return not isinstance(step, FrozenEstimator) and bool(get_tags(step).requires_fit)

@@ -1,0 +1,180 @@
+"""Estimators in scikit-learn's pipelines and searches: sets through them, and metadata by its routing."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import confide
+from confide.estimators import FittedStepWarning, SecondReleaseWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 3))
+Y = (X[:, 0] + RNG.normal(size=600) > 0).astype(int)
+WARD = np.where(np.arange(600) % 2, "north", "south")
+WEIGHTS = 1 + np.arange(600.0)
+FAST = {"neighbors": "replace_one", "random_state": 0}
+
+
+class Weighed(LogisticRegression):
+    """Remembers the weights and the records that it was given."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.given_, self.seen_ = sample_weight, X
+        return super().fit(X, y, sample_weight)
+
+
+def double(rows):
+    return 2 * rows
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_sets_of_a_pipeline_are_those_of_its_last_step():
+    pipe = make_pipeline(Normalizer(), "passthrough", make_pipeline(FunctionTransformer(double)))
+    pipe.steps.append(("model", confide.PrivateConformalClassifier(alpha=[0.3, 0.1], epsilon=4.0, **FAST)))
+    pipe.fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FittedStepWarning)
+        sets = confide.pipeline_sets(pipe, X[:50], alpha=0.1)
+    rows = 2 * Normalizer().transform(X[:50])
+    np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(rows, alpha=0.1).mask)
+    assert 0 < sets.mask.mean() < 1
+    np.testing.assert_array_equal(confide.pipeline_sets(pipe[-1], rows, alpha=0.1).mask, sets.mask)
+
+
+def test_intervals_of_a_pipeline():
+    pipe = make_pipeline(Normalizer(), confide.PrivateConformalRegressor(**FAST)).fit(X, X[:, 0])
+    lower, upper = confide.pipeline_intervals(pipe, X[:50])
+    expected = pipe[-1].predict_interval(Normalizer().transform(X[:50]))
+    np.testing.assert_array_equal(lower, expected[0])
+    np.testing.assert_array_equal(upper, expected[1])
+
+
+def test_a_step_that_saw_the_calibration_records_is_pointed_out_at_the_callers_line():
+    """Frozen ones were fitted elsewhere, as their user says; stateless ones see one record at a time."""
+    pipe = make_pipeline(StandardScaler(), confide.PrivateConformalClassifier(**FAST)).fit(X, Y)
+    with pytest.warns(FittedStepWarning, match=r"put it inside, .*make_pipeline\(StandardScaler\(\)") as seen:
+        confide.pipeline_sets(pipe, X[:5])
+    assert [one.filename for one in seen] == [__file__]
+    frozen = make_pipeline(FrozenEstimator(StandardScaler().fit(X)), confide.PrivateConformalClassifier(**FAST))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FittedStepWarning)
+        confide.pipeline_sets(frozen.fit(X, Y), X[:5])
+
+
+def test_what_ends_otherwise_is_refused():
+    with pytest.raises(confide.InputTypeError, match="found one that ends with LogisticRegression"):
+        confide.pipeline_sets(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), X)
+    regressor = make_pipeline(Normalizer(), confide.PrivateConformalRegressor(**FAST)).fit(X, X[:, 0])
+    with pytest.raises(confide.InputTypeError, match="ends with PrivateConformalRegressor"):
+        confide.pipeline_sets(regressor, X)
+    with pytest.raises(confide.InputTypeError, match="PrivateConformalRegressor, or a pipeline"):
+        confide.pipeline_intervals(Ridge().fit(X, X[:, 0]), X)
+
+
+def test_warnings_through_a_pipeline_point_at_the_callers_line():
+    pipe = make_pipeline(Normalizer(), confide.PrivateConformalClassifier(**FAST)).fit(X, Y)
+    with pytest.warns(SecondReleaseWarning) as seen:
+        pipe.fit(X, Y)
+    assert [one.filename for one in seen if one.category is SecondReleaseWarning] == [__file__]
+
+
+@pytest.mark.usefixtures("routing")
+def test_groups_and_weights_are_routed_through_a_pipeline():
+    model = confide.PrivateConformalClassifier(Weighed(), group_names=["north", "south"], epsilon=4.0, **FAST)
+    pipe = make_pipeline(FunctionTransformer(double), model.set_fit_request(groups=True, sample_weight=True))
+    pipe.fit(X, Y, groups=WARD, sample_weight=WEIGHTS)
+    assert set(pipe[-1].calibration_) == {"north", "south"}
+    place = {tuple(row): i for i, row in enumerate(2 * X)}
+    own = [place[tuple(row)] for row in pipe[-1].estimator_.seen_]
+    np.testing.assert_array_equal(pipe[-1].estimator_.given_, WEIGHTS[own])
+    sets = confide.pipeline_sets(pipe, X[:9], groups=WARD[:9])
+    np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(2 * X[:9], groups=WARD[:9]).mask)
+
+
+@pytest.mark.usefixtures("routing")
+def test_what_nobody_asked_for_is_refused():
+    model = confide.PrivateConformalClassifier(Weighed(), **FAST)
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        make_pipeline(Normalizer(), model).fit(X, Y, sample_weight=WEIGHTS)
+    with pytest.raises(TypeError, match="note"):
+        model.fit(X, Y, note=1)
+    ward = confide.PrivateConformalClassifier(group_names=["north", "south"], **FAST)
+    with pytest.raises(UnsetMetadataPassedError, match="groups"):
+        make_pipeline(Normalizer(), ward).fit(X, Y, groups=WARD)
+
+
+@pytest.mark.usefixtures("routing")
+def test_the_inner_estimators_own_request_counts_where_none_is_made_here():
+    """Also where it is a router itself; one that does not want weights gets none."""
+    inner = make_pipeline(
+        StandardScaler().set_fit_request(sample_weight=False), Weighed().set_fit_request(sample_weight=True)
+    )
+    model = make_pipeline(Normalizer(), confide.PrivateConformalClassifier(inner, **FAST))
+    model.fit(X, Y, sample_weight=WEIGHTS)
+    assert sum(model[-1].estimator_[-1].given_) > len(X)
+    refusing = confide.PrivateConformalClassifier(Weighed().set_fit_request(sample_weight=False), **FAST)
+    with pytest.raises(TypeError, match="not routed to any object"):
+        refusing.fit(X, Y, sample_weight=WEIGHTS)
+
+
+@pytest.mark.usefixtures("routing")
+def test_each_of_two_quantile_regressors_gets_what_it_requests():
+    class Quantile(Ridge):
+        def fit(self, X, y, sample_weight=None):
+            self.given_ = sample_weight
+            return super().fit(X, y, sample_weight)
+
+    pair = Quantile().set_fit_request(sample_weight=True), Quantile().set_fit_request(sample_weight=False)
+    model = confide.PrivateConformalRegressor(pair, conformity_score="cqr", **FAST)
+    model.fit(X, X[:, 0], sample_weight=WEIGHTS)
+    assert [one.given_ is None for one in model.estimator_] == [False, True]
+
+
+@pytest.mark.usefixtures("routing")
+def test_searches_and_cross_validation_route_too():
+    model = confide.PrivateConformalClassifier(Weighed(), group_names=["north", "south"], epsilon=4.0, **FAST)
+    model.set_fit_request(groups=True, sample_weight=True).set_score_request(sample_weight=True)
+    search = GridSearchCV(make_pipeline(Normalizer(), model), {"privateconformalclassifier__alpha": [0.3]}, cv=2)
+    search.fit(X, Y, groups=WARD, sample_weight=WEIGHTS)
+    assert search.best_estimator_[-1].estimator_.given_ is not None
+    sets = confide.pipeline_sets(search, X[:9], groups=WARD[:9])
+    assert sets.mask.shape == (9, 2)
+    given = {"groups": WARD, "sample_weight": WEIGHTS}
+    found = cross_validate(model, X, Y, cv=2, params=given, error_score="raise")
+    assert len(found["test_score"]) == 2
+
+
+@pytest.mark.usefixtures("routing")
+def test_with_prefit_nothing_is_trained_and_nothing_is_routed_to_it():
+    base = KNeighborsClassifier().fit(X, Y)
+    model = confide.PrivateConformalClassifier(base, prefit=True, **FAST)
+    assert "estimator" not in str(model.get_metadata_routing())
+    assert confide.pipeline_sets(make_pipeline(Normalizer(), model).fit(X, Y), X[:5]).mask.shape == (5, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
+def test_scikit_learn_checks_with_routing(front):
+    """All of scikit-learn's own checks, as without routing (`test_fronts.py`)."""
+    results = check_estimator(front(random_state=0), on_fail=None, on_skip=None)
+    assert {r["check_name"] for r in results if r["status"] == "failed"} == set()
+    assert len(results) > 40
