@@ -181,7 +181,7 @@ def test_losses_are_read_off_the_release(months, confide_run):
         (("--prediction", "target", "--target", "target"), "was made for the score 'lac'"),
         ((), "say which columns to read"),
         (("--losses", "p_*"), "bounds no loss"),
-        ((*COLUMNS, "--candidates", "around:0.5"), "--candidates must be a list"),
+        ((*COLUMNS, "--candidates", "around:0.5"), "--candidates must leave out around"),
         ((*COLUMNS, "--partition", "ward"), "partition must be left out"),
         ((*COLUMNS, "--by", "ward"), "by must be left out"),
     ],

@@ -75,9 +75,10 @@ def test_counts(name, most):
             confide.InputError, f"^{name} must be a positive integer of at most {most}; found {value}$", **{name: value}
         )
     for value in (True, 1.0, "1", [1], np.array([1]), 1j, math.nan):
-        refused(
-            confide.InputTypeError, f"^{name} must be a positive integer; found {type(value).__name__}", **{name: value}
+        needed = (
+            "a confide.Candidates, a Spread, their number or None" if name == "candidates" else "a positive integer"
         )
+        refused(confide.InputTypeError, f"^{name} must be {needed}; found {type(value).__name__}", **{name: value})
     assert confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: np.int64(7)}).mechanism is not None
 
 
@@ -128,10 +129,10 @@ def test_score_names_are_texts(score):
     assert_error_is_private(refusal.value)
 
 
-@pytest.mark.parametrize("candidates", [100, [0.1, 0.2], np.array([0.1]), "unit", confide.Candidates])
+@pytest.mark.parametrize("candidates", [True, [0.1, 0.2], np.array([0.1]), "unit", confide.Candidates])
 def test_candidates_are_candidates(candidates):
     with pytest.raises(
-        confide.InputTypeError, match=r"^candidates must be a confide.Candidates or Spread; found .*wrap values in"
+        confide.InputTypeError, match=r"^candidates must be a confide.Candidates, a Spread, .*; found .*wrap values in"
     ):
         confide.calibrate([0.5], alpha=0.1, epsilon=1.0, candidates=candidates)
 

@@ -10,7 +10,7 @@ from confide.calibration.priced import PricedRelease
 from confide.calibration.shifted import population_of, weighted_counts
 from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import Seen, price_threshold, seen_by
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputTypeError
 from confide.mechanisms import MechanismName, Neighbors
@@ -32,7 +32,7 @@ def calibrate(
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
     about: Mapping[str, str] | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
@@ -79,8 +79,8 @@ def calibrate(
         Public words to keep in the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
         and `date`, each of up to 500 printable characters.
     candidates
-        Public candidate thresholds, or how they are spread: by default as suits the score, and as many as suit what is
-        asked. `Candidates.around` spreads them around a guess.
+        Public candidate thresholds, or how they are spread, or their number: by default as suits the score, and as many
+        as suit what is asked. `Candidates.around` spreads them around a guess.
     unit
         For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
         are spread around it; within a factor of 100 it makes thresholds sharper, and rarely beyond the data.

@@ -12,7 +12,7 @@ from confide.calibration.shares import divide_budget, typical_of_groups
 from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import price_threshold
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS, Neighbors
@@ -34,7 +34,7 @@ def calibrate_groups(
     by: Literal["group", "class"] = "group",
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",

@@ -15,7 +15,7 @@ from confide.calibration.shares import different_levels, divide_budget, exact_sh
 from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_for_levels
 from confide.calibration.threshold import price_threshold, seen_by
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.releases import Calibration, LevelCalibration
 from confide.scores import named_by
 from confide.support import Level
@@ -28,7 +28,7 @@ def calibrate_levels(
     *,
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     rho: float | None = None,
     shares: Sequence[Level] | None = None,

@@ -15,7 +15,7 @@ from confide.arrays import ExperimentalUniforms, as_numeric, as_truth_image, as_
 from confide.calibration.calibrate import calibrate_histogram
 from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import MissedArea, RiskCalibration, critical_score
@@ -34,7 +34,7 @@ def calibrate_masks(
     average: str = "pixels",
     ignore_index: int = -100,
     classes: Iterable[Any] | int | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     u: ExperimentalUniforms | None = None,
     **options: Any,
 ) -> RiskCalibration:
@@ -99,7 +99,7 @@ def calibrate_areas(
     epsilon: float | None = None,
     *,
     classes: Iterable[Any] | int | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     u: ExperimentalUniforms | None = None,
     **options: Any,
 ) -> RiskCalibration:

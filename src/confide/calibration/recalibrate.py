@@ -10,7 +10,7 @@ from confide.calibration.renewal import Renewal
 from confide.calibration.risk import critical_thresholds, false_negative_thresholds
 from confide.calibration.shifted import weighted_counts
 from confide.calibration.threshold import Seen, seen_by
-from confide.candidates import Candidates
+from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.planning import ClassShift
 from confide.releases import (
@@ -44,7 +44,7 @@ def recalibrate(
     rho: float | None = None,
     n_typical: int | None = None,
     cold: bool = False,
-    candidates: Candidates | None = None,
+    candidates: AnyCandidates = None,
     about: Mapping[str, str] | None = None,
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
@@ -162,7 +162,7 @@ def _check_records(renewal: Renewal, given: Mapping[str, Any]) -> None:
 
 
 def _scores(
-    renewal: Renewal, scores: ArrayLike, given: Mapping[str, Any], candidates: Candidates | None
+    renewal: Renewal, scores: ArrayLike, given: Mapping[str, Any], candidates: AnyCandidates
 ) -> dict[str | None, NDArray[Any]]:
     """The scores of the records, by the side or None; refused if they know another name than that of the release."""
     previous = renewal.previous

@@ -30,10 +30,11 @@ from confide.calibration.shares import divide_budget, typical_of_groups
 from confide.calibration.sides import SIDES, suited_for_sides
 from confide.calibration.suited import suited_candidates, suited_for_levels
 from confide.calibration.threshold import price_threshold
-from confide.candidates import BUILDERS, Candidates, Spread
+from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.planning import Population
 from confide.releases import (
+    FALSE_NEGATIVES,
     Calibration,
     GroupCalibration,
     LevelCalibration,
@@ -41,6 +42,7 @@ from confide.releases import (
     Release,
     RiskCalibration,
     SidesCalibration,
+    critical_score,
 )
 from confide.scores import score_kind
 
@@ -84,7 +86,7 @@ class Renewal:
         rho: float | None = None,
         n_typical: int | None = None,
         cold: bool = False,
-        candidates: Candidates | None = None,
+        candidates: AnyCandidates = None,
         **options: Any,
     ) -> "Renewal":
         """Read the request off a release.
@@ -100,7 +102,7 @@ class Renewal:
         cold
             Candidates that do not depend on the earlier thresholds.
         candidates
-            For lists that the release does not hold: the list again.
+            As in `calibrate`, to spread them anew; for lists that the release does not hold: the list again.
         **options
             `slopes`, `rise` and `shift`, as in `confide.plan`: a release does not say which were asked for.
 
@@ -130,8 +132,6 @@ class Renewal:
             )
         if not isinstance(cold, bool):
             raise InputTypeError(f"cold must be True or False; found {type(cold).__name__}")
-        if candidates is not None and not isinstance(candidates, Candidates):
-            raise InputTypeError(f"candidates must be a confide.Candidates; found {type(candidates).__name__}")
         if unknown := sorted(set(options) - {"slopes", "rise", "shift"}):
             raise InputError(f"options must be slopes, rise or shift; found {', '.join(unknown)}")
         parts = _parts(previous)
@@ -318,10 +318,13 @@ def _as_typed(epsilon: float) -> float:
     return short if abs(short - epsilon) <= _TWICE_ROUNDED * epsilon else epsilon
 
 
-def _law(part: Calibration, cold: bool, given: Candidates | None) -> Candidates | Spread:
+def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
     """Over what a threshold is asked for again (see the head of this file)."""
     if given is not None:
-        return given
+        law = score_kind("lac" if part.score == critical_score(FALSE_NEGATIVES) else part.score).asked(given)
+        if isinstance(law, Spread) and law.around is not None:
+            raise InputError("candidates must leave out around: a renewal starts around its predecessor by itself")
+        return law
     recipe = dict(part.recipe)
     kind = recipe.pop("kind")
     if kind == "spread":

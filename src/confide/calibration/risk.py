@@ -27,9 +27,10 @@ from confide.arrays import (
 from confide.calibration.calibrate import calibrate
 from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import price_threshold
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
 from confide.releases import FALSE_NEGATIVES, RiskCalibration, critical_score
+from confide.scores import score_kind
 from confide.support import Level, exact_level, positive_number, refuse_marked
 
 
@@ -41,7 +42,7 @@ def calibrate_false_negatives(
     *,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     **options: Any,
 ) -> RiskCalibration:
     """A threshold for multilabel sets {k : 1 - p_k <= threshold} whose expected false-negative rate is at most `risk`.
@@ -75,7 +76,7 @@ def calibrate_false_negatives(
     others = column_names(truth)
     if names is not None and others is not None and names != others and set(names) == set(others):
         raise InputError("truth must have its columns in the order of those of probabilities; found another order")
-    chosen = Spread("probability") if candidates is None else candidates
+    chosen = score_kind("lac").asked(candidates)  # a threshold of 1 - p, as that of lac
     known, score = k if names is None else names, critical_score(FALSE_NEGATIVES)
     released = calibrate(scores, risk, epsilon, score=score, classes=known, candidates=chosen, **options)
     return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
@@ -182,7 +183,10 @@ def critical_thresholds(
     array([2.])
     """
     if not isinstance(candidates, Candidates):
-        raise InputTypeError(f"candidates must be a confide.Candidates; found {type(candidates).__name__}")
+        raise InputTypeError(
+            "candidates must be the confide.Candidates that the losses belong to, column by column; found "
+            f"{type(candidates).__name__}; Candidates.unit(1000) makes 1000 that are evenly apart"
+        )
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1:
         raise InputError(f"losses must have shape (n, {candidates.size - 1}); found shape {array.shape}")

@@ -10,7 +10,7 @@ from confide.calibration.shares import divide_budget, part_of_failure
 from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import price_threshold, seen_by
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.releases import SidesCalibration
 from confide.scores import interval_score
@@ -25,7 +25,7 @@ def calibrate_sides(
     alpha: Level | tuple[Level, Level],
     epsilon: float | None = None,
     *,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     rho: float | None = None,
     share_low: Level = "0.5",
@@ -71,7 +71,7 @@ def calibrate_sides(
 
 
 def suited_for_sides(
-    candidates: Candidates | Spread | None,
+    candidates: AnyCandidates,
     alpha: Level | tuple[Level, Level],
     epsilon: float | None,
     n: int | None,

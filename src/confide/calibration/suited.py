@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 
 from confide.calibration.shares import different_levels, part_of, part_of_failure, typical_of_groups
-from confide.candidates import Candidates, Spread
-from confide.errors import InputError, InputTypeError
+from confide.candidates import AnyCandidates, Candidates
 from confide.planning import OPTIONS, SIZES, check_request
 from confide.scores import score_kind
 from confide.support import Level
 
 
 def suited_candidates(
-    candidates: Candidates | Spread | None,
+    candidates: AnyCandidates,
     score: str | None,
     alpha: Any,
     epsilon: float | None = None,
@@ -31,7 +30,7 @@ def suited_candidates(
     Parameters
     ----------
     candidates
-        A list, which is taken as it is; how they are spread; or None for what suits the score.
+        A list, which is taken as it is; how they are spread; their number; or None for what suits the score.
     score
         The name of the score.
     n
@@ -60,16 +59,10 @@ def suited_candidates(
     >>> suited_candidates(None, "absolute_residual", 0.1, 1.0, unit=25.0).recipe["unit"]
     25.0
     """
-    if isinstance(candidates, Candidates):
-        if unit is not None:
-            raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
-        return candidates
-    if candidates is not None and not isinstance(candidates, Spread):
-        raise InputTypeError(
-            f"candidates must be a confide.Candidates or Spread; found {type(candidates).__name__}; "
-            "wrap values in Candidates.of"
-        )
     kind = score_kind(score)
+    spread = kind.asked(candidates, unit)
+    if isinstance(spread, Candidates):
+        return spread
     chosen = {name: value for name, value in options.items() if name in OPTIONS}
     if candidates is None and unit is None and chosen.get("mechanism", "slopes") != "slopes":
         return kind.candidates()
@@ -83,7 +76,6 @@ def suited_candidates(
     rho = part_of("rho", chosen.pop("rho", None), parts * changed**2)
     delta = part_of_failure(chosen.pop("delta", None), parts)
     known = n or chosen.get("n_typical") or typical_of_groups(1, chosen.get("n_min", 1))
-    spread = kind.spread(unit, candidates)
     request = check_request(alpha=alpha, epsilon=own, rho=rho, delta=delta, n=known, candidates=spread, **chosen)
     if known_later and request.mechanism == "slopes":
         lists = [Candidates.quantiles(spread, size).edges for size in SIZES]
@@ -92,7 +84,7 @@ def suited_candidates(
 
 
 def suited_for_levels(
-    candidates: Candidates | Spread | None,
+    candidates: AnyCandidates,
     score: str | None,
     alphas: Sequence[Level],
     epsilon: float | None = None,

@@ -8,7 +8,7 @@ from confide.errors import InputError
 
 SPEC_HELP = (
     "unit[:SIZE[:uniform|logit]], geometric[:UNIT[:STEP[:DECADES]]], sinh[:UNIT[:STEP[:DECADES]]], "
-    "around:THRESHOLD[:hedged] or anything"
+    "around:THRESHOLD[:hedged], anything, or a number of them"
 )
 
 _Field = tuple[str, Callable[[str], Any]]
@@ -30,8 +30,8 @@ _FORMS: dict[str, tuple[Callable[..., Candidates | Spread], tuple[_Field, ...]]]
 }
 
 
-def parse_candidates(spec: str) -> Candidates | Spread:
-    """The candidates that a text stands for, or how they are spread.
+def parse_candidates(spec: str) -> Candidates | Spread | int:
+    """The candidates that a text stands for, how they are spread, or their number.
 
     Raises
     ------
@@ -47,6 +47,8 @@ def parse_candidates(spec: str) -> Candidates | Spread:
     >>> parse_candidates("around:0.93:hedged")
     Spread(kind=None, unit=None, around=0.93, hedged=True)
     """
+    if spec.isascii() and spec.isdecimal() and len(spec) < 10:
+        return int(spec)
     name, *given = spec.split(":")
     if name not in _FORMS or len(given) > len(_FORMS[name][1]):
         raise InputError(f"candidates must have one of the forms {SPEC_HELP}; found {spec!r}")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import click
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.cli.output import warn
@@ -280,7 +280,7 @@ def check_fits(way: str, release: Release, path: object) -> None:
         )
 
 
-def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> Candidates | Spread | None:
+def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> AnyCandidates:
     """The candidates that --candidates or --unit ask for; None for those that suit the score."""
     if spec is not None and unit is not None:
         raise click.UsageError("give one of --candidates and --unit, not both")
@@ -291,7 +291,7 @@ def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -
     return what.kind.spread(unit)
 
 
-def parsed(spec: str | None) -> Candidates | Spread | None:
+def parsed(spec: str | None) -> AnyCandidates:
     """The candidates that --candidates asks for, or how they are spread."""
     return None if spec is None else parse_candidates(spec)
 
@@ -299,8 +299,8 @@ def parsed(spec: str | None) -> Candidates | Spread | None:
 def parsed_list(spec: str | None) -> Candidates | None:
     """The same where only a list will do."""
     found = parsed(spec)
-    if isinstance(found, Spread):
-        raise InputError(f"--candidates must be a list, whose number is not left to a plan; found {spec!r}")
+    if isinstance(found, Spread | int):
+        raise InputError(f"--candidates must be the list that losses belong to, as unit:1000; found {spec!r}")
     return found
 
 

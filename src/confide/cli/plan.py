@@ -37,7 +37,7 @@ def plan(
         str | None,
         o.privacy(
             "NUMBER|SPEC",
-            "Number of evenly spread candidate thresholds, or a SPEC as in `confide calibrate` (default: as many as "
+            "Number of candidate thresholds, or a SPEC as in `confide calibrate` (default: as many as "
             "suit the score and the other choices).",
         ),
     ] = None,
@@ -82,7 +82,7 @@ def plan(
     """
     level = o.one_level(alpha)
     check_output(out, Kind.PAGE, *(() if pilot is None else files_of(pilot)), force=force)
-    chosen = None if candidates is None else int(candidates) if candidates.isdecimal() else parse_candidates(candidates)
+    chosen = None if candidates is None else parse_candidates(candidates)
     what = columns.what()
     if pilot is None and (columns != Columns(score=columns.score) or reading != o.ReadingOptions()):
         raise click.UsageError("columns, and how they are read, are those of --pilot, which is missing")

@@ -11,7 +11,7 @@ from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
 from confide.cli.calibrate import report_release
-from confide.cli.columns import Columns, TrueColumns, check_fits, parsed_list
+from confide.cli.columns import Columns, TrueColumns, check_fits, parsed
 from confide.cli.course import renewed
 from confide.cli.output import EXPECTED, heard, say
 from confide.cli.parameters import command
@@ -88,7 +88,7 @@ def recalibrate(
     words = stated_words(about)
     bounded = people.people
     spent = scheduled(schedule, "calibration", {"epsilon": epsilon, "rho": rho})
-    renewal = Renewal.of(release, **spent, n_typical=n_typical, cold=cold, candidates=parsed_list(candidates))
+    renewal = Renewal.of(release, **spent, n_typical=n_typical, cold=cold, candidates=parsed(candidates))
     refuse_another_request(schedule, release.privacy, next(iter(renewal.asked.values())).get("selector"))
     what = _what(columns, release, previous)
     groups = isinstance(release, GroupCalibration)
@@ -119,7 +119,7 @@ def recalibrate(
                 **spent,
                 n_typical=n_typical,
                 cold=cold,
-                candidates=parsed_list(candidates),
+                candidates=parsed(candidates),
                 **account,
             )
             left_out = source.left_out(opened) if renewal.public_n else {}  # else it is secret

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from confide.arrays import Uniforms
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
@@ -90,7 +90,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
-        candidates: Candidates | Spread | None = None,
+        candidates: AnyCandidates = None,
         ledger: "Ledger | None" = None,
         dataset: "str | Dataset | None" = None,
         again: bool = False,

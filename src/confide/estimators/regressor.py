@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates
 from confide.errors import InputError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
@@ -75,7 +75,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         partition: str | None = None,
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
-        candidates: Candidates | Spread | None = None,
+        candidates: AnyCandidates = None,
         unit: float | None = None,
         ledger: "Ledger | None" = None,
         dataset: "str | Dataset | None" = None,

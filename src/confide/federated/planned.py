@@ -6,8 +6,8 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from confide.candidates import Candidates, Spread
-from confide.errors import InputError, InputTypeError
+from confide.candidates import AnyCandidates, Candidates
+from confide.errors import InputError
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
@@ -26,7 +26,7 @@ def planned(
     method: str,
     *,
     score: str | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     delta: Level | None = None,
     liars: int = 0,
@@ -79,7 +79,7 @@ _MORE: Mapping[str | None, int] = {"residual": 2, "signed": 2, "any": 4, "mass":
 
 
 def _listed(
-    candidates: Candidates | Spread | None,
+    candidates: AnyCandidates,
     unit: float | None,
     score: str | None,
     method: str,
@@ -87,17 +87,13 @@ def _listed(
     epsilon: float | None,
 ) -> Candidates:
     """A given list as it is; else as many as suit the sizes and epsilon, for methods whose noise depends on it."""
-    if isinstance(candidates, Candidates):
-        if unit is not None:
-            raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
-        return candidates
-    if candidates is not None and not isinstance(candidates, Spread):
-        raise InputTypeError(f"candidates must be a confide.Candidates or Spread; found {type(candidates).__name__}")
     kind = score_kind(score)
+    spread = kind.asked(candidates, unit)
+    if isinstance(spread, Candidates):
+        return spread
     by_noise = epsilon is not None and method in ("private-qq", "secure-sum")
     if candidates is None and unit is None and not by_noise:
         return kind.candidates()
-    spread = kind.spread(unit, candidates)
     if epsilon is None or not by_noise:
         return Candidates.quantiles(spread, _OTHERS)
     more = 1 if spread.unit or spread.around else _MORE.get(spread.kind, 1)

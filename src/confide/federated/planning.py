@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates
 from confide.federated.comparison import recommended
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
@@ -21,7 +21,7 @@ def plan(
     *,
     method: str | None = None,
     score: str | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     delta: Level | None = None,
     liars: int = 0,

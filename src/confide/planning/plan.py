@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, Spread
-from confide.errors import InputError
+from confide.candidates import AnyCandidates
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import desert_crossed
@@ -232,7 +231,7 @@ def plan(
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
     score: str = "lac",
-    candidates: int | Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     n_min: int = 1,
     n_typical: int | None = None,
@@ -265,7 +264,7 @@ def plan(
     score
         The score that thresholds are for, which default candidates suit.
     candidates
-        The candidate thresholds, or how they are spread; or their number, +inf included, for evenly spread ones.
+        As in `calibrate`: the candidate thresholds, or how they are spread; or their number, +inf included.
     unit
         For residuals: a public typical size, as in `calibrate`.
     n_min
@@ -308,11 +307,7 @@ def plan(
     """
     asked = {name: value for name, value in locals().items() if name not in _NOT_ASKED}
     asked["population"] = shifted_population(class_weights, weight_bound)
-    if unit is not None and isinstance(candidates, int | Candidates):
-        raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
-    if candidates is None or isinstance(candidates, Spread):
-        candidates = score_kind(score).spread(unit, candidates)
-    made = make_plan(check_request(**asked, candidates=candidates), n)
+    made = make_plan(check_request(**asked, candidates=score_kind(score).asked(candidates, unit)), n)
     return made if pilot is None else replace(made, pilot=Pilot.of(pilot, score))
 
 

@@ -9,11 +9,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Literal
 
-from confide.candidates import Candidates, Spread, SpreadKind
+from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind
 from confide.errors import InputError, InputTypeError
+from confide.support import MOST_CANDIDATES, positive_integer
 
 Task = Literal["classification", "regression", "any"]
 
@@ -52,6 +54,46 @@ class ScoreKind:
         if unit is not None and self.task == "any":
             return Spread("signed", unit)
         return Spread(self.spread_kind, unit)
+
+    def asked(self, candidates: AnyCandidates, unit: float | None = None) -> Candidates | Spread:
+        """What `candidates=` and `unit=` ask for, wherever they are given: a list as it is, or how one is spread.
+
+        Parameters
+        ----------
+        candidates
+            A list; how they are spread; their number, +inf included; or None for what suits the score. So many are
+            evenly apart for scores from 0 to 1, and about so many spread as suits other scores.
+        unit
+            A public typical size of residuals; not with a list or a Spread.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If it is none of these, or a unit does not belong.
+
+        Examples
+        --------
+        >>> score_kind("lac").asked(100), score_kind("lac").asked(None)
+        (Candidates.unit(size=100, spacing='uniform'), Spread(kind='probability', unit=None, around=None, hedged=False))
+        >>> score_kind("absolute_residual").asked(100, unit=25.0).recipe["unit"]
+        25.0
+        """
+        if isinstance(candidates, Candidates):
+            if unit is not None:
+                raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
+            return candidates
+        if candidates is None or isinstance(candidates, Spread):
+            return self.spread(unit, candidates)
+        if isinstance(candidates, bool) or not isinstance(candidates, Integral):
+            raise InputTypeError(
+                "candidates must be a confide.Candidates, a Spread, their number or None; found "
+                f"{type(candidates).__name__}; wrap values in Candidates.of"
+            )
+        number = positive_integer("candidates", candidates, most=MOST_CANDIDATES)
+        spread = self.spread(unit)
+        if (self.low, self.high) == (0.0, 1.0) or number == 1:
+            return Candidates.unit(number)
+        return Candidates.quantiles(spread, min(number, MOST_CANDIDATES - 3))
 
     @property
     def range_text(self) -> str:

@@ -16,11 +16,12 @@ from confide.calibration import (
     suited_for_sides,
     weighted_sum,
 )
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Neighbors
 from confide.planning import ClassShift, RecordWeights, shifted_population
+from confide.scores import score_kind
 from confide.support import DEBUG, Level, as_integer, canonical, order_of, tell
 from confide.tables.arrow_types import is_integer
 from confide.tables.counts import Counting
@@ -111,7 +112,7 @@ def calibrate_table(
     groups: Sequence[str | int] | None = None,
     by_class: bool = False,
     n: int | None = None,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     people: People | None = None,
     records_per_person: int | None = None,
@@ -272,7 +273,7 @@ def _priced(
 
 def _suited(
     what: What,
-    candidates: Candidates | Spread | None,
+    candidates: AnyCandidates,
     alpha: Any,
     epsilon: float | None,
     n: int | None,
@@ -281,8 +282,8 @@ def _suited(
     """The candidates to count over; those that losses belong to, as they are."""
     if isinstance(what, Regressed) and len(what.kinds) > 1:
         return suited_for_sides(candidates, alpha, epsilon, n, **options)
-    if isinstance(what, Losses) and candidates is None and what.losses is None:
-        candidates = Spread("probability")
+    if isinstance(what, Losses) and what.losses is None:
+        candidates = score_kind("lac").asked(candidates)  # thresholds of 1 - p, as those of lac
     several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
     suited = suited_for_levels if several else suited_candidates
     return suited(candidates, what.kind.name, alpha, epsilon, n, **options)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.releases import FROM_LOGITS
 from confide.scores import ScoreKind, score_kind
@@ -246,7 +246,7 @@ class Losses:
         kind = score_kind(f"critical threshold of {self.loss}")
         return kind if self.losses is not None else replace(kind, builder=("unit", 1000, "logit"))
 
-    def over(self, candidates: Candidates | Spread | None) -> "Losses":
+    def over(self, candidates: AnyCandidates) -> "Losses":
         """The same losses, of the thresholds that they belong to."""
         if not isinstance(candidates, Candidates):
             raise InputError("candidates must be given for losses: the thresholds that they belong to")

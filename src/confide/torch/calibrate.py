@@ -12,7 +12,7 @@ from torch import Tensor
 from confide.array_api import true_scores
 from confide.arrays import ExperimentalUniforms
 from confide.calibration import calibrate_histogram, refuse_weights, suited_candidates
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import Calibration
@@ -28,7 +28,7 @@ def calibrate(
     epsilon: float | None = None,
     *,
     score: str = "lac",
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     unit: float | None = None,
     logits: bool = True,
     classes: Iterable[Any] | int | None = None,

@@ -11,7 +11,7 @@ from torch import Tensor
 from confide.array_api import above_threshold
 from confide.arrays import ExperimentalUniforms, image_by_image
 from confide.calibration import calibrate_areas, missed_area, true_pixels
-from confide.candidates import Candidates, Spread
+from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
 from confide.releases import RiskCalibration, area_of, names_for, warn_of
@@ -32,7 +32,7 @@ def calibrate_masks(
     classes: Iterable[Any] | int | None = None,
     device: torch.device | str | None = None,
     ignore_index: int = -100,
-    candidates: Candidates | Spread | None = None,
+    candidates: AnyCandidates = None,
     u: ExperimentalUniforms | None = None,
     progress: bool = True,
     **options: Any,

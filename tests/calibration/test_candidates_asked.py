@@ -1,0 +1,86 @@
+"""Every front takes the same candidates: a list, how one is spread, their number, or None."""
+
+import numpy as np
+import pytest
+
+import confide
+import confide.tables
+from confide import federated
+from confide.calibration import suited_candidates
+from confide.cli.candidates import parse_candidates
+from confide.releases import candidates_of
+from confide.scores import score_kind
+
+SCORES = np.linspace(0, 1, 400)
+PUBLIC = {"neighbors": "replace_one"}
+EVEN = confide.Candidates.unit(20)
+
+
+def fronts(candidates):
+    """The recipe that each front releases, or plans, thresholds over, for scores in [0, 1]."""
+    own = {"candidates": candidates, **PUBLIC}
+    lac = {"score": "lac", **own}
+    half = np.arange(400) % 2
+    truth = np.random.default_rng(0).random((400, 2)) < 0.5
+    p = np.repeat(SCORES[:, None], 2, axis=1)
+    levels = confide.calibrate_levels(SCORES, [0.3, 0.2], 4.0, **lac)
+    groups = confide.calibrate_groups(SCORES, half, [0, 1], 0.2, 4.0, candidates=candidates, score="lac")
+    released = confide.calibrate(SCORES, 0.2, 2.0, **lac)
+    yield "plan", confide.plan(0.2, 2.0, 400, **lac).request.candidates.recipe
+    yield "calibrate", released.recipe
+    yield "levels", levels[0.2].recipe
+    yield "groups", groups[0].recipe
+    yield "losses", confide.calibrate_false_negatives(p, truth, 0.2, 2.0, **own).calibration.recipe
+    yield "renewal", confide.recalibrate(released, SCORES, candidates=candidates).recipe
+    table = {"s": SCORES}
+    what = confide.tables.Scored("s", "lac")
+    yield "tables", confide.tables.calibrate_table(_arrow(table), what, 0.2, 2.0, **own).recipe
+
+
+def _arrow(columns):
+    import pyarrow
+
+    return pyarrow.table(columns)
+
+
+@pytest.mark.parametrize("candidates", [EVEN, 20, np.int64(20)], ids=["list", "number", "numpy's number"])
+def test_a_number_is_so_many_evenly_apart(candidates):
+    found = dict(fronts(candidates))
+    assert {name: dict(recipe) for name, recipe in found.items()} == {name: dict(EVEN.recipe) for name in found}
+
+
+def test_a_number_is_so_many_of_what_suits_other_scores():
+    for score, kind in (("absolute_residual", "residual"), ("aps", "mass"), ("cqr", "signed"), (None, "any")):
+        planned = score_kind(score).asked(50)
+        assert planned.recipe["of"] == kind
+        assert planned.size <= 60
+        assert suited_candidates(50, score, 0.1, 1.0) == planned
+    assert confide.plan(0.1, 1.0, score="gamma", candidates=50, unit=2.0).request.candidates.recipe["unit"] == 2.0
+    released = confide.calibrate(SCORES, 0.2, 2.0, score="gamma", candidates=50, unit=2.0, **PUBLIC)
+    assert candidates_of(released) == score_kind("gamma").asked(50, 2.0)
+    assert score_kind("aps").asked(1) == confide.Candidates.unit(1)
+
+
+def test_a_federation_and_the_command_line_take_a_number():
+    silos = [federated.SiloKeys.generate(name).public(size=300) for name in ("a", "b")]
+    assert federated.plan(silos, 0.2, 2.0, score="lac", candidates=20, method="private-qq").candidates == EVEN
+    assert parse_candidates("20") == 20
+
+
+@pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20", (1, 2)], ids=repr)
+def test_nothing_else_is_taken(wrong):
+    silos = [federated.SiloKeys.generate("a").public(size=300)]
+    calls = (
+        lambda: confide.plan(0.1, 1.0, candidates=wrong),
+        lambda: confide.calibrate(SCORES, 0.1, 1.0, candidates=wrong),
+        lambda: federated.plan(silos, 0.1, 1.0, candidates=wrong, method="private-qq"),
+        lambda: confide.calibrate_levels(SCORES, [0.2], 1.0, candidates=wrong),
+    )
+    for call in calls:
+        with pytest.raises(confide.InputTypeError, match=r"^candidates must be a confide.Candidates, a Spread, their"):
+            call()
+    for number in (0, -1, 10**9):
+        with pytest.raises(confide.InputError, match=r"^candidates must be a positive integer"):
+            confide.calibrate(SCORES, 0.1, 1.0, candidates=number)
+    with pytest.raises(confide.InputTypeError, match="the losses belong to, column by column; found int"):
+        confide.calibrate_losses(np.zeros((5, 4)), 5, 0.1, 1.0, loss="mine")
