@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         pipeline_sets,
     )
     from confide.evaluation import (
-        CoverageEstimate,
         CoverageTable,
         Evaluation,
         LevelEvaluation,
@@ -101,6 +100,7 @@ if TYPE_CHECKING:
         tune_raps,
     )
     from confide.sets import (
+        CoverageEstimate,
         PredictionIntervals,
         PredictionSets,
         predict_interval,
@@ -145,7 +145,7 @@ _ROOMS = {
     ),
     "estimators": "PrivateConformalClassifier PrivateConformalRegressor pipeline_intervals pipeline_sets",
     "evaluation": (
-        "CoverageEstimate CoverageTable Evaluation LevelEvaluation MaskEvaluation PrivateEvaluation class_coverage "
+        "CoverageTable Evaluation LevelEvaluation MaskEvaluation PrivateEvaluation class_coverage "
         "coverage evaluate_intervals evaluate_masks evaluate_scores evaluate_sets false_negative_rate group_coverage "
         "load_evaluation size_coverage"
     ),
@@ -161,7 +161,9 @@ _ROOMS = {
         "lac_score margin_score normalised_residual_score raps_score saps_score score_name top_k_score "
         "tune_raps"
     ),
-    "sets": "PredictionIntervals PredictionSets predict_interval predict_labels predict_masks predict_set",
+    "sets": (
+        "CoverageEstimate PredictionIntervals PredictionSets predict_interval predict_labels predict_masks predict_set"
+    ),
     "watching": "Watch WatchPower watch watch_power",
     "tables": "evaluate",
 }

@@ -27,6 +27,12 @@ from confide.support import needs_extra
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
 
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
+
+
 _ELEMENTS = 2**22
 
 

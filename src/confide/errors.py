@@ -4,6 +4,17 @@ Every message names the argument, says what was found (a count and a first posit
 to do about it. All errors of the library are `ConfideError`; bad values are also `ValueError`, bad types `TypeError`.
 """
 
+__all__ = [
+    "BudgetError", "ConfideError", "CoverageWarning", "EarlierReleaseWarning", "FormatError", "InputError",
+    "InputTypeError", "LedgerError", "MissingExtraError", "OtherDataError", "OtherDataWarning",
+    "SimilarNameWarning",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
+
 
 class ConfideError(Exception):
     """Base of every error that the library raises on purpose."""

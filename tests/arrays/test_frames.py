@@ -1,5 +1,11 @@
 """Column names of data frames, whichever library they come from."""
 
+import sys
+from dataclasses import replace
+
+import duckdb
+import ibis
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,6 +14,8 @@ import pytest
 
 import confide
 from confide.arrays import column_names
+from confide.errors import MissingExtraError
+from tests.calibrations import calibration_at
 
 P = {"cat": [0.7, 0.2], "dog": [0.2, 0.5], "owl": [0.1, 0.3]}
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table, "batch": pa.RecordBatch.from_pydict}
@@ -61,3 +69,76 @@ def test_scores_are_matched_by_name(library):
 def test_integer_names_match_integer_labels():
     frame = pd.DataFrame({"1": P["cat"], "2": P["dog"], "3": P["owl"]})
     np.testing.assert_allclose(confide.lac_score(frame, [1, 3]), [0.3, 0.7])
+
+
+CLASSES = ("cat", "dog")
+ROWS = [[0.75, 0.25], [0.5, 0.5]]
+
+
+def released():
+    return replace(calibration_at(0.5), classes=CLASSES)
+
+
+TURNED = {"dog": [0.25, 0.5], "cat": [0.75, 0.5]}
+OF_EVERY_KIND = {
+    "pandas": pd.DataFrame(TURNED),
+    "pandas of Arrow": pd.DataFrame(TURNED).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.DataFrame(TURNED),
+    "Arrow": pa.table(TURNED),
+    "Arrow batch": pa.RecordBatch.from_pydict(TURNED),
+    "narwhals": nw.from_native(pl.DataFrame(TURNED)),
+    "DuckDB": duckdb.sql("select * from (values (0.25::double, 0.75::double), (0.5, 0.5)) as t(dog, cat)"),
+}
+
+
+@pytest.mark.parametrize("frame", OF_EVERY_KIND.values(), ids=OF_EVERY_KIND)
+def test_columns_of_any_frame_are_classes_by_name(frame):
+    sets = confide.predict_set(frame, released())
+    assert sets.classes == CLASSES
+    assert sets.labels() == [["cat"], ["cat", "dog"]]
+    own = confide.lac_score(frame, CLASSES)
+    np.testing.assert_allclose(own, [0.25, 0.5])
+    np.testing.assert_allclose(confide.lac_score(np.array(ROWS), [0, 1]), own)
+
+
+def test_a_query_is_refused_with_what_to_do():
+    for query in (pl.LazyFrame({"cat": [0.5], "dog": [0.5]}), ibis.memtable({"cat": [0.5], "dog": [0.5]})):
+        for call in (lambda q=query: confide.predict_set(q, released()), lambda q=query: confide.lac_score(q, ["cat"])):
+            with pytest.raises(
+                confide.InputTypeError, match=r"^probabilities must be in memory; found .* run it first"
+            ):
+                call()
+
+
+class Odd:
+    """A frame of a library that numpy does not know."""
+
+    def __init__(self, read):
+        self.columns = list(CLASSES)
+        if read:
+            self.__class__ = Readable
+
+
+class Readable(Odd):
+    def __array__(self, dtype=None, copy=None):
+        return np.array(ROWS)
+
+
+def test_narwhals_is_asked_for_only_where_it_is_needed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
+    monkeypatch.setattr("confide.arrays.frames_in.find_spec", lambda name: None)
+    for known in (
+        ROWS,
+        np.array(ROWS),
+        pd.DataFrame(ROWS, columns=CLASSES),
+        pl.DataFrame({"cat": [0.75, 0.5], "dog": [0.25, 0.5]}),
+        Odd(True),
+    ):
+        assert confide.predict_set(known, released()).labels() == [["cat"], ["cat", "dog"]]
+    with pytest.raises(MissingExtraError, match=r"a data frame of .* needs the package 'narwhals'.*\[frames\]"):
+        confide.predict_set(Odd(False), released())
+    sets = confide.predict_set(ROWS, released())
+    assert sets.to_frame().shape == (2, 2)
+    with pytest.raises(MissingExtraError, match=r"'confide\[frames\]'"):
+        sets.to_frame("polars")

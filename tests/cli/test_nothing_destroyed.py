@@ -12,11 +12,11 @@ import confide
 from confide.audit.finding import Report
 from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.cli.output import check_output
-from confide.evaluation import CoverageEstimate
 from confide.federated import Policy, SiloKeys, SiloReport
 from confide.federated.envelope import seal
 from confide.ledger import Ledger
 from confide.reports.page import page_of
+from confide.sets import CoverageEstimate
 from confide.support import Kind, OutputExistsError, kind_of
 from confide.tables import Classified, predict_table
 from confide.tables.targets import kind_of_table

@@ -6,11 +6,11 @@ import pytest
 
 import confide
 from confide.cli.federated import SiloRecords
-from confide.evaluation import CoverageEstimate
 from confide.federated.silo_report import SiloReport
 from confide.ledger import Cost, compose
 from confide.mechanisms import PrivacyStatement, practically_none
 from confide.reports import grid
+from confide.sets import CoverageEstimate
 from confide.support import decimal_text
 from tests.calibrations import released
 

@@ -145,8 +145,6 @@ def test_an_empty_list_is_no_record_of_the_known_classes():
         assert (sets.mask.shape, sets.classes) == ((0, 2), ("cat", "dog"))
     assert confide.predict_set([], replace(released, classes=3)).mask.shape == (0, 3)
     assert confide.predict_set([], calibration_at(0.5), classes=["a", "b"]).mask.shape == (0, 2)
-    with pytest.raises(confide.InputError, match=r"must have shape \(n, classes\)"):
-        confide.predict_set([], calibration_at(0.5))
 
 
 def test_no_records_have_no_intervals():
@@ -175,3 +173,42 @@ def test_notebooks_show_tables():
     assert "records needed" in str(plan)
     table = confide.class_coverage(SETS, ["cat", "cat", "dog", "dog"])
     assert table._repr_html_().count("<tr>") == 3
+
+
+EMPTY = {
+    "list": [],
+    "tuple": (),
+    "numpy": np.empty((0, 3)),
+    "numpy, one dimension": np.empty(0),
+    "pandas": pandas.DataFrame({"cat": [], "dog": [], "emu": []}),
+    "pandas of objects": pandas.DataFrame(columns=["emu", "dog", "cat"]),
+}
+
+
+@pytest.mark.parametrize("batch", EMPTY.values(), ids=EMPTY)
+def test_an_empty_batch_gives_empty_sets(batch):
+    released = replace(calibration_at(0.5), classes=("cat", "dog", "emu"))
+    for made in (
+        released,
+        replace(released, score="aps"),
+        replace(released, score="raps_randomised(penalty=0.1,k_reg=1)"),
+    ):
+        sets = confide.predict_set(batch, made)
+        assert (sets.mask.shape, sets.mask.dtype, sets.classes) == ((0, 3), np.bool_, ("cat", "dog", "emu"))
+    assert list(sets) == sets.labels() == sets.to_arrow().to_pylist() == []
+    assert sets.contains([]).shape == sets.sizes.shape == (0,)
+    assert sets.to_pandas().shape == sets.to_frame("polars").shape == (0, 3)
+    assert "n=0" in sets._repr_html_()
+
+
+@pytest.mark.parametrize("batch", [[], np.empty(0)], ids=["list", "numpy"])
+def test_an_empty_batch_of_unknown_classes_is_empty_too(batch):
+    sets = confide.predict_set(batch, calibration_at(0.5))
+    assert (len(sets), sets.labels(), sets.to_arrow().to_pylist()) == (0, [], [])
+    assert confide.predict_set(batch, calibration_at(0.5), ["a", "b"]).mask.shape == (0, 2)
+    for score, more in (("absolute_residual", {}), ("cqr", {}), ("normalised_residual", {"difficulty": []})):
+        found = confide.predict_interval(batch, calibration_at(0.5, score), **more)
+        assert (found.lower.shape, found.lower.dtype, found.widths.shape) == ((0,), np.float64, (0,))
+        assert found.contains([]).shape == (0,)
+    with pytest.raises(confide.InputError, match=r"must have shape \(n, classes\)"):
+        confide.predict_set(3, calibration_at(0.5))

@@ -55,3 +55,8 @@ __all__ = [
     "loops", "machine_code", "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums",
     "refuse_outside_unit", "rows_looked_at", "softmax", "sums_of_rounded", "unit_check", "worth_compiling",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -24,3 +24,8 @@ __all__ = [
     "BRIEF", "LONG", "SECONDS", "Claims", "Effort", "Finding", "Report", "Subject", "audit", "audit_library",
     "effort_within", "foreign_subject", "load",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

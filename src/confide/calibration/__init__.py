@@ -28,3 +28,8 @@ __all__ = [
     "price_sides", "price_threshold", "recalibrate", "refuse_weights", "suited_candidates", "suited_for_levels",
     "suited_for_sides", "true_pixels", "typical_of_groups", "weighted_counts", "weighted_sum",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

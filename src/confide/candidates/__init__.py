@@ -10,3 +10,8 @@ from confide.candidates.lists import BUILDERS, Candidates, spread_words
 from confide.candidates.spread import SPREADS, Spread, SpreadKind
 
 __all__ = ["BUILDERS", "SPREADS", "AnyCandidates", "Candidates", "Spread", "SpreadKind", "spread_words"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

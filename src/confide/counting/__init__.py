@@ -9,3 +9,8 @@ from confide.counting.bin_counter import BinCounter
 from confide.counting.histogram import ScoreHistogram, weight_per_bin
 
 __all__ = ["BinCounter", "ScoreHistogram", "weight_per_bin"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

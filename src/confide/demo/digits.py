@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.evaluation import CoverageEstimate, coverage
+from confide.evaluation import coverage
 from confide.scores import set_mask
-from confide.sets import PredictionSets
+from confide.sets import CoverageEstimate, PredictionSets
 from confide.support import needs_extra
 
 TRAINING, CALIBRATION = 60, 700

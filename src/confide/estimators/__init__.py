@@ -18,3 +18,8 @@ __all__ = [
     "FittedStepWarning", "PrivateConformalClassifier", "PrivateConformalRegressor", "SecondReleaseWarning",
     "pipeline_intervals", "pipeline_sets",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

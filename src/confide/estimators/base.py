@@ -253,7 +253,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if getattr(X, "ndim", 2) == 1:
             raise InputError("X must be two-dimensional; found one dimension. Reshape your data with X.reshape(1, -1)")
-        validate_data(self, X, reset=False, skip_check_array=True)
+        if not isinstance(X, list | tuple) or len(X):  # [] has no columns to look at
+            validate_data(self, X, reset=False, skip_check_array=True)
 
     def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
         validate_data(self, X, reset=reset, skip_check_array=True)

@@ -47,10 +47,9 @@ from confide.evaluation.result import MOST_EXAMPLES, NOT_PRIVATE, Evaluation, Ex
 from confide.evaluation.set_tally import SetTally, evaluate_sets, evaluation_from_counts
 from confide.evaluation.words import in_words
 from confide.evaluation.worst import WorstPart, surely_below, worst_parts
-from confide.sets import CoverageEstimate
 
 __all__ = [
-    "CONFIDENCE", "MOST_EXAMPLES", "NOT_PRIVATE", "PARTS", "Asking", "CoverageEstimate", "CoverageTable",
+    "CONFIDENCE", "MOST_EXAMPLES", "NOT_PRIVATE", "PARTS", "Asking", "CoverageTable",
     "Evaluation", "Example", "IntervalTally", "LevelEvaluation", "MaskEvaluation", "PrivateCoverage",
     "PrivateEvaluation", "PrivateFinding", "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup",
     "WorstPart", "answer", "area_counts", "class_coverage", "coverage", "division_of", "evaluate_arrays",
@@ -59,3 +58,8 @@ __all__ = [
     "load_evaluation", "missed_share", "outwards", "private_statements", "promised_coverage", "read_evaluation",
     "size_coverage", "size_parts", "surely_below", "worst_parts",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

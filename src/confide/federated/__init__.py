@@ -74,3 +74,8 @@ __all__ = [
     "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold",
     "unequal_loss", "verify",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

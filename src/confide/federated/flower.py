@@ -38,6 +38,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
+
+
 def silo_folder(context: "Context") -> Path:
     """The folder where a silo keeps scores, keys, policy and ledger; never named by a request.
 

@@ -45,6 +45,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
+
+
 def write_job(
     folder: str | Path, plan: str, *, out: str = "released.json", timeout: int = 600, clients: int = 1
 ) -> Path:

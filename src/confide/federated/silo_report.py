@@ -17,7 +17,6 @@ from confide.calibration import calibrate
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
-from confide.evaluation import CoverageEstimate
 from confide.federated.envelope import fields_of, read_document, write_document
 from confide.federated.refusals import Refusal
 from confide.federated.silo_ledger import SiloLedger
@@ -25,6 +24,7 @@ from confide.ledger import Cost, Ledger
 from confide.mechanisms import practically_none
 from confide.noisy_counts import draw_counts, one_count_interval
 from confide.releases import Calibration
+from confide.sets import CoverageEstimate
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, read_as, write_text
 
 KIND = "confide.federated.silo-report"

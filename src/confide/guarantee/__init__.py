@@ -62,3 +62,8 @@ __all__ = [
     "two_sided_holds", "two_sided_loss", "two_sided_offset", "two_sided_secret", "two_sided_shift",
     "two_sided_shortfall", "walk_maximum", "weighted_head_start", "weighted_loss", "weighted_shortfall",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

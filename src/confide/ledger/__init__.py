@@ -42,3 +42,8 @@ __all__ = [
     "check_head", "compose", "counted", "decimal_form", "file_of", "fingerprint", "known", "make_payment",
     "make_server_ledger", "move", "pay", "place_of", "plain", "request_digest",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -40,3 +40,8 @@ __all__ = [
     "practically_none", "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side",
     "slopes_for", "split_conformal_for",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -18,3 +18,8 @@ from confide.mlflow.log import log_model, save_model
 from confide.mlflow.model import ConformalModel
 
 __all__ = ["ConformalModel", "LoadedModel", "load_model", "log_model", "save_model"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

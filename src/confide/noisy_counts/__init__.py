@@ -13,3 +13,8 @@ from confide.noisy_counts.noise import log_mgf, noise_law
 __all__ = [
     "coverage_interval", "coverage_share", "draw_counts", "log_mgf", "noise_law", "one_count_interval", "simultaneous",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

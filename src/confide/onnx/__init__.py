@@ -18,3 +18,8 @@ with needs_extra("confide.onnx", "onnx"):
 from confide.onnx.append import append, read
 
 __all__ = ["append", "read"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -34,3 +34,8 @@ __all__ = [
     "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of", "make_plan", "mechanism_for", "plan",
     "read_population", "rounding_text", "share_of_pilot", "shifted_population", "typical_answer", "typical_law",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -20,3 +20,8 @@ from confide.plots.sizes import plot_sizes
 from confide.plots.thresholds import plot_thresholds
 
 __all__ = ["plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -50,3 +50,8 @@ __all__ = [
     "names_among", "names_for", "parts_of", "predecessors_of", "read_words", "register_kind", "remark", "remarks",
     "several_json", "warn_of", "write_words",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

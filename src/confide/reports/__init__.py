@@ -22,3 +22,8 @@ from confide.reports.ledger_page import ledger_page
 from confide.reports.report import report
 
 __all__ = ["ledger_page", "report"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -33,3 +33,8 @@ __all__ = [
     "margin_score", "named_by", "normalised_residual_score", "own_class_scores", "raps_score", "refuse_infinite",
     "saps_score", "score_kind", "score_name", "set_mask", "smallest_probability", "top_k_score", "tune_raps",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

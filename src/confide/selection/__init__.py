@@ -23,3 +23,8 @@ __all__ = [
     "SELECTORS", "Selector", "check_sampler", "noisy_counts", "range_of_zcdp", "scale_for", "select", "selection_law",
     "unit_nodes", "with_contrib", "zcdp_by_square", "zcdp_of_range",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -15,3 +15,8 @@ __all__ = [
     "CoverageEstimate", "PredictionIntervals", "PredictionSets", "coverage_from_counts", "exact_interval",
     "predict_interval", "predict_labels", "predict_masks", "predict_set", "share_covered",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

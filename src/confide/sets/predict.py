@@ -101,7 +101,7 @@ def predict_set(
         thresholds, per_class = calibration.class_thresholds(names, p.shape[1]), True
     else:
         thresholds, per_class = _thresholds(calibration, groups, len(p)), False
-    mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out)
+    mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
     refuse_other_sums("probabilities", p)
     warn_of(calibration)
     return PredictionSets(mask, names, min(part.coverage for part in parts_of(calibration).values()))
@@ -181,7 +181,7 @@ def predict_labels(
     if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
         raise InputTypeError("calibration must come from calibrate_false_negatives")
     p, names = _matched(probabilities, calibration, classes)
-    mask = set_mask(p, "lac", calibration.threshold)
+    mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
     warn_of(calibration)
     return PredictionSets(mask, names)
 
@@ -225,9 +225,12 @@ def _matched(
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
     """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
     known = classes_of(calibration)
-    width = known if classes is None else len(classes)
-    if width is not None and isinstance(probabilities, list | tuple) and not probabilities:
-        probabilities = np.zeros((0, width if isinstance(width, int) else len(width)))
+    listed = isinstance(probabilities, list | tuple) and not probabilities
+    if listed or getattr(probabilities, "shape", None) == (0,):  # [] has no columns, and stands for no records
+        width = known if classes is None else tuple(classes)
+        probabilities = np.zeros((0, width if isinstance(width, int) else len(width or ())))
+        if width is None:
+            return probabilities, None
     p = as_probabilities("probabilities", probabilities, check=False)
     own = names_of_classes(probabilities, classes, p.shape[1])
     names = names_for(calibration, own, p.shape[1])
@@ -235,6 +238,11 @@ def _matched(
         order = order_of(known, own)
         return (p if order == list(range(len(known))) else p[:, order]), known
     return p, names
+
+
+def _no_sets() -> NDArray[np.bool_]:
+    """The mask of no records and of classes that nobody has said."""
+    return np.zeros((0, 0), dtype=np.bool_)
 
 
 def _thresholds(

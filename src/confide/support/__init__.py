@@ -63,3 +63,8 @@ __all__ = [
     "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "several", "shown_address",
     "tell", "to_disk", "write_text",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -43,3 +43,8 @@ __all__ = [
     "merge_counts", "open_table", "predict_table", "read_pilot", "recalibrate_table", "refuse_existing_folder",
     "refuse_existing_predictions", "score_batches", "score_histogram", "silent", "size_counts",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -23,3 +23,8 @@ __all__ = [
     "calibrate", "calibrate_masks", "evaluate_masks", "predict_interval", "predict_masks", "predict_set",
     "probabilities", "to_prediction_sets",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

@@ -23,3 +23,8 @@ __all__ = [
     "ERROR", "LOOKS", "TOLERANCE", "Look", "Point", "Settings", "Watch", "WatchPower", "evidence_text", "level_of",
     "opened", "promised_of", "records_enough", "records_for", "size_bins", "state", "watch", "watch_power",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)

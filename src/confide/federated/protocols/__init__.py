@@ -17,6 +17,12 @@ __all__ = [
     "OpenedSum", "Options", "PrivateQQ", "Promise", "SecureSum", "best_published", "protocol_of",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
+
+
 PROTOCOLS: dict[str, type[FederatedProtocol]] = {
     protocol.method: protocol
     for protocol in (

@@ -1,0 +1,31 @@
+"""Tab completion shows what there is to use, and nothing else, in every room and adapter."""
+
+import importlib
+import pkgutil
+import types
+
+import pytest
+
+import confide
+from confide.errors import MissingExtraError
+
+WITHIN = ("federated.flower", "federated.nvflare", "federated.protocols", "tables.spark")
+COMMANDS = ("__main__", "cli", "demo")
+PUBLIC = [one.name for one in pkgutil.iter_modules(confide.__path__) if one.name not in COMMANDS]
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, *WITHIN])
+def test_a_module_shows_what_it_exports(name):
+    try:
+        module = importlib.import_module(f"confide.{name}")
+    except (ModuleNotFoundError, MissingExtraError) as missing:
+        pytest.skip(f"not installed here: {missing}")
+    listed = dir(module)
+    assert listed == sorted(set(module.__all__))
+    assert not [one for one in listed if one.startswith("_")]
+    modules = [value for one in listed if isinstance(value := getattr(module, one), types.ModuleType)]
+    assert all(value.__name__.startswith(f"{module.__name__}.") for value in modules)
+
+
+def test_the_roof_shows_what_users_call():
+    assert dir(confide) == sorted([*confide.__all__, "__version__"])
