@@ -5,7 +5,6 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.evaluation import (
-    CoverageEstimate,
     Evaluation,
     Example,
     LevelEvaluation,
@@ -19,6 +18,7 @@ from confide.evaluation import (
 from confide.releases import LevelCalibration, Release, RiskCalibration
 from confide.reports.numbers import number, percent
 from confide.reports.promise import coverage_percent
+from confide.sets import CoverageEstimate
 
 MOST_SHOWN = 30
 MOST_ROWS = 500
