@@ -87,7 +87,6 @@ OF_EVERY_KIND = {
     "Arrow": pa.table(TURNED),
     "Arrow batch": pa.RecordBatch.from_pydict(TURNED),
     "narwhals": nw.from_native(pl.DataFrame(TURNED)),
-    "DuckDB": duckdb.sql("select * from (values (0.25::double, 0.75::double), (0.5, 0.5)) as t(dog, cat)"),
 }
 
 
@@ -99,6 +98,15 @@ def test_columns_of_any_frame_are_classes_by_name(frame):
     own = confide.lac_score(frame, CLASSES)
     np.testing.assert_allclose(own, [0.25, 0.5])
     np.testing.assert_allclose(confide.lac_score(np.array(ROWS), [0, 1]), own)
+
+
+def test_a_relation_is_collected():
+    with duckdb.connect() as connection:
+        values = "values (0.25::double, 0.75::double), (0.5, 0.5)"
+        sets = confide.predict_set(connection.sql(f"select * from ({values}) as t(dog, cat)"), released())
+        assert (sets.classes, sets.labels()) == (CLASSES, [["cat"], ["cat", "dog"]])
+        none = connection.sql("select 0.5::double as cat, 0.5::double as dog where false")
+        assert confide.predict_set(none, released()).mask.shape == (0, 2)
 
 
 def test_a_query_is_refused_with_what_to_do():
