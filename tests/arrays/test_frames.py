@@ -102,8 +102,8 @@ def test_columns_of_any_frame_are_classes_by_name(frame):
 
 def test_a_relation_is_collected():
     with duckdb.connect() as connection:
-        values = "values (0.25::double, 0.75::double), (0.5, 0.5)"
-        sets = confide.predict_set(connection.sql(f"select * from ({values}) as t(dog, cat)"), released())
+        two = connection.sql("select * from (values (0.25::double, 0.75::double), (0.5, 0.5)) as t(dog, cat)")
+        sets = confide.predict_set(two, released())
         assert (sets.classes, sets.labels()) == (CLASSES, [["cat"], ["cat", "dog"]])
         none = connection.sql("select 0.5::double as cat, 0.5::double as dog where false")
         assert confide.predict_set(none, released()).mask.shape == (0, 2)
