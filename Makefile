@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow fuzz mutation screenshots gallery experiments extras lock clean
+.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores fuzz mutation screenshots gallery experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -80,6 +80,13 @@ mlflow: .venv-mlflow/.ready  ## MLflow, for its tests, in an environment of its 
 	.venv-mlflow/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+stores: .venv-stores/.ready  ## servers of object stores, for their tests, in an environment of their own
+
+.venv-stores/.ready: requirements/stores.txt
+	$(PYTHON) -m venv .venv-stores
+	.venv-stores/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/stores.txt
+	touch $@
+
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
 	$(BIN)/python -m tests.reports.screenshots
 
@@ -111,6 +118,10 @@ lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip add
 	(grep "^#" requirements/mlflow.txt; cat requirements/mlflow.new) > requirements/all.txt
 	mv requirements/all.txt requirements/mlflow.txt
 	rm requirements/mlflow.new
+	$(COMPILE) requirements/stores.in --upgrade -o requirements/stores.new
+	(grep "^#" requirements/stores.txt; cat requirements/stores.new) > requirements/all.txt
+	mv requirements/all.txt requirements/stores.txt
+	rm requirements/stores.new
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-nvflare .venv-mlflow demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) .venv-peers .venv-nvflare .venv-mlflow .venv-stores demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -221,7 +221,7 @@ def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
     [
         ({"out": "sets.parquet", "partition_by": ("id",)}, "partition_by belongs to a folder"),
         ({"out": "sets", "partition_by": ("nobody",)}, "partition_by must name kept columns; 'nobody' is none"),
-        ({"out": "s3a://bucket/sets"}, "is an address, which Spark alone writes to"),
+        ({"out": "hdfs://host/sets"}, "is an address that Spark alone writes to"),
         ({"out": "sets.xlsx"}, "must end in one of .parquet"),
         ({"out_table": "sets"}, "out_table belongs to a DuckDB or PostgreSQL database, or to Spark"),
         ({}, "out or out_table must be given, and not both"),

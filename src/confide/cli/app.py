@@ -13,6 +13,7 @@ from confide.cli.exit_codes import IN_WORDS
 from confide.cli.federated import app as federated
 from confide.cli.help import Command, Group
 from confide.cli.ledger import ledger
+from confide.cli.parameters import with_places
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.recalibrate import recalibrate
@@ -67,7 +68,7 @@ def _confide(
 
 
 for command in (plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, audit, demo):
-    app.command(cls=Command)(command)
+    app.command(cls=Command)(command if command is demo else with_places(command))
 app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")
 app.add_typer(federated)

@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS
 from confide.releases import GroupCalibration, LevelCalibration, Release, load_release
 from confide.selection import SELECTORS
-from confide.support import Kind, write_text
+from confide.support import Kind, Place, write_text
 from confide.tables import People, Progress, What, files_of, open_table
 
 
@@ -124,14 +124,14 @@ class Source(ReadingOptions):
         str,
         typer.Argument(
             metavar="TABLE",
-            help="A Parquet, CSV or Arrow file, a folder or a quoted pattern of them, or - for standard input; with "
-            "--table a database, as duckdb://FILE or postgresql://USER@HOST/DB, or Spark, as local[2] or sc://HOST.",
+            help="A Parquet, CSV or Arrow file, a folder, a quoted pattern, s3://BUCKET/NAME, or - for standard input; "
+            "with --table duckdb://FILE, postgresql://USER@HOST/DB, or Spark as sc://HOST.",
         ),
     ]
 
     @property
-    def files(self) -> tuple[Path, ...]:
-        """The files of this machine that are read."""
+    def files(self) -> tuple[Place, ...]:
+        """The files of this machine, or objects of a store, that are read."""
         return files_of(self.file)
 
     @contextmanager
@@ -278,7 +278,7 @@ class Output:
     out: Out
     force: Force = False
 
-    def check(self, kind: Kind, *inputs: str | Path | None) -> None:
+    def check(self, kind: Kind, *inputs: str | Place | None) -> None:
         """Refuse a file that cannot be written, or would replace an input, before any work is done."""
         check_output(self.out, kind, *inputs, force=self.force)
 

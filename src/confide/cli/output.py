@@ -6,11 +6,20 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
-from confide.support import Kind, harmless, harmless_json, one_line, refuse_existing, refuse_input
+from confide.support import (
+    Kind,
+    ObjectPath,
+    Place,
+    as_place,
+    harmless,
+    harmless_json,
+    one_line,
+    refuse_existing,
+    refuse_input,
+)
 from confide.tables import refuse_existing_predictions
 
 
@@ -67,17 +76,20 @@ def plain(value: Any) -> Any:
     return value
 
 
-def check_output(path: Path | None, kind: Kind, *inputs: str | Path | None, force: bool) -> None:
+def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | None, force: bool) -> None:
     """Refuse an output that cannot be written, or would replace an input, before any work is done."""
     if path is None:
         return
+    path = as_place(path)
+    if isinstance(path, ObjectPath):
+        path.check_bucket()
     if force or not path.exists():
         refuse_input(path, inputs)
     if kind is Kind.PREDICTIONS:
         refuse_existing_predictions(path, overwrite=force)
     else:
         refuse_existing(path, overwrite=force, kind=kind)
-    if not path.parent.is_dir():
+    if not isinstance(path, ObjectPath) and not path.parent.is_dir():
         raise InputError(f"output {str(path)!r} cannot be written: its folder does not exist")
 
 

@@ -1,6 +1,5 @@
 """`confide predict`: prediction sets or intervals for the rows of a table."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import click
@@ -10,8 +9,8 @@ from confide.cli.columns import ModelColumns
 from confide.cli.output import check_output, emit, number, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of, remarks
-from confide.support import Kind
-from confide.tables import file_format, is_folder, predict_table, refuse_existing_folder
+from confide.support import Kind, as_place
+from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
 
 
 @command
@@ -57,11 +56,12 @@ def predict(
     released = release.load()
     what = columns.to_predict(released, release.calibration)
     release.check_group(released, of_classes=False)
-    if out is not None and not is_folder(out):
-        _ = file_format(Path(out))  # refuses unknown endings
-        check_output(Path(out), Kind.PREDICTIONS, *source.files, release.calibration, force=force)
-    elif out is not None and "://" not in out:
-        refuse_existing_folder(Path(out))
+    place = None if out is None or ("://" in out and names_spark(source.file)) else as_place(out)
+    if place is not None and not is_folder(str(out)):
+        _ = file_format(place)  # refuses unknown endings
+        check_output(place, Kind.PREDICTIONS, *source.files, release.calibration, force=force)
+    elif place is not None:
+        refuse_existing_folder(place)
     ways = "--probabilities or --prediction"
     with (
         said_by_the_command(),

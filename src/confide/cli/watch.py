@@ -20,7 +20,7 @@ from confide.mechanisms import NEIGHBORS
 from confide.noisy_counts import coverage_interval
 from confide.releases import load_release, remarks
 from confide.support import Kind, refuse_input, write_text
-from confide.watching import Watch, level_of, opened, records_for, watch_power
+from confide.watching import Watch, level_of, local_state, opened, records_for, watch_power
 from confide.watching import watch as take_look
 
 
@@ -96,6 +96,7 @@ def watch(
         --probabilities 'p_*' --label label
     """
     name = _look_name(look, budget)
+    state = local_state(state)
     whole = load_release(release)
     one = level_of(whole, alpha)
     if unlabelled and columns.task in ("score", "losses"):

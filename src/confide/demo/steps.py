@@ -12,7 +12,7 @@ from confide.errors import InputError
 from confide.planning import plan
 from confide.reports import report
 from confide.scores import lac_score
-from confide.support import Kind, kind_of, new_file, refuse_existing
+from confide.support import Kind, Place, kind_of, new_file, refuse_existing
 from confide.tables import Classified, evaluate_table, predict_table, refuse_existing_predictions
 
 ALPHA, EPSILON = 0.1, 1.0
@@ -66,9 +66,9 @@ def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
         pq.write_table(pa.table(columns), part)
 
 
-def _kind_of_images(path: Path) -> Kind:
+def _kind_of_images(path: Place) -> Kind:
     """What a file is; a table is one of images if it has the columns of one."""
     import pyarrow.parquet as pq
 
     found = kind_of(path)
-    return found if found is not Kind.TABLE or pq.read_schema(path).names[:2] == ["image", "digit"] else Kind.OTHER
+    return found if found is not Kind.TABLE or pq.read_schema(str(path)).names[:2] == ["image", "digit"] else Kind.OTHER

@@ -56,7 +56,7 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
 
 def load_evaluation(path: str | Path) -> Evaluation | LevelEvaluation | PrivateEvaluation:
     """Read a file that `confide evaluate --out` wrote, with or without --epsilon."""
-    return read_as(Path(path), _read_either)
+    return read_as(path, _read_either)
 
 
 def _read_either(text: str) -> Evaluation | LevelEvaluation | PrivateEvaluation:

@@ -136,7 +136,7 @@ class Policy:
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
         """Read a policy written by `save` or by hand."""
-        return cls.from_json(read_text(Path(path)))
+        return cls.from_json(read_text(path))
 
     @classmethod
     def from_json(cls, text: str) -> "Policy":

@@ -79,12 +79,12 @@ class SiloReport:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
-        write_text(Path(path), self.to_json(), overwrite=overwrite)
+        write_text(path, self.to_json(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> "SiloReport":
         """Read a file written by `save`."""
-        return read_as(Path(path), cls.from_json)
+        return read_as(path, cls.from_json)
 
     def __str__(self) -> str:
         weak = practically_none(self.epsilon)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from confide.errors import InputTypeError
-from confide.support import names_server, shown_address
+from confide.errors import InputError, InputTypeError
+from confide.support import names_object, names_server, shown_address
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,11 +33,18 @@ def place_of(place: str | Path | Server) -> Path | Server:
     ------
     InputTypeError
         If it is neither.
+    InputError
+        If it is an address of an object store, which keeps no ledger.
     """
     if isinstance(place, Server):
         return place
     if not isinstance(place, str | Path):
         raise InputTypeError(f"ledger's path must be a path; found {type(place).__name__}")
+    if names_object(place):
+        raise InputError(
+            "ledger must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can charge: an "
+            "object store cannot keep it, since two jobs could both spend what is left"
+        )
     return Server(place) if isinstance(place, str) and names_server(place) else Path(place)
 
 

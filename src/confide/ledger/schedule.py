@@ -295,12 +295,12 @@ class Schedule(Shown):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
-        write_text(Path(path), self.to_json(), overwrite=overwrite)
+        write_text(path, self.to_json(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> "Schedule":
         """Read a file written by `save`."""
-        return read_as(Path(path), cls.from_json)
+        return read_as(path, cls.from_json)
 
 
 _KIND, _SCHEMA, _MOST_CHARACTERS = "confide.schedule", 1, 10_000

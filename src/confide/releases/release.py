@@ -51,12 +51,12 @@ class Release(Shown):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
-        write_text(Path(path), self.to_json(), overwrite=overwrite)
+        write_text(path, self.to_json(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file written by `save`."""
-        return read_as(Path(path), cls.from_json)
+        return read_as(path, cls.from_json)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_json, (self.to_json(),)

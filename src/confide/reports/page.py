@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from confide.reports.numbers import number, percent
 from confide.reports.terms import TERMS
-from confide.support import needs_extra, write_text
+from confide.support import Place, as_place, needs_extra, write_text
 
 SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
 STYLE = "assets/page.css"
@@ -45,7 +44,7 @@ class Page:
     title: str
     html: str
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+    def save(self, path: str | Place, *, overwrite: bool = False) -> Place:
         """Write the page to a file, atomically, and return its path.
 
         Raises
@@ -53,8 +52,8 @@ class Page:
         InputError
             If the file exists and may not be overwritten, or cannot be written.
         """
-        write_text(Path(path), self.html, overwrite=overwrite)
-        return Path(path)
+        write_text(path, self.html, overwrite=overwrite)
+        return as_place(path)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, for notebooks: its styles stay inside, and it cannot reach the notebook."""

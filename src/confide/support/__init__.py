@@ -9,6 +9,7 @@ file_kinds.py   what a file is, and what may be written over it
 extras.py       optional packages
 events.py       what happens, for those who listen
 addresses.py    addresses of servers, shown without passwords
+object_stores.py  S3, Google Cloud Storage, Azure; object_paths.py: their objects, asked as files are
 callers.py      where warnings point
 foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens
@@ -48,6 +49,8 @@ from confide.support.names import (
     places,
     public_classes,
 )
+from confide.support.object_paths import ObjectPath, Place, as_place
+from confide.support.object_stores import Address, names_object, of_store, store_words
 from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below
 from confide.support.shown import Shown, html_lines, html_table
 from confide.support.strict_json import Fields, parse_object, read_fraction
@@ -55,13 +58,13 @@ from confide.support.text_tables import aligned, decimal_text
 
 __all__ = [
     "DEBUG", "INFO", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS",
-    "MOST_WEIGHT", "Classes", "Fields", "Kind", "Level", "Name", "OutputExistsError", "Shown", "aligned", "as_integer",
-    "canonical", "ceil_to", "check_names", "decimal_text", "exact_level", "float_above", "float_below",
-    "harmless", "harmless_json", "html_lines", "html_table", "kind_of", "known_positions", "listening",
-    "names_server", "needs_extra", "new_file", "one_line", "one_of", "only_count", "order_of", "outside",
-    "parse_object", "places", "positive_integer", "positive_number", "privacy_loss", "public_classes", "read_as",
-    "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "several", "shown_address",
-    "tell", "to_disk", "write_text",
+    "MOST_WEIGHT", "Address", "Classes", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError",
+    "Place", "Shown", "aligned", "as_integer", "as_place", "canonical", "ceil_to", "check_names", "decimal_text",
+    "exact_level", "float_above", "float_below", "harmless", "harmless_json", "html_lines", "html_table", "kind_of",
+    "known_positions", "listening", "names_object", "names_server", "needs_extra", "new_file", "of_store", "one_line",
+    "one_of", "only_count", "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number",
+    "privacy_loss", "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input",
+    "refuse_marked", "several", "shown_address", "store_words", "tell", "to_disk", "write_text",
 ]  # fmt: skip
 
 

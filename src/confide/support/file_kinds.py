@@ -4,9 +4,9 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from pathlib import Path
 
 from confide.errors import InputError
+from confide.support.object_paths import ObjectPath, Place, as_place
 
 HEAD = 2**16
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide\.[a-z.-]{1,60})"')
@@ -72,7 +72,7 @@ _DOCUMENTS = {
 }
 
 
-def kind_of(path: Path) -> Kind:
+def kind_of(path: Place) -> Kind:
     """What a file is; what is no regular file, or cannot be read, is of another kind.
 
     Tables of predictions are told from other tables by their columns, which `confide.tables` looks at.
@@ -106,7 +106,7 @@ def kind_of_content(head: bytes) -> Kind:
     return Kind.OTHER if document is None else _DOCUMENTS.get(document[1].decode()[len("confide.") :], Kind.OTHER)
 
 
-def refuse_replacing(path: Path, kind: Kind, what_is: Callable[[Path], Kind] = kind_of) -> None:
+def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] = kind_of) -> None:
     """Refuse to write over a file that is no earlier output of the same kind; an empty file holds nothing to lose.
 
     Raises
@@ -121,7 +121,7 @@ def refuse_replacing(path: Path, kind: Kind, what_is: Callable[[Path], Kind] = k
         )
 
 
-def refuse_input(path: Path, inputs: Iterable[str | Path | None]) -> None:
+def refuse_input(path: Place, inputs: Iterable[str | Place | None]) -> None:
     """Refuse to write over a file that is read, whatever it is called: by another path or by a link.
 
     Raises
@@ -130,11 +130,13 @@ def refuse_input(path: Path, inputs: Iterable[str | Path | None]) -> None:
         If the output is one of the inputs.
     """
     for one in inputs:
-        if one is not None and _same(path, Path(one)):
+        if one is not None and _same(path, as_place(one)):
             raise InputError(f"output {str(path)!r} would replace the input {str(one)!r}; choose another name")
 
 
-def _same(path: Path, other: Path) -> bool:
+def _same(path: Place, other: Place) -> bool:
+    if isinstance(path, ObjectPath) or isinstance(other, ObjectPath):
+        return isinstance(path, ObjectPath) and isinstance(other, ObjectPath) and path.address == other.address
     try:
         return path.samefile(other)
     except OSError:  # one of them does not exist, perhaps not yet

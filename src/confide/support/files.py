@@ -1,6 +1,7 @@
 """Files written whole or not at all, and read with one clear line when that fails."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TypeVar
 
 from confide.errors import FormatError, InputError
 from confide.support.file_kinds import HEAD, Kind, kind_of, kind_of_content, refuse_replacing
+from confide.support.object_paths import ObjectPath, Place, as_place
 
 MOST_BYTES = 10_000_000
 
@@ -20,9 +22,11 @@ class OutputExistsError(InputError):
 
 @contextmanager
 def new_file(
-    path: Path, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Path], Kind] = kind_of
+    path: str | Place, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Place], Kind] = kind_of
 ) -> Iterator[Path]:
     """A temporary path beside `path`, moved into place when the block succeeds and removed when it does not.
+
+    For an object of a store it lies in the folder for temporary files, and is sent when the block succeeds.
 
     Raises
     ------
@@ -32,8 +36,16 @@ def new_file(
         If the folder does not exist or cannot be written; or if `path` exists and is no file of this `kind`, which
         `what_is` tells: nothing is replaced but an earlier output of the same kind.
     """
-    path = Path(path)
+    path = as_place(path)
     refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)
+    if isinstance(path, ObjectPath):
+        with tempfile.TemporaryDirectory(prefix="confide-") as folder:  # ours alone
+            part = Path(folder) / "part"
+            part.touch(0o600)
+            yield part
+            refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)  # perhaps since then
+            path.write(part)
+        return
     part = path.parent / f".confide-{os.urandom(8).hex()}.part"  # known before it exists: an interruption removes it
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -56,7 +68,7 @@ def new_file(
 
 
 def refuse_existing(
-    path: Path, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Path], Kind] = kind_of
+    path: Place, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Place], Kind] = kind_of
 ) -> None:
     """Refuse an output that exists, unless it may be overwritten and is of this kind; a folder is always refused."""
     try:
@@ -71,8 +83,8 @@ def refuse_existing(
         refuse_replacing(path, kind, what_is)
 
 
-def write_text(path: Path, text: str, *, overwrite: bool, durable: bool = False) -> None:
-    """Write a text file atomically; what it says decides what it may replace.
+def write_text(path: str | Place, text: str, *, overwrite: bool, durable: bool = False) -> None:
+    """Write a text file, or an object of a store, atomically; what it says decides what it may replace.
 
     Of a `durable` file either the old text or the new one is on disk whatever happens, and when this returns the new.
     """
@@ -81,12 +93,17 @@ def write_text(path: Path, text: str, *, overwrite: bool, durable: bool = False)
         if durable:
             to_disk(part)
     if durable:
-        to_disk(Path(path).parent)
+        to_disk(Path(str(path)).parent)
 
 
-def read_text(path: Path) -> str:
-    """Read a small text file."""
+def read_text(path: str | Place) -> str:
+    """Read a small text file, or such an object of a store."""
+    path = as_place(path)
     try:
+        if isinstance(path, ObjectPath):
+            if path.info().size and path.info().size > MOST_BYTES:
+                raise FormatError(f"file {str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
+            return path.read_text()
         if path.stat().st_size > MOST_BYTES:
             raise FormatError(f"file {str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
         return path.read_text(encoding="utf-8")
@@ -96,7 +113,7 @@ def read_text(path: Path) -> str:
         raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def read_as(path: Path, reader: Callable[[str], Document]) -> Document:
+def read_as(path: str | Place, reader: Callable[[str], Document]) -> Document:
     """What a reader of texts makes of a small text file; what is wrong with the text is said of the file."""
     text = read_text(path)
     try:
@@ -114,7 +131,7 @@ def to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def _exists(path: Path) -> OutputExistsError:
+def _exists(path: Place) -> OutputExistsError:
     return OutputExistsError(f"output {str(path)!r} exists already; choose another name or allow overwriting")
 
 

@@ -6,7 +6,7 @@ pyarrow and Ibis are imported when a table is opened, not before; texts of their
 passed on.
 
 what.py            what is read of each record: the one definition
-open_table.py      from a name or data to a table; files.py, memory.py, databases.py, spark/ open one kind each
+open_table.py      from a name or data to a table; files, objects, memory, databases, spark/ open one kind each
 table.py           what a table can do; duckdb_table.py and ibis_table.py do it
 readings.py        from columns to one score per record: in numpy, or as SQL; named_column.py for labels and groups
 stream_counts.py   counting in this process; group_by.py and spark/counts.py count where the rows live
@@ -33,6 +33,7 @@ from confide.tables.pilot import read_pilot
 from confide.tables.predict import predict_table
 from confide.tables.progress import Progress, silent
 from confide.tables.recalibrate import recalibrate_table
+from confide.tables.spark import names_spark
 from confide.tables.targets import is_folder, refuse_existing_folder, refuse_existing_predictions
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
@@ -40,8 +41,9 @@ __all__ = [
     "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored",
     "What", "calibrate_table", "class_histograms", "class_keys", "count_batches", "covered_counts", "evaluate",
     "evaluate_table", "evaluate_table_privately", "file_format", "files_of", "group_histograms", "is_folder",
-    "merge_counts", "open_table", "predict_table", "read_pilot", "recalibrate_table", "refuse_existing_folder",
-    "refuse_existing_predictions", "score_batches", "score_histogram", "silent", "size_counts",
+    "merge_counts", "names_spark", "open_table", "predict_table", "read_pilot", "recalibrate_table",
+    "refuse_existing_folder", "refuse_existing_predictions", "score_batches", "score_histogram", "silent",
+    "size_counts",
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from confide.tables.table import Table
 
 _POSTGRES = ("postgresql", "postgres")
 _IN_MEMORY = ("polars", "datafusion")
-_BUCKETS = ("s3", "s3a", "s3n", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "dbfs", "http", "https", "ftp", "hf")
+_ELSEWHERE = ("s3n", "hdfs", "dbfs", "http", "https", "ftp", "hf", "wasb", "wasbs", "oss", "cos")
 
 
 def without_password(source: str) -> str:
@@ -56,11 +56,11 @@ def files_behind(url: str) -> tuple[Path, ...]:
 def open_database(url: str, table: str | None, *, write: bool = False) -> Iterator[Table]:
     """A table of the database that an address names; `polars://FILE` reads Parquet files by that engine."""
     shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
-    if scheme in _BUCKETS:
+    if scheme in _ELSEWHERE:
         raise InputError(
-            f"source {shown!r} is not on this machine and is not read from there: copy the files here, or mount the "
-            "bucket as a folder; or give the address to Spark, as --table of spark://HOST:PORT or local[2]; or hand "
-            "over pyarrow.dataset.dataset(...) in Python"
+            f"source {shown!r} is not on this machine and is not read from there: copy the files here, or into a "
+            "bucket of s3://, gs:// or az://; or give the address to Spark, as --table of spark://HOST:PORT or "
+            "local[2]; or hand over pyarrow.dataset.dataset(...) in Python"
         )
     if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         _check_engine(shown, scheme)

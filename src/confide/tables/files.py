@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import FormatError, InputError
-from confide.support import as_integer
+from confide.support import Place, as_integer
 from confide.tables.arrow_file import arrow_rows, arrow_schema, arrow_stream
 from confide.tables.csv_dialect import csv_rows, sniff_all
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
@@ -38,16 +38,20 @@ def files_named(source: str) -> list[Path]:
     else:
         # `Path.glob` takes no absolute pattern.
         found = sorted(Path(file) for file in glob.glob(source, recursive=True) if format_of(file))  # noqa: PTH207
+    refuse_several_formats(source, found, "folder" if path.is_dir() else "pattern")
+    return found
+
+
+def refuse_several_formats(source: str, found: Sequence[Place], what: str) -> None:
+    """Refuse a folder or a pattern of no file that can be read, or of files of several formats."""
     if not found:
-        what = "folder" if path.is_dir() else "pattern"
         raise InputError(
             f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}; it names none of them"
         )
-    kinds = {form for file in found if (form := format_of(file))}
+    kinds = {form for file in found if (form := format_of(str(file)))}
     if len(kinds) > 1:
         endings = sorted(ending for ending, form in ENDINGS.items() if form in kinds)
         raise InputError(f"files of {source!r} must be of one format; found {', '.join(endings)}")
-    return found
 
 
 def _hidden(folder: Path, file: Path) -> bool:
@@ -88,7 +92,7 @@ def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> Du
     listed = "[" + ", ".join(map(text, patterns)) + "]"
     if form.kind == "csv":
         dialect = sniff_all(connection, paths, patterns, "gzip" if form.compressed else "none")
-        folders = _folders_by_value(paths)
+        folders = folders_by_value(paths)
         hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
         source = f"read_csv({listed}, {dialect.options}{hive})"
         made = DuckTable(name, _schema_of(connection, dialect.types | folders), connection, source, texts=True)
@@ -104,7 +108,7 @@ def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> Du
     return DuckTable(name, schema, connection, source, rows=lambda: int(connection.sql(count).fetchall()[0][0]))
 
 
-def _folders_by_value(paths: Sequence[Path]) -> dict[str, str]:
+def folders_by_value(paths: Sequence[Place]) -> dict[str, str]:
     """The columns that folders such as `ward=north` stand for, each with the DuckDB type of its values."""
     values: dict[str, list[str]] = {}
     for path in paths if len(paths) > 1 else ():
@@ -122,7 +126,7 @@ def _folders_by_value(paths: Sequence[Path]) -> dict[str, str]:
 def _arrow_files(connection: Any, name: str, paths: Sequence[Path]) -> DuckTable:
     import pyarrow as pa
 
-    if _folders_by_value(paths):
+    if folders_by_value(paths):
         raise InputError(f"{name} must be Parquet or CSV: values in the names of folders are not read for Arrow files")
     schema = arrow_schema(paths[0])
     if len({column.lower() for column in schema.names}) != len(schema.names):

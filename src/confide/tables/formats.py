@@ -1,10 +1,10 @@
 """File formats, told by the ending of a name."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from confide.errors import InputError
+from confide.support import Place
 
 Kind: TypeAlias = Literal["parquet", "csv", "arrow"]
 
@@ -46,7 +46,7 @@ ENDINGS: dict[str, Format] = {
 }
 
 
-def format_of(name: str | Path) -> Format | None:
+def format_of(name: str | Place) -> Format | None:
     """The format that the ending of a name stands for; None for any other ending.
 
     Examples
@@ -58,7 +58,7 @@ def format_of(name: str | Path) -> Format | None:
     return next((ENDINGS[ending] for ending in ENDINGS if lower.endswith(ending)), None)
 
 
-def file_format(path: Path) -> Format:
+def file_format(path: Place) -> Format:
     """The format of a file.
 
     Raises

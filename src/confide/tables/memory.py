@@ -214,16 +214,16 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     in_words = partial(of_files, name, Format("csv"))
     with embedded() as connection:
         with in_words():
-            reader = _csv_batches(stream, head, name)
+            reader = csv_batches(stream, head, name)
             batches = iter(reader)
             first = next(batches, None) or pa.RecordBatch.from_pylist([], reader.schema)
-            schema = _sniffed(connection, first)
+            schema = sniffed(connection, first)
         made = StreamedTable(name, schema, connection, first, chain([first], batches), in_words, texts=True)
         made.rows, made.decimal = csv_rows(), decimal
         yield made
 
 
-def _csv_batches(stream: Any, head: bytes, name: str) -> Any:
+def csv_batches(stream: Any, head: bytes, name: str) -> Any:
     """Record batches of CSV that passes by, every cell as text."""
     import pyarrow as pa
     import pyarrow.csv
@@ -234,7 +234,7 @@ def _csv_batches(stream: Any, head: bytes, name: str) -> Any:
     refuse_repeated(name, names)
     if all(map(_is_number, names)):
         raise FormatError(f"{name} must start with a line of column names; found none that can be told from the values")
-    parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
     texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
     return pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts)
 
@@ -249,7 +249,7 @@ def _asked_of(connection: Any, batch: Any, asked: str) -> Any:
     return found
 
 
-def _sniffed(connection: Any, first: Any) -> Any:
+def sniffed(connection: Any, first: Any) -> Any:
     """The schema that the first rows of a CSV suggest: integers, numbers or texts; integers if there are none."""
     import pyarrow as pa
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import needs_extra, one_of
+from confide.support import Place, names_object, needs_extra, one_of
 from confide.tables.databases import files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import of_engine
 from confide.tables.files import files_named, open_files
 from confide.tables.ibis_table import IbisTable
 from confide.tables.memory import open_batches, open_memory, open_standard_input
+from confide.tables.objects import objects_named, open_objects
 from confide.tables.spark import SparkTable, names_spark, open_spark
 from confide.tables.table import Table
 
@@ -29,7 +30,8 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
     ----------
     source
         A text or a path: a Parquet, CSV (also packed, `.csv.gz`), Arrow or Feather file; a folder of such files, also a
-        partitioned one, or a pattern such as `part-*.parquet`, of one format; `-`, standard input, CSV or an Arrow
+        partitioned one, or a pattern such as `part-*.parquet`, of one format; the same of an object store, as
+        `s3://bucket/folder`, `gs://` or `az://`; `-`, standard input, CSV or an Arrow
         stream; with `table` a database, `postgresql://user@host/database`, `duckdb://file`, `sqlite://file` or another
         engine of Ibis by its name, or Spark, `spark://host:port`, `local[k]` or `sc://host:port`. A file is what its
         name says, whatever characters the name has.
@@ -74,6 +76,11 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
     if isinstance(source, str) and names_spark(text):
         with open_spark(text, _needed(table, text)) as opened:
             yield opened
+    elif isinstance(source, str) and names_object(text) and not Path(text).exists():
+        if table is not None:
+            raise InputError("table must be left out for objects of a store; it belongs to a database or to Spark")
+        with open_objects(text, decimal) as opened:
+            yield opened
     elif isinstance(source, str) and URL.match(text) and not Path(text).exists():
         with open_database(text, table, write=write) as opened:
             yield opened
@@ -84,13 +91,16 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
             yield opened
 
 
-def files_of(source: str) -> tuple[Path, ...]:
-    """The files of this machine that a name is read from, as far as it tells them; no output may replace one."""
+def files_of(source: str) -> tuple[Place, ...]:
+    """The files, or objects of a store, that a name is read from, as far as it tells; no output may replace one."""
     if source in _STANDARD_INPUT:
         return (Path("/dev/stdin"),)
-    if names_spark(source) or (URL.match(source) and not Path(source).exists()):
+    foreign = URL.match(source) and not names_object(source) and not Path(source).exists()
+    if names_spark(source) or foreign:
         return files_behind(source)
     try:
+        if names_object(source) and not Path(source).exists():
+            return tuple(objects_named(source))
         return tuple(files_named(source))
     except InputError:  # there are none, which opening them says
         return ()

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from confide.errors import InputError
+from confide.support import Place
 from confide.tables.arrow_types import in_words, is_integer, is_number, is_text, list_element
 from confide.tables.findings import Rows
 
@@ -79,8 +79,8 @@ class Table(ABC):
     rows = Rows()
     """How its rows are counted in messages."""
 
-    files: tuple[Path, ...] = ()
-    """The files that hold it, as far as they are known; no output may replace them."""
+    files: tuple[Place, ...] = ()
+    """The files, or objects of a store, that hold it, as far as they are known; no output may replace them."""
 
     def __init__(self, name: str, schema: Any) -> None:
         self.name, self.schema = name, schema

@@ -8,10 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import ConfideError, InputError
-from confide.support import Kind, OutputExistsError, kind_of, new_file, refuse_existing, refuse_input
+from confide.support import (
+    Kind,
+    ObjectPath,
+    OutputExistsError,
+    Place,
+    as_place,
+    kind_of,
+    names_object,
+    new_file,
+    of_store,
+    refuse_existing,
+    refuse_input,
+)
+from confide.tables.databases import without_password
 from confide.tables.figures import Figures, Tally
 from confide.tables.files import open_files
 from confide.tables.formats import file_format, format_of
+from confide.tables.objects import open_objects
 from confide.tables.predictions import Predictions
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER
 from confide.tables.progress import Progress
@@ -21,22 +35,23 @@ _ROWS_PER_FILE = 2**20
 
 
 def is_folder(out: str | Path) -> bool:
-    """Whether an output is a folder: an address, a name that ends in `/`, or one without an ending.
+    """Whether an output is a folder: a name that ends in `/`, one without an ending, or an address Spark alone knows.
 
     Examples
     --------
-    >>> [is_folder(out) for out in ("sets/", "sets", "s3a://bucket/sets", "sets.parquet", "sets.xlsx")]
+    >>> [is_folder(out) for out in ("sets/", "s3://bucket/sets", "hdfs://host/sets", "s3://bucket/sets.csv", "a.xlsx")]
     [True, True, True, False, False]
     """
-    return str(out).endswith("/") or "://" in str(out) or not (format_of(out) or Path(out).suffix)
+    foreign = "://" in str(out) and not names_object(out)
+    return str(out).endswith("/") or foreign or not (format_of(out) or Path(out).suffix)
 
 
-def refuse_existing_predictions(path: Path, *, overwrite: bool) -> None:
+def refuse_existing_predictions(path: Place, *, overwrite: bool) -> None:
     """Refuse a file that exists, unless it may be overwritten and holds predictions."""
     refuse_existing(path, overwrite=overwrite, kind=Kind.PREDICTIONS, what_is=kind_of_table)
 
 
-def kind_of_table(path: Path) -> Kind:
+def kind_of_table(path: Place) -> Kind:
     """What a file is; a table of predictions is one whose last columns are such as `predict_table` adds.
 
     They are `prediction_set` and `set_size`, or `lower` and `upper`, each perhaps with `_` and a level. So a table that
@@ -46,7 +61,7 @@ def kind_of_table(path: Path) -> Kind:
     if found not in (Kind.TABLE, Kind.OTHER) or format_of(path) is None:
         return found
     try:
-        with open_files(str(path)) as table:
+        with open_objects(str(path)) if isinstance(path, ObjectPath) else open_files(str(path)) as table:
             last = table.columns[-2:]
     except ConfideError:
         return found
@@ -62,7 +77,7 @@ def _are_added(last: Sequence[str]) -> bool:
     )
 
 
-def refuse_existing_folder(folder: Path) -> None:
+def refuse_existing_folder(folder: Place) -> None:
     """Refuse a folder that exists."""
     if folder.exists():
         raise OutputExistsError(f"output {str(folder)!r} exists already; choose another name")
@@ -90,16 +105,19 @@ def write_predictions(
                 "out_table belongs to a DuckDB or PostgreSQL database, or to Spark; name a file or a folder with out"
             )
         return table.write_table(predictions, str(out), progress)
-    if not is_folder(out):
-        return _write_file(predictions, Path(out), overwrite=overwrite, progress=progress)
-    if table.writes_folders:
+    if table.writes_folders and (is_folder(out) or "://" in str(out)):
         return table.write_folder(predictions, str(out), partition_by, progress)
-    if "://" in str(out):
-        raise InputError(f"output {str(out)!r} is an address, which Spark alone writes to; name a file or a folder")
-    return _write_folder(predictions, Path(out), partition_by, progress)
+    if not is_folder(out):
+        return _write_file(predictions, as_place(out), overwrite=overwrite, progress=progress)
+    if "://" in str(out) and not names_object(out):
+        raise InputError(
+            f"output {without_password(str(out))!r} is an address that Spark alone writes to; name a file, a folder, "
+            "or an address s3://, gs:// or az://"
+        )
+    return _write_folder(predictions, as_place(out), partition_by, progress)
 
 
-def _write_file(predictions: Predictions, path: Path, *, overwrite: bool, progress: Progress) -> Figures:
+def _write_file(predictions: Predictions, path: Place, *, overwrite: bool, progress: Progress) -> Figures:
     form, tally = file_format(path), Tally(predictions)
     as_text = form.kind == "csv"
     refuse_input(path, predictions.table.files)
@@ -114,7 +132,9 @@ def _write_file(predictions: Predictions, path: Path, *, overwrite: bool, progre
     return tally.figures()
 
 
-def _write_folder(predictions: Predictions, folder: Path, partition_by: tuple[str, ...], progress: Progress) -> Figures:
+def _write_folder(
+    predictions: Predictions, folder: Place, partition_by: tuple[str, ...], progress: Progress
+) -> Figures:
     """Parquet files in a new folder, of a million rows at most, perhaps in folders by value."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -134,7 +154,9 @@ def _write_folder(predictions: Predictions, folder: Path, partition_by: tuple[st
             fields = pa.schema([first.schema.field(name) for name in partition_by])
             ds.write_dataset(
                 reader,
-                part,
+                part if isinstance(part, Path) else part.address.path,
+                filesystem=None if isinstance(part, Path) else part.filesystem,
+                create_dir=isinstance(part, Path),
                 format="parquet",
                 basename_template="part-{i}.parquet",
                 partitioning=ds.partitioning(fields, flavor="hive") if partition_by else None,
@@ -151,9 +173,20 @@ def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
 
 
 @contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder beside a new one, moved into place when the block succeeds and removed when it does not."""
+def _new_folder(folder: Place) -> Iterator[Place]:
+    """A temporary folder beside a new one, moved into place when the block succeeds and removed when it does not.
+
+    A store moves nothing: there it is the new folder itself, of which every object is deleted.
+    """
     refuse_existing_folder(folder)
+    if isinstance(folder, ObjectPath):
+        try:
+            with of_store(folder.address, "written"):
+                yield folder
+        except BaseException:
+            folder.delete_below()
+            raise
+        return
     part = folder.parent / f".confide-{os.urandom(8).hex()}.part"
     try:
         part.mkdir()

@@ -15,13 +15,14 @@ Only what a look has drawn is private by noise and may leave; the counts before 
 
 from confide.watching import state
 from confide.watching.course import Look, Point, Watch, evidence_text
-from confide.watching.looking import level_of, opened, watch
+from confide.watching.looking import level_of, local_state, opened, watch
 from confide.watching.power import WatchPower, records_enough, watch_power
 from confide.watching.settings import ERROR, LOOKS, TOLERANCE, Settings, promised_of, records_for, size_bins
 
 __all__ = [
     "ERROR", "LOOKS", "TOLERANCE", "Look", "Point", "Settings", "Watch", "WatchPower", "evidence_text", "level_of",
-    "opened", "promised_of", "records_enough", "records_for", "size_bins", "state", "watch", "watch_power",
+    "local_state", "opened", "promised_of", "records_enough", "records_for", "size_bins", "state", "watch",
+    "watch_power",
 ]  # fmt: skip
 
 

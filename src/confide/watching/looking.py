@@ -20,7 +20,19 @@ from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors
 from confide.releases import LevelCalibration, Release, classes_of, parts_of
 from confide.scores import score_kind
-from confide.support import Fields, Level, canonical, exact_level, outside, parse_object, tell, write_text
+from confide.support import (
+    Fields,
+    Level,
+    ObjectPath,
+    Place,
+    as_place,
+    canonical,
+    exact_level,
+    outside,
+    parse_object,
+    tell,
+    write_text,
+)
 from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
 from confide.watching.course import Watch
 from confide.watching.lock import locked
@@ -115,7 +127,7 @@ def watch(
     (['Monday', 'Tuesday'], None)
     """
     check_look_name(look)
-    one, path = level_of(release, alpha), Path(state)
+    one, path = level_of(release, alpha), local_state(state)
     asked = {
         "epsilon": epsilon, "batch": batch, "tolerance": tolerance, "looks": looks, "error": error,
         "unlabelled": unlabelled, "neighbors": neighbors, "records_per_person": records_per_person,
@@ -140,6 +152,16 @@ def watch(
         write_text(path, after.to_json(), overwrite=True, durable=True)
         tell("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
         return after
+
+
+def local_state(state: str | Place) -> Path:
+    """The file of a watch; looks are added one after the other under a lock, which object stores do not have."""
+    if isinstance(place := as_place(state), ObjectPath):
+        raise InputError(
+            "state must be a file of this machine, or of a disk that machines share: an object store would let two "
+            "looks at once forget one another"
+        )
+    return place
 
 
 def level_of(release: Release, alpha: Level | None) -> Release:

@@ -1,0 +1,217 @@
+"""Object stores by pyarrow's file systems: Amazon S3 and what speaks like it, Google Cloud Storage, Azure Blob Storage.
+
+Credentials are found where each of these ecosystems keeps them, never in an address; what a store answers may quote
+names and is said in fixed words.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from confide.errors import InputError
+from confide.support.extras import needs_extra
+
+_FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
+_ADDRESS = re.compile(
+    r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/?#@:*\[\]]+)(?P<at>@[^/?#]*)?(?:/(?P<key>.*))?", re.IGNORECASE | re.DOTALL
+)
+_ACCOUNT = re.compile(r"@([a-z0-9]{3,24})\.(dfs|blob)\.core\.windows\.net")
+_SECONDS = timedelta(seconds=60)
+
+_BEGINS = {
+    "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role of the machine",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth application-default login`, or a role of the machine",
+    "az": "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, or `az login`, or a role of "
+    "the machine",
+}
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist|Bucket '[^']*' not found", "there is no such bucket"),
+    (
+        r"INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|EXPIRED_TOKEN|InvalidToken|ExpiredToken"
+        r"|AuthenticationFailed|kUnauthenticated|UNAUTHENTICATED|Permanent error.*401|HTTP Status Code: 401",
+        "the credentials are refused; they are taken from {credentials}",
+    ),
+    (
+        r"PERMANENT_REDIRECT|Moved Permanently|AuthorizationHeaderMalformed|HTTP Status Code: 301|configured region",
+        "the bucket is in another region; set AWS_REGION",
+    ),
+    (
+        r"ACCESS_DENIED|AccessDenied|Forbidden|kPermissionDenied|PERMISSION_DENIED|AuthorizationFailure"
+        r"|AuthorizationPermissionMismatch|HTTP Status Code: 403|DefaultAzureCredential"
+        r"|Could not (create|find).*credential",
+        "there is no permission to do that, or there are no credentials; they are taken from {credentials}",
+    ),
+    (
+        r"NETWORK_CONNECTION|curlCode|Could not resolve|Couldn't resolve|Connection refused|Could not connect"
+        r"|kUnavailable|UNAVAILABLE|Retry policy exhausted|Fail to get a new connection|REQUEST_TIMEOUT",
+        "it cannot be reached; check the network, and {endpoint} if it is a server of your own",
+    ),
+    (r"AWS Error|google::cloud::Status|Azure Error|HTTP Status Code", "the store refuses the request"),
+)
+_ENDPOINTS = {"s3": "AWS_ENDPOINT_URL", "gs": "STORAGE_EMULATOR_HOST", "az": "AZURE_STORAGE_CONNECTION_STRING"}
+
+
+def names_object(place: object) -> bool:
+    """Whether a text is an address of an object store.
+
+    Examples
+    --------
+    >>> names_object("s3://bucket/x.parquet"), names_object("bucket/x.parquet"), names_object("hdfs://host/x")
+    (True, False, False)
+    """
+    return isinstance(place, str) and "://" in place and place.partition("://")[0].lower() in _FAMILIES
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an object, or the objects below a prefix, are.
+
+    Parameters
+    ----------
+    family
+        `s3`, `gs` or `az`.
+    bucket
+        The bucket; Azure calls it a container.
+    key
+        The name in the bucket, without a slash at its ends.
+    account
+        Of Azure: the storage account that the address names.
+    """
+
+    family: str
+    bucket: str
+    key: str
+    account: str | None = None
+
+    @property
+    def path(self) -> str:
+        """What pyarrow's file systems call it."""
+        return f"{self.bucket}/{self.key}" if self.key else self.bucket
+
+
+def parse_address(text: str) -> Address:
+    """The address that a text names.
+
+    Raises
+    ------
+    InputError
+        If it holds a user, a key or options, which are shown in no message.
+
+    Examples
+    --------
+    >>> parse_address("s3://bucket/a/x.parquet").path
+    'bucket/a/x.parquet'
+    >>> parse_address("abfss://container@account.dfs.core.windows.net/x.csv").account
+    'account'
+    """
+    found = _ADDRESS.fullmatch(text)
+    scheme = text.partition("://")[0].lower()
+    family = _FAMILIES[scheme]
+    account = _ACCOUNT.fullmatch((found["at"] or "").lower()) if found and family == "az" else None
+    key = "" if found is None else (found["key"] or "")
+    if found is None or (found["at"] and account is None) or re.search(r"\?[^/]*=", key):
+        wanted = (
+            "CONTAINER/NAME, or abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
+            if family == "az"
+            else "BUCKET/NAME"
+        )
+        raise InputError(
+            f"address {scheme}://... must be {scheme}://{wanted}, without keys or options: credentials are taken from "
+            f"{_BEGINS[family]}"
+        )
+    if "//" in key:
+        raise InputError(f"address {text!r} must not have an empty part between two slashes")
+    return Address(family, found["bucket"], key.strip("/"), None if account is None else account[1])
+
+
+def filesystem_of(address: Address) -> Any:
+    """The `pyarrow.fs.FileSystem` in which an address lies."""
+    with needs_extra(f"{address.family}://", "standard"):
+        import pyarrow.fs  # noqa: F401
+    with of_store(address):
+        if address.family == "s3":
+            return _s3(address.bucket)
+        return _google() if address.family == "gs" else _azure(address)
+
+
+def _s3(bucket: str) -> Any:
+    """Keys, profiles and roles are found by AWS' own library; the region is the bucket's."""
+    from pyarrow.fs import S3FileSystem, resolve_s3_region
+
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if endpoint:
+        return S3FileSystem(endpoint_override=endpoint, region=region or "us-east-1")
+    try:
+        return S3FileSystem(region=resolve_s3_region(bucket))
+    except OSError:
+        if region is None:
+            raise
+        return S3FileSystem(region=region)
+
+
+def _google() -> Any:
+    """Application default credentials; an emulator, which has none, where STORAGE_EMULATOR_HOST names it."""
+    from pyarrow.fs import GcsFileSystem
+
+    scheme, _, host = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/").rpartition("://")
+    if not host:
+        return GcsFileSystem(retry_time_limit=_SECONDS)
+    return GcsFileSystem(anonymous=True, endpoint_override=host, scheme=scheme or "http", retry_time_limit=_SECONDS)
+
+
+def _azure(address: Address) -> Any:
+    """A connection string, a key or a SAS token from the environment, else Azure's default credentials."""
+    from pyarrow.fs import AzureFileSystem
+
+    held = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    connection = {name: value for name, _, value in (part.partition("=") for part in held.split(";"))}
+    account = address.account or os.environ.get("AZURE_STORAGE_ACCOUNT") or connection.get("AccountName")
+    if account is None:
+        raise InputError(
+            "az:// needs the storage account: set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or name it "
+            "as in abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
+        )
+    given: dict[str, Any] = {}
+    key = os.environ.get("AZURE_STORAGE_KEY") or connection.get("AccountKey")
+    token = os.environ.get("AZURE_STORAGE_SAS_TOKEN") or connection.get("SharedAccessSignature")
+    if key:
+        given["account_key"] = key
+    elif token:
+        given["sas_token"] = token
+    scheme, _, authority = connection.get("BlobEndpoint", "").rpartition("://")
+    if authority:  # an emulator has the account in its path, which pyarrow adds
+        place = authority.partition("/")[0]
+        given |= {"blob_storage_authority": place, "blob_storage_scheme": scheme}
+        given |= {"dfs_storage_authority": place, "dfs_storage_scheme": scheme}
+    return AzureFileSystem(account, **given)
+
+
+@contextmanager
+def of_store(address: Address, doing: str = "used") -> Iterator[None]:
+    """Replace every error of a store by one that says what to do, and no more."""
+    try:
+        yield
+    except OSError as error:
+        said = store_words(address, error) or "the store refuses the request"
+        shown = f"{address.family}://{address.path}"
+        raise InputError(f"{shown!r} cannot be {doing}: {said}") from None
+
+
+def store_words(address: Address, error: Exception) -> str | None:
+    """What a store's error means; None for an error of another kind.
+
+    Examples
+    --------
+    >>> store_words(Address("s3", "b", "k"), OSError("AWS Error NO_SUCH_BUCKET during ..."))
+    'there is no such bucket'
+    """
+    text = str(error)
+    for marks, words in _WORDS:
+        if re.search(marks, text, re.DOTALL):
+            return words.format(credentials=_BEGINS[address.family], endpoint=_ENDPOINTS[address.family])
+    return None

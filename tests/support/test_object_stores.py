@@ -1,0 +1,278 @@
+"""Addresses, credentials and objects of stores, without a store: a folder stands for one, and nobody is asked."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide import FormatError, InputError
+from confide.ledger import Ledger
+from confide.support import Address, ObjectPath, OutputExistsError, as_place, object_paths, object_stores, write_text
+from confide.support.object_stores import filesystem_of, parse_address, store_words
+from confide.tables import Scored, calibrate_table, open_table, predict_table, score_histogram
+from confide.tables.objects import _as_regex
+from tests.calibrations import calibration_at
+from tests.tables.class_records import P
+
+RELEASED = calibration_at(confide.Candidates.unit(10).edges[8])
+SET = (
+    "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "STORAGE_EMULATOR_HOST",
+    "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch):
+    for name in SET:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def bucket(tmp_path, monkeypatch):
+    """A folder as the bucket `b` of every store."""
+    (tmp_path / "store" / "b").mkdir(parents=True)
+    held = pyarrow.fs.SubTreeFileSystem(str(tmp_path / "store"), pyarrow.fs.LocalFileSystem())
+    monkeypatch.setattr(object_paths, "filesystem_of", lambda address: held)
+    return tmp_path / "store" / "b"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What pyarrow's file systems would be made of."""
+    made = []
+    for name in ("S3FileSystem", "GcsFileSystem", "AzureFileSystem"):
+        monkeypatch.setattr(pyarrow.fs, name, lambda *given, _name=name, **named: made.append((_name, given, named)))
+    return made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("s3://key:hidden@bucket/x.csv", "s3://hidden@bucket/x.csv", "gs://bucket/x.csv?token=hidden", "s3:///hidden"),
+        *("az://hidden@bucket/x.csv", "abfss://c@hidden.example.org/x", "s3://bucket/?access_key=hidden&secret_key=y"),
+    ],
+)
+def test_what_could_be_a_secret_is_refused_and_not_shown(text):
+    with pytest.raises(InputError, match="without keys or options: credentials are taken from") as refused:
+        parse_address(text)
+    assert "hidden" not in str(refused.value)
+    with pytest.raises(InputError) as refused, open_table(text):
+        pass
+    assert "hidden" not in str(refused.value)
+
+
+def test_one_object_has_several_addresses():
+    assert (
+        as_place("s3a://b/x").address == as_place("s3://b//x".replace("//x", "/x")).address == Address("s3", "b", "x")
+    )
+    azure = as_place("abfss://c@account.dfs.core.windows.net/x/y.csv")
+    assert (azure.address.path, azure.address.account, azure.name, azure.suffix) == (
+        "c/x/y.csv",
+        "account",
+        "y.csv",
+        ".csv",
+    )
+    assert str(azure) == "abfss://c@account.dfs.core.windows.net/x/y.csv"
+    with pytest.raises(InputError, match="empty part between two slashes"):
+        as_place("s3://b/x//y")
+
+
+def test_a_file_that_has_such_a_name_is_that_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("s3:/b").mkdir(parents=True)
+    Path("s3:/b/x.json").touch()
+    assert as_place("s3://b/x.json") == Path("s3:/b/x.json")
+    assert isinstance(as_place("s3://b/y.json"), ObjectPath)
+
+
+def test_amazon_is_asked_where_the_bucket_is(asked, monkeypatch):
+    monkeypatch.setattr(pyarrow.fs, "resolve_s3_region", lambda bucket: "eu-south-1")
+    filesystem_of(Address("s3", "b", ""))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
+    filesystem_of(Address("s3", "b", ""))
+
+    def nobody(bucket):
+        raise OSError("AWS Error NETWORK_CONNECTION")
+
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.setattr(pyarrow.fs, "resolve_s3_region", nobody)
+    with pytest.raises(InputError, match=r"'s3://b' cannot be used: it cannot be reached; check the network"):
+        filesystem_of(Address("s3", "b", ""))
+    monkeypatch.setenv("AWS_REGION", "us-west-2")
+    filesystem_of(Address("s3", "b", ""))
+    assert asked == [
+        ("S3FileSystem", (), {"region": "eu-south-1"}),
+        ("S3FileSystem", (), {"endpoint_override": "http://127.0.0.1:9000", "region": "us-east-1"}),
+        ("S3FileSystem", (), {"region": "us-west-2"}),
+    ]
+
+
+def test_google_and_azure_are_asked_with_what_the_environment_holds(asked, monkeypatch):
+    filesystem_of(Address("gs", "b", ""))
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "localhost:9023")
+    filesystem_of(Address("gs", "b", ""))
+    with pytest.raises(InputError, match="set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or name it as"):
+        filesystem_of(Address("az", "c", ""))
+    filesystem_of(Address("az", "c", "", "account"))
+    monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", "sas")
+    filesystem_of(Address("az", "c", "", "account"))
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "mine")
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "key==")
+    filesystem_of(Address("az", "c", ""))
+    for name in SET:
+        monkeypatch.delenv(name, raising=False)
+    place = "http://127.0.0.1:10000/devstoreaccount1"
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", f"AccountName=dev;AccountKey=ab==;BlobEndpoint={place};")
+    filesystem_of(Address("az", "c", ""))
+    patient = {"retry_time_limit": timedelta(seconds=60)}
+    local = {f"{kind}_storage_authority": "127.0.0.1:10000" for kind in ("blob", "dfs")}
+    local |= {f"{kind}_storage_scheme": "http" for kind in ("blob", "dfs")}
+    assert asked == [
+        ("GcsFileSystem", (), patient),
+        ("GcsFileSystem", (), {"anonymous": True, "endpoint_override": "localhost:9023", "scheme": "http", **patient}),
+        ("AzureFileSystem", ("account",), {}),
+        ("AzureFileSystem", ("account",), {"sas_token": "sas"}),
+        ("AzureFileSystem", ("mine",), {"account_key": "key=="}),
+        ("AzureFileSystem", ("dev",), {"account_key": "ab==", **local}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("family", "text", "says"),
+    [
+        (
+            "s3",
+            "AWS Error ACCESS_DENIED during HeadObject operation: No response body.",
+            "no permission .* AWS_PROFILE",
+        ),
+        (
+            "s3",
+            "AWS Error INVALID_ACCESS_KEY_ID during ListObjectsV2 operation",
+            "credentials are refused.* AWS_PROFILE",
+        ),
+        ("s3", "AWS Error UNKNOWN (HTTP status 301) ... PERMANENT_REDIRECT", "another region; set AWS_REGION"),
+        ("gs", "google::cloud::Status(PERMISSION_DENIED: ...)", "no permission .* GOOGLE_APPLICATION_CREDENTIALS"),
+        ("az", "Azure Error: AuthenticationFailed", "credentials are refused.* AZURE_STORAGE_KEY"),
+        ("az", "Fail to get a new connection for: https://...", "cannot be reached.* AZURE_STORAGE_CONNECTION_STRING"),
+        ("s3", "AWS Error SLOW_DOWN during PutObject", "the store refuses the request"),
+    ],
+)
+def test_failures_say_what_to_do(family, text, says):
+    import re
+
+    assert re.search(says, store_words(Address(family, "b", "k"), OSError(text)))
+    assert store_words(Address(family, "b", "k"), ValueError("Couldn't deserialize thrift")) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inside", "outside"),
+    [
+        ("*.csv", ["a.csv", "[.csv"], [".csv", "a/b.csv", "a.csvx", "axcsv"]),
+        ("p?-[0-9].csv", ["p1-7.csv"], ["p-7.csv", "p/-7.csv", "p1-x.csv"]),
+        ("**/x[!a].csv", ["xb.csv", "u/v/xb.csv"], ["xa.csv", "uxb.csv"]),
+        ("year=*/**/*.csv", ["year=1/a.csv", "year=1/u/a.csv"], ["year=1.csv", "a.csv"]),
+        ("[]-]x[^y].(1)", ["]x^.(1)", "-xy.(1)"], ["ax^.(1)", "]xz.(1)"]),
+    ],
+)
+def test_patterns_are_those_of_folders(tmp_path, pattern, inside, outside):
+    import glob
+
+    for name in (*inside, *outside):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    matched = {name for name in (*inside, *outside) if _as_regex(pattern).fullmatch(name)}
+    assert matched == set(inside)
+    found = {Path(name).as_posix() for name in glob.glob(pattern, root_dir=tmp_path, recursive=True)}  # noqa: PTH207
+    assert found & {*inside, *outside} == set(inside)
+
+
+def test_a_release_goes_there_and_comes_back(bucket):
+    released, address = RELEASED, "gs://b/a/released.json"
+    bucket.joinpath("a").mkdir()
+    released.save(address)
+    assert confide.Calibration.load(address) == released
+    with pytest.raises(OutputExistsError, match=r"'gs://b/a/released.json' exists already"):
+        released.save(address)
+    released.save(address, overwrite=True)
+    with pytest.raises(InputError, match=r"is a release, and another kind of file may replace nothing but"):
+        write_text("gs://b/a/released.json", "something else", overwrite=True)
+    with pytest.raises(InputError, match=r"'gs://b/none.json' does not exist"):
+        confide.Calibration.load("gs://b/none.json")
+    (bucket / "bytes.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(FormatError, match="is not a text file"):
+        confide.Calibration.load("gs://b/bytes.json")
+    assert sorted(path.name for path in bucket.rglob("*.json")) == ["bytes.json", "released.json"]
+
+
+def test_half_an_object_is_not_left(bucket, monkeypatch):
+    def half(source, target, *_, **__):
+        (bucket / Path(target).name).write_bytes(Path(source).read_bytes()[:10])
+
+    monkeypatch.setattr(pyarrow.fs, "copy_files", half)
+    with pytest.raises(InputError, match=r"'s3://b/x.json' cannot be written: the store holds another number of bytes"):
+        RELEASED.save("s3://b/x.json")
+    assert not (bucket / "x.json").exists()
+
+
+def test_sets_and_folders(bucket):
+    pq.write_table(pa.table({f"p_{k}": P[:, k] for k in range(5)} | {"i": np.arange(len(P))}), bucket / "in.parquet")
+    released, what = RELEASED, confide.tables.Classified("p_*")
+    predict_table("s3://b/in.parquet", what, released, "s3://b/sets.parquet")
+    with open_table("s3://b/sets.parquet") as written:
+        assert written.counted_rows() == len(P)
+        assert written.columns == ["i", "prediction_set", "set_size"]
+    with pytest.raises(InputError, match=r"output 's3://b/in\.parquet' would replace the input"):
+        predict_table("s3://b/i*.parquet", what, released, "s3://b/in.parquet", overwrite=True)
+    with pytest.raises(InputError, match=r"output 's3a://b/in\.parquet' would replace the input"):
+        predict_table("s3://b/in.parquet", what, released, "s3a://b/in.parquet", overwrite=True)
+    (bucket / "folder.csv" / "x").mkdir(parents=True)
+    with pytest.raises(InputError, match="is a folder; name a file"):
+        predict_table("s3://b/in.parquet", what, released, "s3://b/folder.csv", overwrite=True)
+    before = (bucket / "sets.parquet").read_bytes()
+    wrong = confide.tables.Classified(("p_0", "p_1", "p_2", "p_3", "i"), classes=range(5))
+    with pytest.raises(InputError, match="must hold probabilities"):
+        predict_table("s3://b/in.parquet", wrong, released, "s3://b/sets.parquet", overwrite=True)
+    assert (bucket / "sets.parquet").read_bytes() == before
+
+
+def test_empty_lines_of_one_column_are_missing_values(bucket):
+    (bucket / "s.csv").write_text("s\n0.5\n\n0.25\n")
+    with pytest.raises(InputError, match=r"in every row; 1 does not, row 3 "):
+        score_histogram("s3://b/s.csv", Scored("s"))
+
+
+@pytest.mark.slow
+def test_a_row_group_is_the_most_that_is_held(bucket):
+    """Columns of 32 MB in 16 row groups: what is fetched is given back."""
+    values = np.random.default_rng(0).random(2**18 * 16)
+    pq.write_table(pa.table({"s": values}), bucket / "s.parquet", row_group_size=2**18, use_dictionary=False)
+    held = pa.total_allocated_bytes()
+    most = 0
+
+    def watching(rows):
+        nonlocal most
+        most = max(most, pa.total_allocated_bytes() - held)
+
+    with open_table("s3://b/s.parquet") as table:
+        calibrate_table(table, Scored("s"), 0.1, 1.0, n=None, progress=watching)
+    assert most < 12 * 2**20
+
+
+def test_a_ledger_cannot_lie_there():
+    with pytest.raises(InputError, match="postgresql://ROLE@HOST/DB, which every machine can charge"):
+        Ledger("s3://b/budget.db")
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(confide.errors.MissingExtraError, match=r"s3:// needs the package .*confide\[standard\]"):
+        as_place("s3://b/x").exists()
+    assert object_stores

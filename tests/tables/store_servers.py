@@ -1,0 +1,72 @@
+"""Object stores on loopback: moto's S3, which checks signatures and rights, and an emulator of Google's.
+
+They run in an environment of their own (`make stores`), as one process; `python store_servers.py` is that process.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FOUND = Path(__file__).parents[2] / ".venv-stores" / "bin" / "python"
+BUCKET = "clinic"
+RIGHTS = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": ["arn:aws:s3:::*", "arn:aws:s3:::*/*"]}],
+}
+
+
+def serve() -> None:
+    """Start both, say where they are and whose keys they know, and stop when standard input closes."""
+    import boto3
+    import requests
+    from gcp_storage_emulator.server import create_server
+    from moto.server import ThreadedMotoServer
+
+    amazon = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    amazon.start()
+    host, port = amazon.get_host_and_port()
+    url = f"http://{host}:{port}"
+    known = {"aws_access_key_id": "root", "aws_secret_access_key": "root", "region_name": "us-east-1"}
+    boto3.client("s3", endpoint_url=url, **known).create_bucket(Bucket=BUCKET)
+    people = boto3.client("iam", endpoint_url=url, **known)
+    keys = {}
+    for name in ("owner", "stranger"):
+        people.create_user(UserName=name)
+        made = people.create_access_key(UserName=name)["AccessKey"]
+        keys[name] = [made["AccessKeyId"], made["SecretAccessKey"]]
+    people.put_user_policy(UserName="owner", PolicyName="all", PolicyDocument=json.dumps(RIGHTS))
+    requests.post(f"{url}/moto-api/reset-auth", data="0", timeout=10)  # from now on every request is checked
+
+    google = create_server("127.0.0.1", 0, in_memory=True, default_bucket=BUCKET)
+    google.start()
+    port = google._api._httpd.server_address[1]
+    print(json.dumps({"s3": url, "gs": f"http://127.0.0.1:{port}", **keys}), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+
+
+@contextmanager
+def started(python: Path, log: Path) -> Iterator[dict[str, Any]]:
+    """What the process says, while it runs."""
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [str(python), __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, text=True
+        )
+    try:
+        said = process.stdout.readline()
+        if not said:
+            raise RuntimeError(f"no object store answers:\n{log.read_text()[-2000:]}")
+        yield json.loads(said)
+    finally:
+        process.stdin.close()
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,295 @@
+"""Objects of S3 and Google's store, read and written as files are: on servers that this module starts.
+
+S3 is moto's, which checks signatures and rights; Google's is an emulator. Of Azure, whose emulator is not installed
+here, the file system that would be asked is looked at.
+"""
+
+import gzip
+import os
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide import FormatError, InputError
+from confide.cli.run import main
+from confide.releases import Calibration, load_release
+from confide.support import OutputExistsError, as_place
+from confide.tables import Classified, Scored, calibrate_table, evaluate_table, open_table, predict_table
+from tests.tables.class_records import WARD, K, N, P, Y, calibrated
+from tests.tables.engines import Engine, halves, widened
+from tests.tables.store_servers import BUCKET, FOUND, started
+
+# the same tests as of every other source, on these
+from tests.tables.test_exactness import (  # noqa: F401
+    test_decimals_are_read_once,
+    test_each_adversary_on_its_own,
+    test_groups_are_counted_in_the_same_pass,
+    test_large_integers,
+    test_missing_and_outside_are_refused_with_their_counts,
+)
+from tests.tables.test_people import test_nameless_and_tied_records_are_refused  # noqa: F401
+from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
+from tests.tables.test_weights import test_sums_are_those_of_arrays, test_unusable_weights_are_refused  # noqa: F401
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
+CLEARED = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3")
+DATA = pa.table({"id": np.arange(N), "ward": WARD, "label": Y, **{f"p_{k}": P[:, k] for k in range(K)}})
+WHAT = Classified("p_*", "label")
+COLUMNS = ["--probabilities", "p_*"]
+names = count()
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    python = Path(os.environ.get("CONFIDE_STORES", FOUND))
+    if not python.exists():
+        pytest.skip("needs object stores: `make stores` sets them up, CONFIDE_STORES names their interpreter")
+    with started(python, tmp_path_factory.mktemp("stores") / "log") as said:
+        yield said
+
+
+@pytest.fixture
+def store(servers, monkeypatch):
+    """The environment of somebody who may do everything."""
+    for name in CLEARED:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", servers["s3"])
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", servers["gs"])
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["owner"][0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", servers["owner"][1])
+    return servers
+
+
+def fresh(scheme: str = "s3") -> str:
+    """A prefix that nobody has used."""
+    return f"{scheme}://{BUCKET}/t{next(names)}"
+
+
+def put(content: bytes, address: str) -> str:
+    place = as_place(address)
+    with place.filesystem.open_output_stream(place.address.path, compression=None) as stream:
+        stream.write(content)
+    return address
+
+
+def packed(data: pa.Table, kind: str) -> bytes:
+    """A table as the bytes of a file of this kind."""
+    sink = pa.BufferOutputStream()
+    if kind == "parquet":
+        pq.write_table(data, sink, row_group_size=700)
+    elif kind == "arrow":
+        with pa.ipc.new_file(sink, data.schema) as writer:
+            writer.write_table(data, max_chunksize=700)
+    else:
+        pa.csv.write_csv(pa.table([widened(one) for one in data.columns], names=data.column_names), sink)
+    held = sink.getvalue().to_pybytes()
+    return gzip.compress(held) if kind == "csv.gz" else held
+
+
+class Store(Engine):
+    """Two objects below a prefix, and what others leave there."""
+
+    def __init__(self, scheme: str, kind: str) -> None:
+        self.scheme, self.kind = scheme, kind
+        if kind.startswith("csv"):
+            self.lists = self.decimals = self.single = False
+
+    def table(self, data: pa.Table) -> str:
+        folder = fresh(self.scheme)
+        for i, part in enumerate(halves(data)):
+            put(packed(part, self.kind), f"{folder}/part={i}/0.{self.kind}")
+        put(b"of somebody else", f"{folder}/_logs/x.{self.kind}")
+        return folder
+
+
+@pytest.fixture(params=["s3-parquet", "s3-csv.gz", "s3-arrow", "gs-parquet"])
+def engine(request, store):
+    return Store(*request.param.split("-"))
+
+
+@pytest.fixture
+def ranking(engine):
+    return engine
+
+
+@pytest.fixture
+def records(store):
+    return put(packed(DATA, "parquet"), f"{fresh()}/records.parquet")
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "arrow"])
+def test_predictions_are_those_of_files(store, tmp_path, scheme, ending):
+    source, released = put(packed(DATA, "parquet"), f"{fresh(scheme)}/in.parquet"), calibrated("aps")
+    out, here = f"{fresh(scheme)}/sets.{ending}", tmp_path / f"sets.{ending}"
+    pq.write_table(DATA, tmp_path / "in.parquet")
+    figures = predict_table(source, Classified("p_*"), released, out)
+    assert figures == predict_table(tmp_path / "in.parquet", Classified("p_*"), released, here)
+    with as_place(out).open() as stream:
+        written = stream.read()
+    assert written == here.read_bytes() if ending != "csv.gz" else gzip.decompress(written)
+    with pytest.raises(OutputExistsError, match="exists already"):
+        predict_table(source, Classified("p_*"), released, out)
+    predict_table(source, Classified("p_*"), released, out, overwrite=True)
+    with pytest.raises(InputError, match="would replace the input"):
+        predict_table(source, Classified("p_*"), released, source, overwrite=True)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_folders_by_value_are_written_and_read(records, scheme):
+    folder, released = fresh(scheme), calibrated("lac")
+    predict_table(records, Classified("p_*"), released, folder, partition_by=("ward",), keep=("id", "ward"))
+    expected = confide.predict_set(P, released)
+    for source in (folder, f"{folder}/ward=*/*.parquet", f"{folder}/**/part-0.parquet", f"{folder}/ward=[ns]*/*"):
+        with open_table(source) as opened:
+            assert (opened.row_count(), set(opened.columns)) == (N, {"id", "ward", "prediction_set", "set_size"})
+            (found,) = [pa.Table.from_batches(opened.batches(reads("id", "ward", "set_size"), 10**6)).combine_chunks()]
+        found = found.sort_by("value id")
+        assert found["value set_size"].to_pylist() == expected.sizes.tolist()
+        assert found["value ward"].to_pylist() == WARD.tolist()
+    with pytest.raises(OutputExistsError, match="exists already"):
+        predict_table(records, Classified("p_*"), released, folder)
+
+
+def reads(*columns):
+    from confide.tables.table import Read
+
+    return [Read(column, "value") for column in columns]
+
+
+def test_only_the_columns_in_question_are_fetched(store, monkeypatch):
+    wide = pa.table({"s": np.random.default_rng(0).random(20000), "note": np.random.default_rng(1).random(20000)})
+    source, asked = put(packed(wide, "parquet"), f"{fresh()}/x.parquet"), []
+    iter_batches = pq.ParquetFile.iter_batches
+
+    def watched(*given, **named):
+        asked.append(named["columns"])
+        return iter_batches(*given, **named)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
+    calibrate_table(source, Scored("s"), 0.1, 1.0)
+    assert asked
+    assert all(columns == ["s"] for columns in asked)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_the_whole_course_of_a_job(store, tmp_path, capsys, scheme):
+    base = fresh(scheme)
+    for i, part in enumerate(halves(DATA)):
+        put(packed(part, "parquet"), f"{base}/records/{i}.parquet")
+    records, state = f"{base}/records/*.parquet", str(tmp_path / "watch.json")
+    labelled, asked = [*COLUMNS, "--label", "label"], ["--alpha", "0.2", "--epsilon", "2"]
+    look = ["--state", state, "--look", "2026-03-02", "--epsilon", "1", "--batch", str(N)]
+    for command in (
+        ["plan", "--n", "2500", *asked, "--pilot", f"{base}/records", *labelled, "--out", f"{base}/plan.html"],
+        ["calibrate", records, *labelled, *asked, "--out", f"{base}/a.json"],
+        ["show", f"{base}/a.json"],
+        ["verify", f"{base}/a.json"],
+        ["report", f"{base}/a.json", "--out", f"{base}/a.html"],
+        ["predict", records, *COLUMNS, "--calibration", f"{base}/a.json", "--out", f"{base}/sets.csv"],
+        ["evaluate", records, *labelled, "--calibration", f"{base}/a.json", "--out", f"{base}/evaluation.json"],
+        ["watch", f"{base}/a.json", records, *labelled, *look, "--out", f"{base}/watch.html"],
+        ["recalibrate", f"{base}/a.json", records, *labelled, "--epsilon", "1", "--out", f"{base}/b.json"],
+    ):
+        assert main(command) == 0, (command, capsys.readouterr().err)
+    released = load_release(f"{base}/a.json")
+    assert isinstance(released, Calibration)
+    assert f"saved: {base}/b.json" in capsys.readouterr().out
+    with pytest.raises(OutputExistsError):
+        released.save(f"{base}/a.json")
+    released.save(f"{base}/a.json", overwrite=True)
+    assert Calibration.load(f"{base}/a.json") == released
+    assert main(["report", f"{base}/a.json", "--out", f"{base}/sets.csv", "--force"]) == 3
+    assert "may replace nothing but a page" in capsys.readouterr().err
+    with as_place(f"{base}/a.html").open() as stream:
+        assert stream.read(15).lower() == b"<!doctype html>"
+    found = evaluate_table(records, WHAT, released)
+    assert found == confide.tables.evaluate_table(DATA, WHAT, released)
+
+
+def test_nothing_is_left_of_what_fails(store):
+    wrong = DATA.set_column(3, "p_0", pa.array([7.0] * N))
+    source, out = put(packed(wrong, "parquet"), f"{fresh()}/x.parquet"), fresh()
+    for target in (f"{out}.parquet", out):
+        with pytest.raises(InputError, match="must hold probabilities"):
+            predict_table(source, Classified("p_*"), calibrated("lac"), target)
+        assert not as_place(target).exists()
+
+
+def test_what_cannot_be_done_says_what_to_do(store, servers, monkeypatch, records):
+    secret = servers["stranger"][1]
+
+    def refused(source=records):
+        with pytest.raises(InputError) as caught, open_table(source):
+            pass
+        assert secret not in str(caught.value)
+        assert "AWS Error" not in str(caught.value)
+        return str(caught.value)
+
+    assert "there is no such bucket" in refused("s3://nobody-has-this/x.parquet")
+    assert "does not exist" in refused(f"s3://{BUCKET}/none.parquet")
+    assert "it names none of them" in refused(f"s3://{BUCKET}/none/*.parquet")
+    assert "without keys or options" in refused(f"s3://me:{secret}@{BUCKET}/x.parquet")
+    assert "without keys or options" in refused(f"s3://{BUCKET}/x.parquet?secret_key={secret}")
+    with pytest.raises(InputError, match="there is no such bucket"):
+        predict_table(records, Classified("p_*"), calibrated("lac"), "s3://nobody-has-this/sets.parquet")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["stranger"][0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+    assert "no permission to do that, or there are no credentials; they are taken from AWS_PROFILE" in refused()
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    assert "AWS_PROFILE" in refused()
+    assert "credentials are refused" in refused(f"s3://{BUCKET}/*.parquet") or "no permission" in refused()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    assert "it cannot be reached; check the network, and AWS_ENDPOINT_URL" in refused()
+
+
+def test_a_profile_is_found_where_amazon_keeps_it(store, servers, tmp_path, monkeypatch, records):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    key, secret = servers["owner"]
+    (tmp_path / "credentials").write_text(f"[ward]\naws_access_key_id={key}\naws_secret_access_key={secret}\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_PROFILE", "ward")
+    with open_table(records) as opened:
+        assert opened.row_count() == N
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 987654.321" * 30, b"PAR1"], ids=["empty", "garbage", "truncated"])
+def test_damaged_objects_are_refused_without_their_content(store, content):
+    with pytest.raises(FormatError, match=r"is empty|truncated, damaged or not a Parquet file") as caught:
+        calibrate_table(put(content, f"{fresh()}/x.parquet"), Scored("s"), 0.1, 1.0)
+    assert "987654" not in str(caught.value)
+
+
+def test_objects_of_other_columns_are_refused(store):
+    folder = fresh()
+    put(packed(DATA, "parquet"), f"{folder}/0.parquet")
+    put(packed(DATA.drop_columns(["p_1"]), "parquet"), f"{folder}/1.parquet")
+    with pytest.raises(InputError, match=r"1\.parquet' must have the columns of '.*/0\.parquet'; it has others"):
+        calibrate_table(folder, WHAT, 0.1, 1.0)
+
+
+def test_a_ledger_and_a_watch_are_refused_there(store, records, capsys):
+    job = ["calibrate", records, *COLUMNS, "--label", "label", "--alpha", "0.2", "--epsilon", "2", "--out", "a.json"]
+    assert main([*job, "--ledger", f"s3://{BUCKET}/budget.db", "--dataset", "d"]) == 3
+    assert "postgresql://ROLE@HOST/DB" in capsys.readouterr().err
+    released = f"{fresh()}/a.json"
+    calibrated("lac").save(released)
+    state = ["--state", f"s3://{BUCKET}/watch.json", "--look", "a", "--epsilon", "1", "--batch", "9"]
+    assert main(["watch", released, records, *COLUMNS, "--label", "label", *state]) == 3
+    assert "state must be a file of this machine" in capsys.readouterr().err
+
+
+def test_nulls_are_left_out_when_asked(store):
+    holes = DATA.set_column(3, "p_0", pa.array([None, *P[1:, 0].tolist()], pa.float32()))
+    source = put(packed(holes, "parquet"), f"{fresh()}/x.parquet")
+    with pytest.raises(InputError, match="skip_incomplete"):
+        evaluate_table(source, WHAT, calibrated("lac"))
+    assert evaluate_table(source, WHAT, calibrated("lac"), skip_incomplete=True).coverage.n == N - 1
