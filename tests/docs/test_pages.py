@@ -116,6 +116,7 @@ def test_pages_cover_the_repository():
         ".venv-peers",
         ".venv-nvflare",
         ".venv-mlflow",
+        ".venv-stores",
         ".git",
         "_build",
         "vendor",

@@ -124,7 +124,7 @@ class Source(ReadingOptions):
         str,
         typer.Argument(
             metavar="TABLE",
-            help="A Parquet, CSV or Arrow file, a folder, a quoted pattern, s3://BUCKET/NAME, or - for standard input; "
+            help="A Parquet, CSV or Arrow file, a folder, a quoted pattern; - for standard input; s3://BUCKET/NAME; "
             "with --table duckdb://FILE, postgresql://USER@HOST/DB, or Spark as sc://HOST.",
         ),
     ]
