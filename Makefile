@@ -107,9 +107,10 @@ EXTRAS := torch arrays jax plots pandas frames speed accounting flower postgres 
 COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip adds what the machine's GPU needs
-	$(COMPILE) pyproject.toml --group dev --extra standard $(EXTRAS:%=--extra %) --upgrade -o requirements/all.txt
+	$(COMPILE) pyproject.toml --group dev --group docker --extra standard $(EXTRAS:%=--extra %) --upgrade -o requirements/all.txt
 	$(COMPILE) pyproject.toml --group dev --extra standard -c requirements/all.txt -o requirements/dev.txt
 	grep -vxFf requirements/dev.txt requirements/all.txt | grep -vE "^(confide|nvidia|cuda|triton)" > requirements/extras.txt
+	$(COMPILE) pyproject.toml requirements/docker.in --extra standard --generate-hashes -c requirements/all.txt -o requirements/docker.txt
 	$(COMPILE) pyproject.toml --extra nvflare -c requirements/all.txt -o requirements/nvflare.new
 	(grep "^#" requirements/nvflare.txt; cat requirements/nvflare.new) > requirements/all.txt
 	mv requirements/all.txt requirements/nvflare.txt

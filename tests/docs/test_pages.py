@@ -21,6 +21,7 @@ SLOW = {
     "docs/howto/ledger.md",
     "docs/howto/many-classes.md",
     "docs/howto/regression.md",
+    "docs/howto/schedulers.md",
 }
 """Pages that make many plans."""
 

@@ -806,6 +806,9 @@ FAULTS = (
           "tests/support/test_events.py::test_arrays_with_a_ledger"),
     Fault("a command's handler stays", "cli/verbosity.py", "        logger.removeHandler(handler)\n", "",
           "tests/support/test_events.py::test_a_command_shows_it_on_standard_error[-v]"),
+    Fault("JSON on many lines", "cli/output.py", "json.dumps(plain(document), allow_nan=False",
+          "json.dumps(plain(document), indent=2, allow_nan=False",
+          "tests/cli/test_json.py::test_every_command_prints_one_line"),
     Fault("charged where nothing can be drawn", "ledger/payment.py", "        check_sampler()\n", "",
           "tests/test_small_installs.py::"
           "test_a_server_without_the_privacy_library_applies_releases_and_charges_nothing"),

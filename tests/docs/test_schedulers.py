@@ -1,0 +1,51 @@
+"""What the page on schedulers shows and cannot run here: code compiles, and commands in it are understood."""
+
+import ast
+import json
+import re
+import shlex
+
+import click
+import pytest
+
+from confide.cli.run import _command
+from tests.docs.blocks import ROOT, blocks
+
+PAGE = blocks(ROOT / "docs" / "howto" / "schedulers.md")
+CODE = [block for block in PAGE if block.needs]
+UNITS = [block for block in PAGE if block.language == "text" and "confide " in block.text]
+
+
+def commands_in(text):
+    """Every command line of confide in a text, with what a shell or a template would put in."""
+    joined = text.replace("\\\n", " ").replace('"\n    "', "")
+    for line in joined.splitlines():
+        found = re.search(r"(?:^|exec |/bin/|= ?|\")(confide (?!-)[a-z]+ [^>]*--[^>]*)", line.strip())
+        if found:
+            plain = re.sub(r"\{\{.*?\}\}", "x", found[1].removesuffix('",').rstrip('"'))
+            yield shlex.split(plain)[1:]
+
+
+def test_code_for_other_schedulers_compiles():
+    assert {need for block in CODE for need in block.needs} == {"airflow", "dagster"}
+    for block in CODE:
+        ast.parse(block.text)
+        compile(block.text, block.place, "exec")
+
+
+@pytest.mark.parametrize("block", [*CODE, *UNITS], ids=lambda block: block.place)
+def test_its_commands_are_understood(block):
+    found = list(commands_in(block.text))
+    assert found, block.place
+    for words in found:
+        command = _command().commands[words[0]]
+        command.make_context(words[0], words[1:], resilient_parsing=False).close()
+
+
+def test_the_job_of_databricks_is_understood():
+    (job,) = [json.loads(block.text) for block in PAGE if block.language == "json"]
+    (task,) = job["tasks"]
+    words = task["spark_python_task"]["parameters"]
+    context = _command().commands[words[0]].make_context(words[0], words[1:])
+    assert isinstance(context, click.Context)
+    assert task["environment_key"] in [one["environment_key"] for one in job["environments"]]
