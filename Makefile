@@ -40,7 +40,7 @@ dist: $(READY)  ## wheel and sdist in dist/, built twice and compared, installed
 	$(BIN)/python -m pytest tests/test_release.py
 	$(BIN)/python -m build --no-isolation --outdir dist
 
-fuzz: $(READY)  ## more than a million coverage-guided executions of every parser of outside data, in about 20 minutes
+fuzz: extras  ## more than a million coverage-guided executions of every parser of outside data, in about 20 minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris==3.0.0"
 	$(BIN)/python -m fuzz.run
 

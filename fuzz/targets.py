@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -425,6 +426,10 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         weighted_fields,
     )
 }
+if find_spec("onnx"):  # in `make fuzz` after `make extras`
+    from fuzz.onnx_targets import onnx_model
+
+    TARGETS[onnx_model.__name__] = onnx_model
 
 
 def seeds(name: str) -> list[bytes]:
@@ -488,5 +493,5 @@ RUNS = {
     "ledger_head": 50_000,
     "shift_texts": 100_000,
     "weighted_fields": 20_000,
-}
+} | ({"onnx_model": 30_000} if "onnx_model" in TARGETS else {})
 """How often `make fuzz` runs each: more than a million times in total."""

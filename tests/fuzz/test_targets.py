@@ -20,6 +20,7 @@ SLOW = {
     "watch_fields": 150,
     "weighted_fields": 60,
     "ledger_head": 80,
+    "onnx_model": 150,
 }
 
 
@@ -40,6 +41,7 @@ SLOW = {
     "watch_text",
     "watch_fields",
     "weighted_fields",
+    "onnx_model",
 )
 @pytest.mark.parametrize("name", TARGETS)
 def test_target_survives(name):

@@ -315,6 +315,15 @@ def test_a_model_without_a_release_is_not_read(tmp_path):
         read(tmp_path / "missing.onnx")
 
 
+def test_metadata_that_are_no_texts_are_refused(released):
+    """Protocol buffers hand over bytes where a text is no UTF-8."""
+    content = append(classifier(), released, output="p").SerializeToString()
+    for key in (b"confide.release", b"confide.score"):
+        damaged = onnx.ModelProto.FromString(content.replace(key, b"confide.\xff" + key[9:]))
+        with pytest.raises(confide.FormatError):
+            read(damaged)
+
+
 def test_one_of_several_levels():
     release = confide.calibrate_levels(np.linspace(0, 0.6, 3000), [0.3, 0.1], 2.0, score="lac", neighbors="replace_one")
     p = probabilities(np.float32, 3)

@@ -120,7 +120,7 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
         model that `append` made.
     """
     whole = _copy(model)
-    kept = {entry.key: entry.value for entry in whole.metadata_props if entry.key.startswith(KEY)}
+    kept = {entry.key: entry.value for entry in whole.metadata_props if isinstance(entry.key, str)}
     if _RELEASE not in kept or _APPENDED not in kept:
         raise FormatError("the model holds no release; confide.onnx.append puts it there")
     release = Release.from_json(kept[_RELEASE])

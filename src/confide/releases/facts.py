@@ -1,8 +1,11 @@
 """What a release is, in a few short texts: for tags of a registry and for the metadata of a model."""
 
+from fractions import Fraction
+
+from confide.releases.calibration import Calibration
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
-from confide.releases.several import GroupCalibration, parts_of
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
 
 
 def facts_of(release: Release) -> dict[str, str]:
@@ -33,10 +36,10 @@ def facts_of(release: Release) -> dict[str, str]:
     ('0.1', '1', 'lac', True)
     """
     parts = list(parts_of(release).values())
-    levels = dict.fromkeys(f"{float(part.alpha):.12g}" for part in parts)
+    levels = [part.alpha for part in parts] if isinstance(release, LevelCalibration) else [_alpha(release, parts[0])]
     scores = dict.fromkeys(part.score for part in parts if part.score is not None)
     facts = {
-        "alpha": ", ".join(levels),
+        "alpha": ", ".join(f"{float(level):.12g}" for level in levels),
         "epsilon": f"{release.privacy.epsilon:.12g}",
         "promise": _promise(release),
         "privacy": str(release.privacy),
@@ -44,6 +47,11 @@ def facts_of(release: Release) -> dict[str, str]:
         "version": parts[0].versions.get("confide", "unknown"),
     }
     return facts | ({"score": ", ".join(scores)} if scores else {})
+
+
+def _alpha(release: Release, part: Calibration) -> Fraction:
+    """The level of one promise: that of both sides together where there are two."""
+    return release.alpha if isinstance(release, SidesCalibration) else part.alpha
 
 
 def _promise(release: Release) -> str:

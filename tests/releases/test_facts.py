@@ -1,0 +1,40 @@
+"""What a release is, in a few short texts: of every kind that there is a file of."""
+
+from pathlib import Path
+
+import pytest
+
+from confide.releases import facts_of, load_release, parts_of
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+@pytest.mark.parametrize(
+    ("name", "alpha", "promise"),
+    [
+        ("calibration", "0.1", "coverage at least 0.9 on average"),
+        ("levels", None, "alpha "),
+        ("groups", None, "for each group: coverage at least"),
+        ("classes", None, "for each class: coverage at least"),
+        ("sides", None, "lower side: coverage at least"),
+        ("risk", None, "expected loss at most"),
+        ("federated", None, "coverage at least"),
+        ("none", None, "coverage at least"),
+    ],
+)
+def test_facts_are_those_of_the_release(name, alpha, promise):
+    release = load_release(SAMPLES / f"{name}.json")
+    facts = facts_of(release)
+    assert all(isinstance(value, str) and "\n" not in value for value in facts.values())
+    assert facts["promise"].startswith(promise)
+    assert float(facts["epsilon"]) == pytest.approx(release.privacy.epsilon)
+    assert facts["checksum"] == release.checksum
+    assert facts["version"] == next(iter(parts_of(release).values())).versions["confide"]
+    levels = {float(part.alpha) for part in parts_of(release).values()}
+    said = [float(one) for one in facts["alpha"].split(", ")]
+    if name == "sides":
+        assert said == [float(release.alpha)]
+        assert said[0] > max(levels)
+    else:
+        assert set(said) == levels
+        assert alpha is None or facts["alpha"] == alpha
