@@ -103,7 +103,7 @@ experiments: extras  ## figures and tables of docs/experiments, in under an hour
 	$(BIN)/python -m experiments
 
 # all but standard, which every environment has, and nvflare and mlflow, which have their own
-EXTRAS := torch arrays jax plots pandas frames speed accounting flower postgres spark ray onnx experiments
+EXTRAS := torch monai arrays jax plots pandas frames speed accounting flower postgres spark ray onnx experiments
 COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip adds what the machine's GPU needs

@@ -15,6 +15,7 @@ HEAVY = [
     "polars",
     "matplotlib",
     "torch",
+    "monai",
     "typer",
     "rich",
     "jinja2",

@@ -24,6 +24,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
     "fronts": {
         "cli": "the same as commands",
         "demo": "the whole way on real data",
+        "monai": "transforms, metrics, loaders of MONAI",
         "torch": "tensors and loaders",
         "mlflow": "models of a registry that serve sets",
         "onnx": "graphs with sets appended",

@@ -8,6 +8,7 @@ import pytest
 SETS = "import numpy, confide; sets = confide.PredictionSets(numpy.eye(2, dtype=bool)); "
 CALLS = [
     ("torch", "import confide.torch", "confide[torch]"),
+    ("monai", "import confide.monai", "confide[monai]"),
     ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
     ("matplotlib", SETS + "confide.plot_sizes(sets)", "confide[plots]"),
     ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
