@@ -71,7 +71,7 @@ class ConformalSet(Transform):  # type: ignore[misc]
             raise InputError("softmax and sigmoid must not both be asked for")
         self.release: Any = load_release(release) if isinstance(release, str | Path) else release
         if not isinstance(self.release, Calibration):
-            area_of(self.release)
+            area_of(self.release)  # type: ignore[arg-type]
         elif sigmoid:
             raise InputError("sigmoid must be left out for a calibration of classes that exclude each other")
         self.softmax, self.sigmoid, self.dtype = softmax, sigmoid, dtype
