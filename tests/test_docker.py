@@ -94,6 +94,7 @@ def test_pods_may_do_nothing_that_they_do_not_need():
     assert manifests()["CronJob"]["spec"]["concurrencyPolicy"] == "Forbid"
 
 
+@pytest.mark.slow
 def test_commands_of_the_manifests_are_understood(tmp_path, capsys):
     """That of compose is run, twice, for one charge; those of the pods lack nothing but their server."""
     command = calibration_command(tmp_path)

@@ -69,6 +69,7 @@ def test_an_audit_prints_one_line(confide_run):
     assert not done.json["passed"]
 
 
+@pytest.mark.slow
 def test_a_job_that_is_tried_again_is_answered_from_the_ledger_and_charged_once(confide_run, tables):
     command = ("calibrate", *LINES["calibrate"], "--force", "--json")
     first, again = confide_run(*command), confide_run(*command)

@@ -801,7 +801,7 @@ FAULTS = (
           "tests/test_import.py::test_a_first_calibration_loads_nothing_that_it_does_not_use"),
     Fault("the number of records in a log", "tables/calibrate.py",
           'rows="secret" if n is None else n)', "rows=sum(one.total for one in found.values()))",
-          "tests/support/test_events.py::test_tables_evaluations_and_looks"),
+          "tests/support/test_events.py::test_a_command_shows_it_on_standard_error[-vv]"),
     Fault("the threshold in a log", "calibration/priced.py", "        coverage=made.coverage,\n",
           "        coverage=made.coverage,\n        threshold=made.threshold,\n",
           "tests/support/test_events.py::test_arrays_with_a_ledger"),

@@ -71,6 +71,7 @@ def test_arrays_with_a_ledger(heard, records, tmp_path):
     assert 'charged dataset="ward 7" epsilon=1 left=7 neighbors=add_remove mechanism=slopes' in heard.text
 
 
+@pytest.mark.slow
 def test_tables_evaluations_and_looks(heard, records, tmp_path):
     path, _ = records
     what = Classified("p_*", "y")
@@ -122,6 +123,7 @@ def test_the_logger_is_silent_by_itself(capsys):
 CALIBRATE = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1", "--dataset", "a", "--json"]
 
 
+@pytest.mark.slow_cases("-v", "CONFIDE_LOG")
 @pytest.mark.parametrize("way", ["-v", "-vv", "CONFIDE_LOG"])
 def test_a_command_shows_it_on_standard_error(way, records, tmp_path, capsys, monkeypatch):
     before = list(logging.getLogger("confide").handlers)
@@ -134,6 +136,7 @@ def test_a_command_shows_it_on_standard_error(way, records, tmp_path, capsys, mo
     assert "INFO confide.ledger charged dataset=a epsilon=1" in printed.err
     assert "INFO confide.calibration released score=lac alpha=1/10" in printed.err
     assert ("DEBUG confide.tables counted" in printed.err) == (way == "-vv")
+    assert ("rows=secret" in printed.err) == (way == "-vv")
     assert f"={N}" not in printed.err
     assert_no_private_value(printed.err)
     assert printed.out.startswith("{")
