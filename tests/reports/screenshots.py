@@ -12,6 +12,7 @@ from tests.reports.pages import CLASSES, write_all
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 LOOKS = {"light": (1000, "light"), "dark": (1000, "dark"), "phone": (360, "light")}
 VIEWS = {
+    "front": ("report", ".brand", ".warning.below"),
     "report": ("report", ".brand", "#meaning"),
     "report-evaluation": ("report", "#evaluation", "#class-coverage-0"),
     "report-private": ("private", "#evaluation", "#private-size-0"),

@@ -98,11 +98,11 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
     rows = [("Records", f"{c.n:,}")]
     if isinstance(release, RiskCalibration):
         loss, low, high = _loss(c, release)
-        rows.append((f"Loss “{release.loss}”, estimated", f"{loss} (95 % interval {low} to {high})"))
+        rows.append((f"Loss “{release.loss}”, estimated", f"{loss} (95\u00a0% interval {low} to {high})"))
         rows.append(("Promised", f"{release.risk:.6g} at most"))
     else:
         value, low, high = (percent(round(share, 4)) for share in (c.value, c.low, c.high))
-        rows.append(("Covered", f"{value} (95 % interval {low} to {high})"))
+        rows.append(("Covered", f"{value} (95\u00a0% interval {low} to {high})"))
         each = {"group": ", of each group", "class": ", of each class"}.get(found.by or "", "")
         rows.append(("Promised", coverage_percent(found.promised) + each))
         rows += [_worst_row(one) for one in worst_parts(found)]
@@ -116,13 +116,11 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
 
 
 def _worst_row(one: WorstPart) -> tuple[str, str]:
-    c = one.part.coverage
+    c, name = one.part.coverage, f"size {one.part.name}" if one.kind == "set size" else one.part.name
     value, low, high = (percent(round(share, 4)) for share in (c.value, c.low, c.high))
     surely = ", surely less than promised" if one.part in one.below else ""
-    return (
-        f"Least covered {one.kind}",
-        f"{one.part.name}: {value} of {c.n:,} records (95 % interval {low} to {high}){surely}",
-    )
+    covered = f"{value} of {c.n:,} records (95\u00a0% interval {low} to {high})"
+    return f"Least covered {one.kind}", f"{name}: {covered}{surely}"
 
 
 def _loss(c: CoverageEstimate, release: RiskCalibration) -> tuple[str, str, str]:

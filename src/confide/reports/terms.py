@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 TERMS: Mapping[str, str] = MappingProxyType(
     {
-        "Target rank": "Of the records’ scores, put in order, the one that the threshold aims at. It lies a little "
-        "above the rank without privacy, so that the promise holds in spite of the noise.",
+        "Target rank": "Of the records’ scores, put in order, the one that the threshold aims at, chosen "
+        "so that the promise holds in spite of the noise.",
         "Slopes per rank, below and above it": "How fast the weight of a candidate threshold in the draw falls with "
         "every rank that it lies away from the target: by the factor e to the power of this number.",
         "Rise of the candidates": "A public head start for larger candidates, the same whatever the records are.",
