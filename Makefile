@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores fuzz mutation screenshots gallery experiments extras lock clean
+.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores dbt fuzz mutation screenshots gallery experiments extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -87,6 +87,13 @@ stores: .venv-stores/.ready  ## servers of object stores, for their tests, in an
 	.venv-stores/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/stores.txt
 	touch $@
 
+dbt: .venv-dbt/.ready  ## dbt-core and dbt-duckdb, for a test, in an environment of their own
+
+.venv-dbt/.ready: requirements/dbt.txt
+	$(PYTHON) -m venv .venv-dbt
+	.venv-dbt/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/dbt.txt
+	touch $@
+
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
 	$(BIN)/python -m tests.reports.screenshots
 
@@ -123,6 +130,10 @@ lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip add
 	(grep "^#" requirements/stores.txt; cat requirements/stores.new) > requirements/all.txt
 	mv requirements/all.txt requirements/stores.txt
 	rm requirements/stores.new
+	$(COMPILE) requirements/dbt.in --upgrade -o requirements/dbt.new
+	(grep "^#" requirements/dbt.txt; cat requirements/dbt.new) > requirements/all.txt
+	mv requirements/all.txt requirements/dbt.txt
+	rm requirements/dbt.new
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-nvflare .venv-mlflow .venv-stores demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) .venv-peers .venv-nvflare .venv-mlflow .venv-stores .venv-dbt demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -67,6 +67,7 @@ from fuzz.release_targets import (
 )
 from fuzz.several_targets import answer_to_several, several_plans, several_released
 from fuzz.source import Source, change, one_line, with_checksum
+from fuzz.warehouse_targets import COUNTS, counting_plan_fields, counting_plan_text, counts_text, plans
 
 
 class Federation(NamedTuple):
@@ -424,6 +425,9 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         ledger_head,
         shift_texts,
         weighted_fields,
+        counting_plan_text,
+        counting_plan_fields,
+        counts_text,
     )
 }
 if find_spec("onnx"):  # in `make fuzz` after `make extras`
@@ -442,6 +446,10 @@ def seeds(name: str) -> list[bytes]:
         "shift_texts": ["a=0.5,b=2", "a=0.5,b=0.5a=0.2,b=0.8", "ill=1,well=0", "a=1/3,b=2/3", "a=1e-4"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
     }
+    if name == "counting_plan_text":
+        texts[name] = [plan.to_json() for plan in plans()]
+    if name == "counts_text":
+        texts[name] = list(COUNTS)
     if name == "evaluation_text":
         texts[name] = [json.dumps(document) for _, document in evaluated()]
     if name == "private_evaluation_text":
@@ -493,5 +501,8 @@ RUNS = {
     "ledger_head": 50_000,
     "shift_texts": 100_000,
     "weighted_fields": 20_000,
+    "counting_plan_text": 100_000,
+    "counting_plan_fields": 30_000,
+    "counts_text": 200_000,
 } | ({"onnx_model": 30_000} if "onnx_model" in TARGETS else {})
 """How often `make fuzz` runs each: more than a million times in total."""

@@ -39,6 +39,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
     "where the records are": {
         "federated": "silos answer, a coordinator aggregates",
         "watching": "whether coverage still holds, batch by batch",
+        "warehouse": "queries that count elsewhere",
         "tables": "files, databases, Spark, batches",
     },
     "in use": {

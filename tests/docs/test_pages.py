@@ -118,6 +118,7 @@ def test_pages_cover_the_repository():
         ".venv-nvflare",
         ".venv-mlflow",
         ".venv-stores",
+        ".venv-dbt",
         ".git",
         "_build",
         "vendor",

@@ -1,6 +1,7 @@
 """Scores or counts -> releases: the calls that join candidates, counts, plan, ledger and mechanism."""
 
-from confide.calibration.calibrate import calibrate, calibrate_histogram
+from confide.calibration.calibrate import calibrate
+from confide.calibration.counted import calibrate_histogram
 from confide.calibration.groups import calibrate_groups, price_groups
 from confide.calibration.levels import calibrate_levels, price_levels
 from confide.calibration.masks import calibrate_areas, calibrate_masks, missed_area, true_pixels

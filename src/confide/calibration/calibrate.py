@@ -11,12 +11,10 @@ from confide.calibration.shifted import population_of, weighted_counts
 from confide.calibration.suited import suited_candidates
 from confide.calibration.threshold import Seen, price_threshold, seen_by
 from confide.candidates import AnyCandidates
-from confide.counting import ScoreHistogram
-from confide.errors import InputTypeError
 from confide.mechanisms import MechanismName, Neighbors
 from confide.planning import ClassShift
 from confide.releases import Calibration
-from confide.scores import named_by, score_kind
+from confide.scores import named_by
 from confide.selection import Selector
 from confide.support import Level
 
@@ -151,36 +149,3 @@ def calibrate(
 
 
 _NO_CHOICES = ("scores", "candidates", "unit", "class_weights", "labels", "weights", "weight_bound")
-
-
-def calibrate_histogram(
-    histogram: ScoreHistogram,
-    alpha: Level,
-    epsilon: float | None = None,
-    *,
-    score: str | None = None,
-    **options: Any,
-) -> Calibration:
-    """`calibrate` for scores that were already counted, wherever they live.
-
-    Parameters
-    ----------
-    histogram
-        The counts, and the candidates that they are over.
-    alpha, epsilon, score, **options
-        As in `calibrate`, and `population`, where the counts are sums of its whole weights. With `mechanism="none"` the
-        threshold is the first candidate that reaches the rank, for the scores are not here.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> histogram = ScoreHistogram.from_scores(np.random.default_rng(0).random(2000), Candidates.unit(1000))
-    >>> 0.85 < calibrate_histogram(histogram, alpha=0.1, epsilon=1.0).threshold < 0.97
-    True
-    """
-    if not isinstance(histogram, ScoreHistogram):
-        raise InputTypeError(f"histogram must be a ScoreHistogram; found {type(histogram).__name__}")
-    score_kind(score)
-    priced = price_threshold(alpha, epsilon, histogram.total, candidates=histogram.candidates, score=score, **options)
-    released: Calibration = PricedRelease.single(priced).release(lambda: {None: histogram})
-    return released

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import ExperimentalUniforms, as_numeric, as_truth_image, as_uniforms, class_areas, image_by_image
-from confide.calibration.calibrate import calibrate_histogram
+from confide.calibration.counted import calibrate_histogram
 from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
 from confide.candidates import AnyCandidates, Candidates, Spread

@@ -19,6 +19,7 @@ from confide.cli.predict import predict
 from confide.cli.recalibrate import recalibrate
 from confide.cli.report import report
 from confide.cli.show import show
+from confide.cli.sql import sql
 from confide.cli.verbosity import LOG, told_on_stderr, wanted_level
 from confide.cli.verify import verify
 from confide.cli.watch import watch
@@ -67,7 +68,7 @@ def _confide(
         context.with_resource(told_on_stderr(level))
 
 
-for command in (plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, audit, demo):
+for command in (plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, sql, audit, demo):
     app.command(cls=Command)(command if command is demo else with_places(command))
 app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")

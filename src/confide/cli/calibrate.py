@@ -1,16 +1,20 @@
 """`confide calibrate`: a table of calibration records in, a private calibration out."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 import click
+import typer
 
 from confide.calibration import PricedRelease, price_threshold, suited_candidates, suited_for_levels
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, chosen_candidates
+from confide.cli.counted import Asked, CountsOptions, one_file, released_from_counts
 from confide.cli.output import EXPECTED, emit, heard, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.cli.schedule import ScheduleFile, scheduled_privacy
@@ -23,12 +27,20 @@ from confide.support import Kind, new_file
 from confide.tables import calibrate_table
 
 
+@dataclass(frozen=True, kw_only=True)
+class Source(o.Source):
+    """The table that is read; none with --counts."""
+
+    file: Annotated[str, typer.Argument(metavar="TABLE", show_default=False, help=o.TABLE)] = ""
+
+
 @command
 def calibrate(
-    source: o.Source,
+    source: Source,
     *,
     columns: Columns,
-    alpha: o.Alphas,
+    counted: CountsOptions,
+    alpha: o.AlphasOrPlan = None,
     privacy: o.PrivacyOptions,
     n: Annotated[
         int | None,
@@ -70,8 +82,22 @@ def calibrate(
       confide calibrate records.parquet --probabilities 'p_*' --label label \
         --alpha 0.1 --epsilon 1 --out cal.json
     """
-    what = columns.what()
     words = stated_words(about)
+    if counted.counts is not None or counted.plan is not None:
+        if shifted != ShiftOptions():
+            raise click.UsageError("weights of classes and records are not counted in SQL: leave them out")
+        if (source.file, source.table, source.decimal) != ("", None, "."):
+            raise click.UsageError("give TABLE or --counts, not both: counts are what a warehouse made of a table")
+        asking = Asked(
+            columns, alpha, privacy, n, mechanism, candidates, unit, people, groups, source.skip_incomplete, schedule
+        )
+        _from_counts(counted, asking, budget, words, output, as_json=as_json)
+        return
+    if not source.file:
+        raise click.UsageError("Missing argument 'TABLE'.")
+    if alpha is None:
+        raise click.UsageError("Missing option '--alpha'.")
+    what = columns.what()
     chosen = chosen_candidates(candidates, unit, what)
     levels = o.split(alpha)
     bounded = people.people
@@ -123,12 +149,46 @@ def calibrate(
             )
             left_out = source.left_out(opened) if privacy.neighbors == "replace_one" else {}  # else it is secret
         part.write_text(released.to_json(), encoding="utf-8")
-    plan = None
+    expected = None
     if isinstance(released, Calibration) and mechanism == "slopes" and not remarks(released):
         request = price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request
-        plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
+        expected = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, plan, str(output.out), said, left_out, as_json=as_json)
+    report_release(released, expected, str(output.out), said, left_out, as_json=as_json)
+
+
+def _from_counts(
+    counted: CountsOptions,
+    asking: Asked,
+    budget: LedgerOptions,
+    words: Mapping[str, str] | None,
+    output: o.Output,
+    *,
+    as_json: bool,
+) -> None:
+    """The same from counts that a warehouse made."""
+    files = counted.counts
+    if not files:
+        raise click.UsageError("--plan belongs to --counts: what the query of `confide sql` gave")
+    plan = asking.planned(counted.plan)
+    output.check(Kind.RELEASE, *files, counted.plan, *budget.files, asking.schedule)
+    account = budget.account(one_file(files, budget.ledger_key))
+    if account and asking.groups.partition is not None:
+        account["partition"] = asking.groups.partition
+    with (
+        new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
+        heard() as caught,
+    ):
+        released = released_from_counts(plan, files, account, about=words)
+        part.write_text(released.to_json(), encoding="utf-8")
+    expected = None
+    if isinstance(released, Calibration) and plan.options["mechanism"] == "slopes" and not remarks(released):
+        priced = price_threshold(
+            plan.alphas[0], n=released.n, candidates=plan.candidates, score=plan.score, **plan.options
+        ).request
+        expected = make_plan(priced, priced.n or priced.n_typical)
+    said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
+    report_release(released, expected, str(output.out), said, {}, as_json=as_json)
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:

@@ -40,13 +40,12 @@ Alpha: TypeAlias = Annotated[
         "Share of truths that may be missed: 0.1 asks for 90 % coverage; also a fraction.",
     ),
 ]
-Alphas: TypeAlias = Annotated[
-    str,
-    promise(
-        "LEVEL[,LEVEL]",
-        "Share of truths that may be missed: 0.1 asks for 90 % coverage; several, as 0.2,0.1, for nested thresholds.",
-    ),
-]
+_LEVELS = promise(
+    "LEVEL[,LEVEL]",
+    "Share of truths that may be missed: 0.1 asks for 90 % coverage; several, as 0.2,0.1, for nested thresholds.",
+)
+Alphas: TypeAlias = Annotated[str, _LEVELS]
+AlphasOrPlan: TypeAlias = Annotated[str | None, _LEVELS]
 Delta: TypeAlias = Annotated[
     str | None,
     promise("PROBABILITY", "Promise coverage of this calibration with probability 1 - delta, not on average."),
@@ -100,7 +99,7 @@ class ReadingOptions:
             "--skip-incomplete",
         ),
     ] = False
-    decimal: Annotated[str, columns("MARK", "Of CSV: --decimal ',' for a decimal comma.")] = "."
+    decimal: Annotated[str, columns("MARK", "Of CSV: ',' for a decimal comma.")] = "."
 
     @contextmanager
     def opened(self, file: str, doing: str, *, write: bool = False) -> Iterator[tuple[Any, Progress]]:
@@ -116,17 +115,20 @@ class ReadingOptions:
         return {"left_out": opened.left_out()} if self.skip_incomplete else {}
 
 
+TABLE = (
+    "A Parquet, CSV or Arrow file, a folder, a quoted pattern; - for standard input; s3://BUCKET/NAME; with --table "
+    "duckdb://FILE, postgresql://USER@HOST/DB, or Spark as sc://HOST."
+)
+"""What a table is typed as."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source(ReadingOptions):
     """The table that is read."""
 
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="TABLE",
-            help="A Parquet, CSV or Arrow file, a folder, a quoted pattern; - for standard input; s3://BUCKET/NAME; "
-            "with --table duckdb://FILE, postgresql://USER@HOST/DB, or Spark as sc://HOST.",
-        ),
+        typer.Argument(metavar="TABLE", help=TABLE),
     ]
 
     @property

@@ -28,6 +28,7 @@ class Kind(StrEnum):
     AUDIT = "the findings of an audit"
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
+    COUNTING = "a counting plan"
     HEAD = "a ledger's head"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
@@ -59,6 +60,7 @@ _DOCUMENTS = {
     "audit": Kind.AUDIT,
     "ledger": Kind.EXPORT,
     "schedule": Kind.SCHEDULE,
+    "counting-plan": Kind.COUNTING,
     "ledger-head": Kind.HEAD,
     "federated.plan": Kind.PLAN,
     "federated.plans": Kind.PLAN,

@@ -1,0 +1,203 @@
+"""What came back from a counting query: a file of counts, read strictly. **Private**: no message repeats a count.
+
+A file has the columns plan, part, bin and records, in any order and any upper or lower case; other columns are not
+looked at. Bins that are not there hold nothing. Records that could not be used stand under negative bins, and are
+refused with their number, as wherever records are counted.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.counting import ScoreHistogram
+from confide.errors import FormatError, InputError
+from confide.support import MOST_RECORDS
+from confide.warehouse.plan import CountingPlan
+from confide.warehouse.query import COLUMNS, requirements
+
+_MOST_BYTES = 2**28
+_WHOLE = re.compile(r"-?[0-9]{1,16}", re.ASCII)
+
+Row = Mapping[str, Any]
+
+
+def read_counts(files: str | Path | Sequence[str | Path], plan: CountingPlan) -> dict[Any, ScoreHistogram]:
+    r"""The histograms in one file or several, whose counts add up, by the names of `plan.parts`; private.
+
+    Parameters
+    ----------
+    files
+        CSV, JSON (a list of objects, or one in each line) or Parquet files, told by their endings. Several hold the
+        counts of different records.
+    plan
+        The plan that the query was made from.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be used, or records could not: how many, and why.
+    FormatError
+        If its rows are no counts of this plan; the row is named, and no count.
+
+    Examples
+    --------
+    >>> from confide.tables import Scored
+    >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0)
+    >>> Path("counts.csv").write_text(f"plan,part,bin,records\n{plan.digest},0,3,20\n")
+    42
+    >>> read_counts("counts.csv", plan)["lac"].total
+    20
+    """
+    listed = [Path(one) for one in ([files] if isinstance(files, str | Path) else files)]
+    if not listed:
+        raise InputError("files must be one or more; found none")
+    if len({path.resolve() for path in listed}) < len(listed):
+        raise InputError("files must differ: one of them is named twice, and its records would count twice")
+    words = requirements(plan)
+    found = np.zeros((len(plan.parts), plan.bins + len(words)), dtype=np.int64)  # the last columns are bins -1, -2, ...
+    for path in listed:
+        for (part, at), records in _checked(_rows(path), plan, f"counts {str(path)!r}").items():
+            found[part, at] += records
+    if found.sum(dtype=np.float64) > MOST_RECORDS:
+        raise InputError(f"counts must be of at most {MOST_RECORDS} records together")
+    refused, counts = found[:, : plan.bins - 1 : -1].max(axis=0), found[:, : plan.bins]  # a record may have two sides
+    if refused.any():
+        broken = [
+            f"{requirement} in every row; {number} {'does' if number == 1 else 'do'} not"
+            for requirement, number in zip(words, refused.tolist(), strict=True)
+            if number
+        ]
+        raise InputError(f"{'; '.join(broken)}; correct the records, or see --skip-incomplete of `confide sql`")
+    return {name: ScoreHistogram(plan.candidates, own) for name, own in zip(plan.parts, counts, strict=True)}
+
+
+def counts_of(rows: Iterable[Row], plan: CountingPlan) -> dict[tuple[int, int], int]:
+    """The records by (part, bin) that rows state, checked; negative bins are records that cannot be used.
+
+    Examples
+    --------
+    >>> from confide.tables import Scored
+    >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0)
+    >>> counts_of([{"plan": plan.digest, "part": "0", "bin": 3, "records": 20}], plan)
+    {(0, 3): 20}
+    """
+    return _checked(rows, plan, "counts")
+
+
+def _checked(rows: Iterable[Row], plan: CountingPlan, named: str) -> dict[tuple[int, int], int]:
+    parts, bins, broken = len(plan.parts), plan.bins, len(requirements(plan))
+    found: dict[tuple[int, int], int] = {}
+    for place, row in enumerate(rows, start=1):
+        where = f"{named}: row {place}"
+        if row["plan"] != plan.digest:
+            raise FormatError(f"{where} was counted by another plan: use the plan, or the options, of its query")
+        part, at, records = (_whole(row[name], f"{where}: {name}") for name in COLUMNS[1:])
+        if not 0 <= part < parts:
+            raise FormatError(f"{where}: part must be from 0 to {parts - 1}")
+        if not -broken <= at < bins:
+            raise FormatError(f"{where}: bin must be one of this plan's, from {-broken} to {bins - 1}")
+        if not 0 <= records <= MOST_RECORDS:
+            raise FormatError(f"{where}: records must be from 0 to {MOST_RECORDS}")
+        if (part, at) in found:
+            raise FormatError(f"{where}: this part and bin were there before")
+        found[part, at] = records
+    return found
+
+
+def _whole(value: Any, what: str) -> int:
+    """A whole number that a file holds as a number or a text."""
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value)
+    if isinstance(value, Decimal) and value.is_finite() and abs(value) <= MOST_RECORDS and value == int(value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise FormatError(f"{what} must be a whole number")
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    """The rows of a file, each by the columns that count."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"counts {str(path)!r} must not be larger than {_MOST_BYTES:,} bytes")
+        match path.suffix.lower():
+            case ".csv":
+                return of_csv(path.read_text(encoding="utf-8-sig"))
+            case ".json" | ".jsonl" | ".ndjson":
+                return of_json(path.read_text(encoding="utf-8-sig"))
+            case ".parquet":
+                return _of_parquet(path)
+    except OSError as error:
+        raise InputError(f"counts {str(path)!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FormatError(f"counts {str(path)!r} must be text in UTF-8") from None
+    raise InputError(f"counts {str(path)!r} must be a .csv, .json, .jsonl or .parquet file")
+
+
+def of_csv(text: str) -> Iterator[Row]:
+    r"""The rows of a CSV text.
+
+    Examples
+    --------
+    >>> list(of_csv("PLAN,PART,BIN,RECORDS\nab,0,3,20\n"))
+    [{'plan': 'ab', 'part': '0', 'bin': '3', 'records': '20'}]
+    """
+    try:
+        header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+    except csv.Error:
+        raise FormatError("counts must be well-formed CSV") from None
+    places = _places(header)
+    for number, line in enumerate(lines, start=1):
+        if len(line) != len(header):
+            raise FormatError(f"counts: row {number} must have {len(header)} cells, as the header")
+        yield {name: line[place].strip() for name, place in places.items()}
+
+
+def of_json(text: str) -> Iterator[Row]:
+    """The rows of a JSON text: a list of objects, or an object in each line."""
+    texts = [text] if text.lstrip().startswith("[") else text.splitlines()
+    try:
+        read = [json.loads(one, object_pairs_hook=_Object) for one in texts]
+    except (ValueError, RecursionError):
+        read = []
+    if not read:
+        raise FormatError("counts must be a JSON list of objects, or one object in each line")
+    for number, row in enumerate(read[0] if isinstance(read[0], list) else read, start=1):
+        if not isinstance(row, _Object):
+            raise FormatError(f"counts: row {number} must be a JSON object")
+        places = _places([name for name, _ in row])
+        yield {name: row[place][1] for name, place in places.items()}
+
+
+class _Object(tuple[tuple[str, Any], ...]):
+    """The fields of a JSON object, also those that stand twice."""
+
+
+def _of_parquet(path: Path) -> Iterator[Row]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+    except (pa.ArrowException, OSError, ValueError):
+        raise FormatError(f"counts {str(path)!r} must be a Parquet file") from None
+    places = _places(table.column_names)
+    columns = [table.column(place).to_pylist() for place in places.values()]
+    for values in zip(*columns, strict=True):
+        yield dict(zip(places, values, strict=True))
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """Where the columns stand; their names in any case."""
+    known = [name.strip().lower() for name in names]
+    for name in COLUMNS:
+        if known.count(name) != 1:
+            raise FormatError(f"counts must have the columns {', '.join(COLUMNS)}, as the query gives them")
+    return {name: known.index(name) for name in COLUMNS}

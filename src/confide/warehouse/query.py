@@ -1,0 +1,256 @@
+"""The counting query: one statement, a scan and a GROUP BY, whose answer has a row per part and bin.
+
+Every record gets a score by the arithmetic of doubles of `confide.tables`, and the number of candidates below it, found
+by a tree of comparisons (in Spark by a search). A record that cannot be used is counted under a negative bin, by the
+requirement that it breaks. Conditions are written so that NULL and NaN fail them in every engine, whatever it thinks of
+NaN: each asks that a number lies between two others.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.scores import score_kind
+from confide.support import canonical
+from confide.tables import Classified, Regressed, Scored
+from confide.warehouse.dialects import MOST_BYTES, Dialect, dialect_of
+from confide.warehouse.plan import CountingPlan
+
+COLUMNS = ("plan", "part", "bin", "records")
+"""The columns of the answer."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What every record has to fulfil: in words, and as a condition in SQL."""
+
+    words: str
+    condition: str
+
+
+def counting_query(plan: CountingPlan, dialect: str, table: str) -> str:
+    """The query that counts what a plan asks for.
+
+    Parameters
+    ----------
+    plan
+        What is asked.
+    dialect
+        `duckdb`, `postgres`, `spark`, `databricks`, `snowflake` or `bigquery`.
+    table
+        The name of the table, its parts between points.
+
+    Returns
+    -------
+    str
+        One statement. **Its answer is private**: the columns `plan`, `part`, `bin` and `records`.
+
+    Raises
+    ------
+    InputError
+        If a name cannot be written in this dialect, or the query would be longer than the engine takes.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from confide.candidates import Candidates
+    >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(3))
+    >>> query = counting_query(plan, "duckdb", "records")
+    >>> with duckdb.connect() as database:
+    ...     _ = database.execute("CREATE TABLE records AS SELECT unnest([0.2, 0.5, 0.7, NULL]) AS s")
+    ...     [row[1:] for row in database.execute(query).fetchall()]
+    [(0, -1, 1), (0, 0, 2), (0, 1, 1)]
+    """
+    spoken = dialect_of(dialect)
+    return head(plan, spoken) + statement(plan, spoken, spoken.relation(table))
+
+
+def head(plan: CountingPlan, spoken: Dialect) -> str:
+    """Comments before a query."""
+    of = "; ".join([f"plan {plan.digest}", f"{plan.bins} candidates", *([] if plan.score is None else [plan.score])])
+    checked = "run by confide's tests" if spoken.run else "checked by parsing, not run on this engine"
+    return (
+        f"-- Counts of conformity scores for `confide calibrate --counts`: {of}.\n"
+        "-- The answer is PRIVATE, as the records are: keep it where they are kept.\n"
+        f"-- For {spoken.name}, {checked}.\n"
+    )
+
+
+def statement(plan: CountingPlan, spoken: Dialect, source: str) -> str:
+    """The query alone, of a table that is named in the engine's words."""
+    rows, steps = _rows(plan, spoken, source)
+    edges = plan.candidates.edges
+    # Of a record that cannot be used the group may be unknown; a side is not.
+    part = (
+        "part" if plan.division is None else f"CASE WHEN finding = 0 AND {_in_range(plan, spoken)} THEN part ELSE 0 END"
+    )
+    scored = "\nUNION ALL\n".join(_scored(plan, spoken, rows, place) for place in range(len(plan.scores)))
+    text = (
+        f"WITH {steps},\n"
+        f"confide_scored AS (\n{scored}\n),\n"
+        f"confide_binned AS (\nSELECT\n{part} AS part,\n"
+        f"CASE WHEN finding > 0 THEN 0 - finding WHEN {_in_range(plan, spoken)} THEN\n"
+        f"{tree(edges, spoken)}\nELSE -1 END AS bin\nFROM confide_scored\n)\n"
+        f"SELECT {spoken.text(plan.digest)} AS plan, part, bin, COUNT(*) AS records\n"
+        "FROM confide_binned\nGROUP BY part, bin\nORDER BY part, bin\n"
+    )
+    if spoken.limited and len(text.encode()) > MOST_BYTES:
+        raise InputError(
+            f"the query would have {len(text.encode()):,} bytes, and {spoken.name} takes {MOST_BYTES:,}; choose fewer "
+            "candidates, as unit:1000 or a larger step, or fewer groups or classes"
+        )
+    return text
+
+
+def requirements(plan: CountingPlan) -> list[str]:
+    """What a record breaks that is counted under bin -1, -2, ..., in words."""
+    score, others = _requirements(plan, dialect_of("duckdb"))
+    return [score, *(one.words for one in others)]
+
+
+def tree(edges: NDArray[np.float64], spoken: Dialect) -> str:
+    """The number of edges below a score, by a balanced tree of comparisons, or in Spark by a search in an array.
+
+    Examples
+    --------
+    >>> print(tree(np.array([0.5]), dialect_of("duckdb")))
+    CASE WHEN score <= CAST('0.5' AS DOUBLE) THEN 0
+    ELSE 1 END
+    """
+    if spoken.searches and len(edges):
+        steps = ", ".join(str(2**power) for power in reversed(range(len(edges).bit_length())))
+        held = f"CAST(split('{','.join(map(repr, edges.tolist()))}', ',') AS ARRAY<DOUBLE>)"  # folded into one value
+        return f"aggregate(array({steps}), 0, (p, w) -> IF(get({held}, p + w - 1) < score, p + w, p))"
+
+    def between(low: int, high: int) -> str:
+        if low == high:
+            return str(low)
+        middle = (low + high) // 2
+        least = spoken.number(edges[middle])
+        return f"CASE WHEN score <= {least} THEN {between(low, middle)}\nELSE {between(middle + 1, high)} END"
+
+    return between(0, len(edges))
+
+
+def _rows(plan: CountingPlan, spoken: Dialect, source: str) -> tuple[str, str]:
+    """The rows that count, by the name of a step and the steps to it: complete ones, at most so many of a person."""
+    numbers, texts = _read(plan)
+    columns = ", ".join(spoken.identifier(name) for name in dict.fromkeys([*numbers, *texts]))
+    complete = [f"{spoken.as_number(name)} <= {spoken.number(np.inf)}" for name in numbers]
+    complete += [f"{spoken.as_text(name)} <> ''" for name in texts]
+    where = "\nWHERE " + "\nAND ".join(dict.fromkeys(complete)) if plan.skip_incomplete else ""
+    steps = f"confide_rows AS (\nSELECT {columns}\nFROM {source}{where}\n)"
+    people = plan.people
+    if people is None:
+        return "confide_rows", steps
+    person, order = spoken.identifier(people.person), [spoken.identifier(name) for name in people.order]
+    keys = [f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END, {name}" for name in order]
+    if people.sample is not None:
+        drawn = " || ':' || ".join([spoken.text(people.sample), *map(spoken.as_text, people.order)])
+        keys.insert(0, spoken.md5.format(f"{drawn} || ':'"))
+        keys[0] = f"CASE WHEN {keys[0]} IS NULL THEN 1 ELSE 0 END, {keys[0]}"
+    window = f"OVER (PARTITION BY {person} ORDER BY {', '.join(keys)})"
+    kept = f"confide_place <= {people.most} OR confide_place <> confide_rank OR {person} IS NULL"
+    steps += (
+        f",\nconfide_placed AS (\nSELECT *,\nROW_NUMBER() {window} AS confide_place,\nRANK() {window} AS confide_rank\n"
+        f"FROM confide_rows\n),\nconfide_kept AS (\nSELECT * FROM confide_placed\nWHERE {kept}\n)"
+    )
+    return "confide_kept", steps
+
+
+def _read(plan: CountingPlan) -> tuple[list[str], list[str]]:
+    """The columns that are read as numbers, and those that are read as names."""
+    what = plan.what
+    if isinstance(what, Scored):
+        numbers, texts = [what.column], []
+    elif isinstance(what, Classified):
+        numbers, texts = list(what.probabilities), [str(what.label)]
+    else:
+        numbers, texts = [*what.predictions, str(what.target)], []
+    texts += [] if plan.division is None else [plan.division.column]
+    return numbers, texts if plan.people is None else [*texts, plan.people.person, *plan.people.order]
+
+
+def _scored(plan: CountingPlan, spoken: Dialect, rows: str, place: int) -> str:
+    """The step to one of the scores of a record, the part it counts for, and what is wrong with the record."""
+    part = str(place)
+    if plan.division is not None:
+        names = _named(plan)
+        whens = [f"WHEN {spoken.text(name)} THEN {i}" for i, name in enumerate(names)]
+        part = f"CASE {spoken.as_text(plan.division.column)} {' '.join(whens)} END"
+    _, others = _requirements(plan, spoken)
+    finding = "0"
+    for number, one in reversed(list(enumerate(others, start=2))):
+        finding = f"CASE WHEN {one.condition} THEN {finding} ELSE {number} END"
+    score = _score(plan.what, plan.scores[place], spoken)
+    fence = f"\n{spoken.fence}" if spoken.fence else ""
+    return f"(SELECT\n{score} AS score,\n{part} AS part,\n{finding} AS finding\nFROM {rows}{fence})"
+
+
+def _score(what: Any, name: str | None, spoken: Dialect) -> str:
+    """The score, in double precision."""
+    if isinstance(what, Scored):
+        return spoken.as_number(what.column)
+    one = spoken.number(1.0)
+    if isinstance(what, Classified):
+        columns = [spoken.as_number(column) for column in what.probabilities]
+        own = columns if len(columns) > 1 else [f"({one} - {columns[0]})", columns[0]]
+        whens = [f"WHEN {spoken.text(name)} THEN {p}" for name, p in zip(_labels(what), own, strict=True)]
+        return f"{one} - CASE {spoken.as_text(str(what.label))}\n" + "\n".join(whens) + "\nEND"
+    f, y = [spoken.as_number(column) for column in what.predictions], spoken.as_number(str(what.target))
+    if name == "absolute_residual":
+        return f"ABS({y} - {f[0]})"
+    below, above = f"({f[0]} - {y})", f"({y} - {f[1]})"
+    if name == "cqr":
+        return f"CASE WHEN {below} >= {above} THEN {below} ELSE {above} END"
+    return below if name == "cqr_low" else above
+
+
+def _requirements(plan: CountingPlan, spoken: Dialect) -> tuple[str, list[Requirement]]:
+    """What the score has to be, in words; and what else every record has to fulfil."""
+    what, found = plan.what, []
+    score = f"column {what.column!r} must hold a number" if isinstance(what, Scored) else "the score must be a number"
+    score += f" {score_kind(plan.scores[0]).range_text} (not missing, not NaN)"
+    if isinstance(what, Classified):
+        score = "the probability of the record's own class must be between 0 and 1 (not missing, not NaN)"
+        found.append(_one_of(str(what.label), _labels(what), "classes", spoken))
+    if isinstance(what, Regressed):
+        score = "columns of predictions and targets must not be too far apart to be subtracted"
+        for column in (*what.predictions, str(what.target)):
+            number, end = spoken.as_number(column), spoken.number(np.inf)
+            words = f"column {column!r} must hold a number that is finite (not missing, not NaN)"
+            found.append(Requirement(words, f"{number} > {spoken.number(-np.inf)} AND {number} < {end}"))
+    if plan.division is not None and plan.division.by == "group":
+        found.append(_one_of(plan.division.column, _named(plan), "groups", spoken))
+    if plan.people is not None:
+        named, told = plan.people.requirements
+        found.append(Requirement(named, f"{spoken.identifier(plan.people.person)} IS NOT NULL"))
+        found.append(Requirement(told, "confide_place = confide_rank"))
+    return score, found
+
+
+def _one_of(column: str, names: list[str], what: str, spoken: Dialect) -> Requirement:
+    some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    words = f"column {column!r} must hold one of the {len(names)} {what} ({some})"
+    return Requirement(words, f"{spoken.as_text(column)} IN ({', '.join(map(spoken.text, names))})")
+
+
+def _named(plan: CountingPlan) -> list[str]:
+    """The values of the column that divides the records, in the order of the parts."""
+    assert plan.division is not None
+    by_class = plan.division.by == "class" and isinstance(plan.what, Classified)
+    return _labels(plan.what) if by_class else [canonical(name) for name in plan.division.names]
+
+
+def _labels(what: Any) -> list[str]:
+    """The values of a label, in the order of the classes: their names, or their positions."""
+    names = what.classes or ()
+    return [str(i) if what.label_positions else canonical(name) for i, name in enumerate(names)]
+
+
+def _in_range(plan: CountingPlan, spoken: Dialect) -> str:
+    kind = score_kind(plan.scores[0])
+    return f"score >= {spoken.number(kind.low)} AND score <= {spoken.number(kind.high)}"

@@ -1,0 +1,68 @@
+"""Releases from counts: by group, by class, for several levels and for two sides, as from the scores."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
+from confide.errors import InputError, InputTypeError
+from confide.releases import GroupCalibration, LevelCalibration, SidesCalibration
+
+CANDIDATES = Candidates.unit(50)
+SCORES = np.random.default_rng(0).random(800)
+COUNTS = ScoreHistogram.from_scores(SCORES, CANDIDATES)
+
+
+def test_the_kind_of_release_follows_from_the_arguments():
+    groups = confide.calibrate_histogram({"a": COUNTS, "b": COUNTS}, 0.1, 1.0, score="lac", n_typical=800)
+    assert isinstance(groups, GroupCalibration)
+    assert (groups.by, list(groups.parts)) == ("group", ["a", "b"])
+    classes = confide.calibrate_histogram({0: COUNTS, 1: COUNTS}, 0.1, 1.0, score="lac", by="class", n_typical=800)
+    assert (classes.by, list(classes.parts)) == ("class", [0, 1])
+    levels = confide.calibrate_histogram(COUNTS, [0.1, 0.2], 1.0, neighbors="replace_one")
+    assert isinstance(levels, LevelCalibration)
+    assert levels.privacy.epsilon == 1
+    sides = {name: ScoreHistogram.from_scores(SCORES, CANDIDATES) for name in ("cqr_low", "cqr_high")}
+    both = confide.calibrate_histogram(sides, 0.1, 1.0, score="cqr_sides", neighbors="replace_one")
+    assert isinstance(both, SidesCalibration)
+    assert both.low.n == 800
+
+
+def test_a_group_without_records_gets_infinity():
+    counts = {"a": COUNTS, "b": ScoreHistogram.empty(CANDIDATES)}
+    with pytest.warns(confide.CoverageWarning):
+        released = confide.calibrate_histogram(counts, 0.1, 20.0, score="lac", n_typical=800)
+    assert released.parts["b"].threshold > 0.97
+
+
+def test_a_ledger_knows_counts_from_scores(tmp_path):
+    """The same groups by scores and by counts are one request about one set of data."""
+    ledger, groups = confide.Ledger(tmp_path / "budget.db"), np.arange(800) % 2
+    asked = {"score": "lac", "ledger": ledger, "dataset": "clinic", "partition": "ward", "n_typical": 800}
+    first = confide.calibrate_groups(SCORES, groups, [0, 1], 0.1, 1.0, candidates=CANDIDATES, **asked)
+    counts = {name: ScoreHistogram.from_scores(SCORES[groups == name], CANDIDATES) for name in (0, 1)}
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate_histogram(counts, 0.1, 1.0, **asked) == first
+
+
+@pytest.mark.parametrize(
+    ("histogram", "more", "error", "words"),
+    [
+        ({}, {}, InputError, "found none"),
+        ({"a": 3}, {}, InputTypeError, "a mapping of names"),
+        ({"a": COUNTS, "b": ScoreHistogram.empty(Candidates.unit(3))}, {}, InputError, "same candidates"),
+        ({"a": COUNTS}, {"alpha": [0.1, 0.2]}, InputError, "groups or for levels"),
+        ({"cqr_low": COUNTS}, {"score": "cqr_sides"}, InputError, "cqr_low and cqr_high"),
+        (
+            {"cqr_low": COUNTS, "cqr_high": ScoreHistogram.empty(CANDIDATES)},
+            {"score": "cqr_sides"},
+            InputError,
+            "as many records on both sides",
+        ),
+        ({"a": COUNTS, 1: COUNTS, "1": COUNTS}, {}, InputError, "differ from one another"),
+    ],
+)
+def test_counts_that_do_not_belong_together_are_refused(histogram, more, error, words):
+    with pytest.raises(error, match=words):
+        confide.calibrate_histogram(histogram, **{"alpha": 0.1, "epsilon": 1.0, **more})

@@ -1,0 +1,141 @@
+"""`confide sql` and `confide calibrate --counts`: from a request to a release, past a warehouse."""
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.warehouse.requests import COLUMNS, NAMES, records
+
+REQUEST = (
+    "--probabilities", ",".join(COLUMNS), "--classes", ",".join(NAMES), "--label", "y", "--alpha", "0.1",
+    "--epsilon", "1", "--candidates", "unit:50",
+)  # fmt: skip
+OF_GROUPS = (
+    "--by",
+    "ward",
+    "--groups",
+    "n,s,7",
+    "--person",
+    "who",
+    "--max-records-per-person",
+    "2",
+    "--order",
+    "visit",
+)
+
+
+@pytest.fixture
+def clinic(folder):
+    """A table of records, and what answers queries about it into counts.csv."""
+    parquet.write_table(records(), "records.parquet")
+
+    def ask(query, answer="counts.csv"):
+        with duckdb.connect() as database:
+            database.execute("CREATE VIEW records AS FROM 'records.parquet'")
+            database.sql(query).write_csv(answer)
+
+    return ask
+
+
+@pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), OF_GROUPS], ids=len)
+def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
+    """A ledger that has answered for the counts takes the table for the same data: request and counts are equal."""
+    asked = confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, *more, "--plan", "plan.json")
+    assert (asked.code, asked.err) == (0, "")
+    clinic(asked.out)
+    paid = ["--ledger", "b.db", "--dataset", "d", *(["--partition", "ward"] if "--by" in more else [])]
+    first = confide_run("calibrate", "--counts", "counts.csv", "--plan", "plan.json", "--out", "a.json", *paid)
+    assert first.code == 0, first.err
+    options = confide_run("calibrate", "--counts", "counts.csv", *REQUEST, *more, "--out", "b.json", *paid)
+    assert "nothing was charged" in options.out, options.err
+    table = confide_run(
+        "calibrate", "records.parquet", "--probabilities", "p_*", *REQUEST[2:], *more, "--out", "c.json", *paid
+    )
+    assert "nothing was charged" in table.out, table.err
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes() == Path("c.json").read_bytes()
+
+
+def test_an_answer_about_other_records_is_refused_by_a_ledger(confide_run, clinic):
+    clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, "--plan", "plan.json").out)
+    run = ("calibrate", "--counts", "counts.csv", "--plan", "plan.json", "--ledger", "b.db", "--dataset", "d")
+    assert confide_run(*run, "--out", "a.json").code == 0
+    lines = Path("counts.csv").read_text().splitlines()
+    Path("counts.csv").write_text("\n".join(lines[:-1]) + "\n")
+    assert "other data" in confide_run(*run, "--out", "b.json").error
+    assert not Path("b.json").exists()
+
+
+def test_several_files_add_up(confide_run, clinic):
+    clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, "--plan", "plan.json").out)
+    lines = Path("counts.csv").read_text().splitlines()
+    Path("one.csv").write_text("\n".join(lines[:9]) + "\n")
+    Path("two.csv").write_text("\n".join([lines[0], *lines[9:]]) + "\n")
+    pay = ("--plan", "plan.json", "--ledger", "b.db", "--dataset", "d")
+    assert confide_run("calibrate", "--counts", "counts.csv", *pay, "--out", "a.json").code == 0
+    added = confide_run("calibrate", "--counts", "one.csv", "--counts", "two.csv", *pay, "--out", "b.json", "--json")
+    assert added.json["earlier"]
+    assert added.json["expected"]["records"] == 1000
+
+
+def test_a_macro_for_dbt(confide_run, folder):
+    macro = confide_run("sql", "--dbt", "--dialect", "duckdb,bigquery", *REQUEST)
+    assert (macro.code, macro.err) == (0, "")
+    assert "{% macro duckdb__confide_counts(records) -%}" in macro.out
+    assert "{% macro bigquery__confide_counts(records) -%}" in macro.out
+
+
+REFUSED = {
+    "no table": (("sql", "--dialect", "duckdb", *REQUEST), "Missing option '--table'"),
+    "two tables": (("sql", "--dialect", "duckdb", "--dbt", "--table", "t", *REQUEST), "the model says it"),
+    "two dialects": (("sql", "--dialect", "duckdb,spark", "--table", "t", *REQUEST), "--dialect must be one"),
+    "unknown": (("sql", "--dialect", "oracle", "--table", "t", *REQUEST), "dialect must be one of 'duckdb'"),
+    "no columns": (
+        ("sql", "--dialect", "duckdb", "--table", "t", "--alpha", "0.1", "--epsilon", "1"), "say which columns to count"
+    ),
+    "aps": (("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--score", "aps"), "--score-column"),
+    "plan alone": (("calibrate", "--plan", "plan.json", "--out", "x.json"), "--plan belongs to --counts"),
+    "both": (
+        ("calibrate", "records.parquet", "--counts", "c.csv", *REQUEST, "--out", "x.json"), "or --counts, not both"
+    ),
+    "plan and options": (
+        ("calibrate", "--counts", "c.csv", "--plan", "plan.json", "--alpha", "0.1", "--out", "x.json"),
+        "must be left out with --plan",
+    ),
+    "weights": (
+        ("calibrate", "--counts", "c.csv", *REQUEST, "--class-weights", "a=1,b=2", "--out", "x.json"),
+        "weights of classes and records are not counted in SQL",
+    ),
+    "nothing": (("calibrate", "--alpha", "0.1", "--epsilon", "1", "--out", "x.json"), "Missing argument 'TABLE'"),
+    "no level": (("calibrate", "records.parquet", "--epsilon", "1", "--out", "x.json"), "Missing option '--alpha'"),
+    "no level of counts": (
+        ("calibrate", "--counts", "c.csv", "--score-column", "s", "--epsilon", "1", "--out", "x.json"),
+        "Missing option '--alpha'",
+    ),
+    "a key of two files": (
+        ("calibrate", "--counts", "c.csv", "--counts", "d.csv", *REQUEST, "--out", "x.json", "--ledger", "b.db",
+         "--dataset", "d", "--ledger-key", "key"),
+        "leave it out for several --counts",
+    ),
+    "no file": (("calibrate", "--counts", "none.csv", *REQUEST, "--out", "x.json"), "No such file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_what_does_not_belong_together_is_refused(confide_run, folder, refused):
+    arguments, words = REFUSED[refused]
+    assert words in confide_run(*arguments).error
+    assert list(folder.iterdir()) == []
+
+
+def test_nothing_is_replaced(confide_run, folder):
+    parquet.write_table(pa.table({"s": [1.0]}), "records.parquet")
+    run = ("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--plan")
+    assert "exists already" in confide_run(*run, "records.parquet").error
+    assert "may replace nothing but" in confide_run(*run, "records.parquet", "--force").error
+    assert confide_run(*run, "plan.json").code == 0
+    assert confide_run(*run, "plan.json", "--force").code == 0
+    counts = ("calibrate", "--counts", "plan.json", "--plan", "plan.json", "--out", "plan.json", "--force")
+    assert "would replace the input" in confide_run(*counts).error

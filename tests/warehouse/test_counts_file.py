@@ -1,0 +1,146 @@
+"""What came back is read strictly, from every format, and no message repeats a count."""
+
+import json
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from confide.candidates import Candidates
+from confide.errors import FormatError, InputError
+from confide.tables import Regressed, Scored
+from confide.warehouse import CountingPlan, read_counts
+
+PLAN = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(11))
+GROUPS = CountingPlan.of(
+    Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["n", "s"], candidates=Candidates.unit(11), n_typical=500
+)
+SECRET = 918273
+
+
+def rows(*found, plan=PLAN):
+    """Rows of (part, bin, records)."""
+    names = ("plan", "part", "bin", "records")
+    return [dict(zip(names, (plan.digest, *one), strict=True)) for one in found]
+
+
+def as_csv(listed):
+    return "\n".join([",".join(listed[0]), *(",".join(map(str, one.values())) for one in listed)]) + "\n"
+
+
+WRITERS = {
+    "counts.csv": as_csv,
+    "counts.CSV": lambda listed: "\ufeff" + as_csv(listed).replace("records", '"RECORDS"').replace("\n", "\r\n"),
+    "counts.json": json.dumps,
+    "texts.json": lambda listed: json.dumps([{key: str(value) for key, value in one.items()} for one in listed]),
+    "counts.jsonl": lambda listed: "\n".join(map(json.dumps, listed)),
+}
+
+
+@pytest.mark.parametrize("name", [*WRITERS, "counts.parquet", "decimals.parquet"])
+def test_every_format_says_the_same(tmp_path, name):
+    listed, path = rows((0, 3, 20), (0, 10, 7)), tmp_path / name
+    if name in WRITERS:
+        path.write_text(WRITERS[name](listed), newline="")
+    else:
+        table = pa.Table.from_pylist(listed)
+        if name.startswith("decimals"):
+            place = table.schema.get_field_index("records")
+            table = table.set_column(place, "RECORDS", [[Decimal(20), Decimal(7)]])
+        parquet.write_table(table.append_column("more", [["x", "y"]]), path)
+    counts = read_counts(path, PLAN)["lac"]
+    assert counts.candidates == PLAN.candidates
+    assert counts.counts.tolist() == [0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 7]
+
+
+def test_files_add_up_and_parts_are_named(tmp_path):
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text(as_csv(rows((0, 3, 20), (1, 0, 2), plan=GROUPS)))
+    other.write_text(as_csv(rows((0, 3, 1), plan=GROUPS)))
+    counts = read_counts([one, other], GROUPS)
+    assert {name: counts[name].total for name in counts} == {"n": 21, "s": 2}
+    with pytest.raises(InputError, match="one of them is named twice"):
+        read_counts([one, tmp_path / "." / "one.csv"], GROUPS)
+    header = tmp_path / "none.csv"
+    header.write_text("plan,part,bin,records\n")
+    assert read_counts(header, PLAN)["lac"].total == 0
+
+
+GOOD = (0, 3, SECRET)
+WRONG = {
+    "another plan": ([{**rows(GOOD)[0], "plan": "0" * 12}], "row 1 was counted by another plan"),
+    "another's candidates": (
+        rows(GOOD, plan=CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(12))),
+        "counted by another plan",
+    ),
+    "twice": (rows(GOOD, (0, 4, SECRET), (0, 3, SECRET)), "row 3: this part and bin were there before"),
+    "negative": (rows(GOOD, (0, 4, -SECRET)), "row 2: records must be from 0 to"),
+    "too many": (rows(GOOD, (0, 4, 2**49)), "row 2: records must be from 0 to"),
+    "fraction": (rows((0, 3, SECRET + 0.5)), "row 1: records must be a whole number"),
+    "true": (rows((0, 3, True)), "row 1: records must be a whole number"),
+    "text": (rows((0, 3, "many")), "row 1: records must be a whole number"),
+    "unknown bin": (rows((0, 11, SECRET)), "bin must be one of this plan's, from -1 to 10"),
+    "unknown finding": (rows((0, -2, SECRET)), "bin must be one of this plan's"),
+    "unknown part": (rows((1, 3, SECRET)), "part must be from 0 to 0"),
+    "no plan": ([{"part": 0, "bin": 1, "records": SECRET}], "must have the columns plan, part, bin, records"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", ["counts.csv", "counts.json"])
+def test_rows_that_are_no_counts_of_the_plan_are_refused(tmp_path, name, wrong):
+    listed, words = WRONG[wrong]
+    (tmp_path / name).write_text(WRITERS[name](listed))
+    with pytest.raises(FormatError) as error:
+        read_counts(tmp_path / name, PLAN)
+    assert words in str(error.value)
+    assert str(SECRET) not in str(error.value)
+    assert PLAN.digest not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("counts.csv", ""),
+        ("counts.json", ""),
+        ("counts.json", "[1]"),
+        ("counts.json", "{"),
+        ("counts.json", '[{"plan": "a", "part": 0, "bin": 1, "records": 1, "records": 2}]'),
+        ("counts.csv", "plan,part,bin,records\na,1\n"),
+        ("counts.csv", 'plan,part,bin,records\n"a,1\n'),
+        ("counts.csv", "plan,part,part,bin,records\n"),
+        ("counts.parquet", "PAR1"),
+    ],
+)
+def test_what_is_no_file_of_counts_is_refused(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FormatError):
+        read_counts(tmp_path / name, PLAN)
+
+
+def test_what_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read_counts(tmp_path / "none.csv", PLAN)
+    with pytest.raises(InputError, match=r"must be a .csv, .json, .jsonl or .parquet file"):
+        read_counts(__file__, PLAN)
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(FormatError, match="UTF-8"):
+        read_counts(tmp_path / "bytes.csv", PLAN)
+    with pytest.raises(InputError, match="found none"):
+        read_counts([], PLAN)
+    (tmp_path / "many.csv").write_text(as_csv(rows(*((0, at, 2**48) for at in range(11)))))
+    with pytest.raises(InputError, match="at most 281474976710656 records together"):
+        read_counts(tmp_path / "many.csv", PLAN)
+
+
+def test_records_that_cannot_be_used_release_nothing(tmp_path):
+    """A record of two sides counts once among them, whichever side is broken."""
+    path = tmp_path / "counts.csv"
+    path.write_text(as_csv(rows((0, 3, SECRET), (0, -1, 2))))
+    with pytest.raises(InputError, match=r"column 's' must hold a number between 0 and 1 .* in every row; 2 do not"):
+        read_counts(path, PLAN)
+    sides = CountingPlan.of(Regressed(("f", "g"), "t", "cqr_sides"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
+    path.write_text(as_csv(rows((0, -2, 5), (1, -2, 5), (1, -1, 1), plan=sides)))
+    with pytest.raises(InputError, match=r"far apart .*; 1 does not; column 'f' .*; 5 do not"):
+        read_counts(path, sides)

@@ -1,0 +1,172 @@
+"""Plans: candidates that follow from the request as those of a table do, a file that is checked, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+
+from confide.calibration import suited_candidates
+from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
+from confide.errors import FormatError, InputError
+from confide.tables import Classified, Losses, People, Regressed, Scored, calibrate_table
+from confide.warehouse import CountingPlan
+from tests.warehouse.requests import CASES, OF_CLASSES, plan_of, records
+
+LAC = Classified("p_*", "y", ("a", "b", "c"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plan_survives_its_file(tmp_path, case):
+    plan = plan_of(case)
+    plan.save(tmp_path / "plan.json")
+    read = CountingPlan.load(tmp_path / "plan.json")
+    assert read == plan
+    assert read.digest == plan.digest
+    assert read.to_json() == plan.to_json()
+
+
+def test_candidates_are_those_of_a_table():
+    assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited_candidates(
+        None, "lac", 0.1, 0.5, n_typical=300
+    )
+    public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
+    assert public.candidates == suited_candidates(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
+    unit = CountingPlan.of(Regressed("f", "t"), 0.1, 0.5, unit=25.0)
+    assert unit.candidates.recipe["unit"] == 25.0
+
+
+def test_the_digest_is_that_of_what_is_counted():
+    """Another level over the same candidates may have the same counts; another column, list or bound may not."""
+    fixed = {"candidates": Candidates.unit(50)}
+    plan = CountingPlan.of(LAC, 0.1, 1.0, **fixed)
+    assert CountingPlan.of(LAC, 0.2, 2.0, **fixed).digest == plan.digest
+    others = [
+        CountingPlan.of(LAC, 0.1, 1.0, candidates=Candidates.unit(51)),
+        CountingPlan.of(Classified("q_*", "y", ("a", "b", "c")), 0.1, 1.0, **fixed),
+        CountingPlan.of(Classified("p_*", "y", ("a", "c", "b")), 0.1, 1.0, **fixed),
+        CountingPlan.of(Classified("p_*", "y", ("a", "b", "c"), label_positions=True), 0.1, 1.0, **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, skip_incomplete=True, **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, by_class=True, **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, by="g", groups=["x", "y"], **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, by="g", groups=["y", "x"], **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, people=People("who", 2, ("visit",)), **fixed),
+        CountingPlan.of(LAC, 0.1, 1.0, people=People("who", 3, ("visit",)), **fixed),
+    ]
+    assert len({plan.digest, *(one.digest for one in others)}) == 11
+
+
+REFUSED = {
+    "aps": (lambda: CountingPlan.of(Classified("p_*", "y", ("a", "b"), "aps"), 0.1, 1.0), "count that with"),
+    "gamma": (lambda: CountingPlan.of(Regressed("f", "t", "gamma"), 0.1, 1.0), "not computed in SQL; compute it where"),
+    "losses": (lambda: CountingPlan.of(Losses("l_*"), 0.1, 1.0), "not computed in SQL"),
+    "lists": (lambda: CountingPlan.of(Classified("p", "y", ("a", "b", "c")), 0.1, 1.0), "make a view with a column"),
+    "no classes": (lambda: CountingPlan.of(Classified("p_*", "y"), 0.1, 1.0), "classes must be given, all of them"),
+    "no n": (lambda: CountingPlan.of(LAC, 0.1, 1.0, neighbors="replace_one"), "candidates follow from it"),
+    "no n without privacy": (lambda: CountingPlan.of(LAC, 0.1, mechanism="none"), "n must be given"),
+    "secret n": (lambda: CountingPlan.of(LAC, 0.1, 1.0, n=100), "n must be left out"),
+    "groups' n": (
+        lambda: CountingPlan.of(LAC, 0.1, 1.0, by_class=True, neighbors="replace_one", n=100), "n must be left out"
+    ),
+    "both": (lambda: CountingPlan.of(LAC, [0.1, 0.2], 1.0, by_class=True), "one of several levels"),
+    "own list": (
+        lambda: CountingPlan.of(LAC, 0.1, 1.0, candidates=Candidates.of([0.5])), "a list of your own does not fit"
+    ),
+    "groups alone": (lambda: CountingPlan.of(LAC, 0.1, 1.0, groups=["a"]), "must be given together"),
+    "people": (
+        lambda: CountingPlan.of(LAC, 0.1, 1.0, people=People("who", 3, ("visit",)), records_per_person=2),
+        "must be left out with people",
+    ),
+    "quantiles": (lambda: CountingPlan.of(Regressed("f", "t", "cqr"), 0.1, 1.0), "must name 2 column"),
+    "epsilon": (lambda: CountingPlan.of(LAC, 0.1, -1.0), "epsilon"),
+    "option": (lambda: CountingPlan.of(LAC, 0.1, 1.0, slope=1), "options must be among"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_what_cannot_be_asked_is_refused(refused):
+    make, words = REFUSED[refused]
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+def _signed(**changed):
+    from confide.warehouse.plan_json import _checksum
+
+    content = json.loads(plan_of("classes").to_json()) | changed
+    content.pop("sha256")
+    content = {key: value for key, value in content.items() if value is not ...}
+    return json.dumps({**content, "sha256": _checksum(content)})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{}", "no counting plan"),
+        ("[", "not a JSON object"),
+        (plan_of("classes").to_json().replace('"1/10"', '"1/5"'), "damaged or was altered"),
+        (_signed(digest="0" * 12), "digest is not that"),
+        (_signed(schema=2), "newer confide"),
+        (_signed(alpha=["2"]), "cannot be used: alpha must lie"),
+        (_signed(alpha=[]), "cannot be used: alpha"),
+        (_signed(more=1), "unknown field"),
+        (_signed(people=...), "lacks the field 'people'"),
+        (_signed(epsilon="much"), "cannot be used"),
+        (_signed(candidates={"kind": "of", "size": 3}), "cannot be used: recipe"),
+        (_signed(by={"kind": "ward", "column": "g", "names": ["a"]}), "divides records by something unknown"),
+        (_signed(columns={"kind": "tables"}), "columns are of an unknown kind"),
+    ],
+)
+def test_files_that_are_no_plans_are_refused(text, words):
+    with pytest.raises(FormatError, match=words):
+        CountingPlan.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("case", "asked"),
+    [
+        ("classes", {"neighbors": "replace_one", "n": 1200, "delta": 0.1}),
+        ("classes", {"mechanism": "none", "epsilon": None, "n": 1200}),
+        ("classes", {"alpha": ["0.2", "0.1"], "neighbors": "replace_one", "n": 1200}),
+        ("each class", {"neighbors": "replace_one"}),
+        ("sides", {}),
+    ],
+)
+def test_a_release_states_what_that_of_the_table_states(case, asked):
+    """Everything but the draw is equal: promise, privacy, mechanism, candidates, names."""
+    what, given, count = CASES[case]
+    asked = {"alpha": 0.1, "epsilon": 1.0, **given, **asked}
+    table, plan = records(), CountingPlan.of(what, **asked)
+    by_counts = plan.calibrate(count(table, plan, what))
+    by_table = calibrate_table(table, what, **asked)
+    said = [json.loads(one.to_json()) for one in (by_counts, by_table)]
+    for document in said:
+        _forget(document)
+    assert said[0] == said[1]
+    if asked.get("mechanism") == "none":
+        assert by_counts.threshold == by_table.threshold
+
+
+def _forget(document):
+    """Leave out what is drawn."""
+    for key in ("threshold", "sha256"):
+        document.pop(key, None)
+    for value in document.values():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                _forget(one)
+
+
+def test_another_number_of_records_releases_nothing():
+    plan = CountingPlan.of(OF_CLASSES, 0.1, 1.0, neighbors="replace_one", n=100)
+    counts = ScoreHistogram.from_scores(np.linspace(0, 1, 99), plan.candidates)
+    with pytest.raises(InputError) as error:
+        plan.calibrate({"lac": counts})
+    assert "n=100 was given, and found is another" in str(error.value)
+    assert "99" not in str(error.value)
+
+
+def test_a_score_without_a_name_is_counted():
+    plan = CountingPlan.of(Scored("s"), 0.1, 1.0, neighbors="replace_one", n=50)
+    counts = ScoreHistogram.from_scores(np.linspace(-1, 1, 50), plan.candidates)
+    assert plan.calibrate({None: counts}).score is None

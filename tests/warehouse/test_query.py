@@ -1,0 +1,203 @@
+"""Counts by the query are those of this library, bit for bit, in every dialect that can be run or translated."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.tables import Classified, People, Regressed, Scored
+from confide.warehouse import DIALECTS, CountingPlan, counting_query, counts_of, read_counts
+from confide.warehouse.query import COLUMNS
+from tests.tables.engines import Spark
+from tests.warehouse.requests import CASES, plan_of, records
+
+TABLE = records()
+
+
+@pytest.fixture(scope="module")
+def database():
+    with duckdb.connect() as connection:
+        connection.register("arriving", TABLE)
+        connection.execute("CREATE TABLE records AS SELECT * FROM arriving")
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def in_postgres(reader):
+    return reader.create(TABLE)
+
+
+@pytest.fixture(scope="module")
+def in_spark(spark, tmp_path_factory):
+    frame = Spark(spark, tmp_path_factory.mktemp("spark")).table(TABLE)
+    frame.createOrReplaceTempView("confide_counted")
+    yield "confide_counted"
+    spark.catalog.dropTempView("confide_counted")
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The counts of each case, by the tables of this library."""
+    made = {}
+
+    def find(case):
+        if case not in made:
+            what, _, count = CASES[case]
+            made[case] = {name: one.counts.tolist() for name, one in count(TABLE, plan_of(case), what).items()}
+        return made[case]
+
+    return find
+
+
+def counted(plan, rows, folder):
+    """What a file with these rows is read as."""
+    path = folder / "counts.csv"
+    lines = [",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return {name: one.counts.tolist() for name, one in read_counts(path, plan).items()}
+
+
+def asked_of_duckdb(database, dialect, query):
+    """The rows that DuckDB finds: by its own query, or by the translation of another dialect's."""
+    if dialect != "duckdb":
+        (query,) = sqlglot.transpile(query, read=dialect, write="duckdb", unsupported_level=sqlglot.ErrorLevel.RAISE)
+    return database.execute(query).fetchall()
+
+
+RUN_HERE = ["duckdb", "snowflake", "bigquery"]
+
+
+@pytest.mark.slow_cases(*(f"{dialect}-default candidates" for dialect in RUN_HERE))
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dialect", RUN_HERE)
+def test_counts_are_those_of_this_library(database, expected, tmp_path, dialect, case):
+    """Of dialects that are not run here: what they mean to sqlglot, run by DuckDB."""
+    plan = plan_of(case)
+    rows = asked_of_duckdb(database, dialect, counting_query(plan, dialect, "records"))
+    assert counted(plan, rows, tmp_path) == expected(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_counts_in_postgres(reader, in_postgres, expected, tmp_path, case):
+    plan = plan_of(case)
+    with reader.connection.raw_sql(counting_query(plan, "postgres", in_postgres)) as cursor:
+        assert counted(plan, cursor.fetchall(), tmp_path) == expected(case)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("case", CASES)
+def test_counts_in_spark(spark, in_spark, expected, tmp_path, case):
+    plan = plan_of(case)
+    rows = spark.sql(counting_query(plan, "spark", in_spark)).collect()
+    assert counted(plan, rows, tmp_path) == expected(case)
+
+
+@pytest.mark.slow_cases(*(f"default candidates-{dialect}" for dialect in DIALECTS))
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("case", CASES)
+def test_queries_are_parsed_as_what_they_are(dialect, case):
+    """One statement in every dialect, of nothing that engines have words of their own for."""
+    plan = plan_of(case)
+    query = counting_query(plan, dialect, "a.b.records")
+    (parsed,) = sqlglot.parse(query, read=dialect, error_level=sqlglot.ErrorLevel.RAISE)
+    assert parsed.named_selects == list(COLUMNS)
+    literals = {one.this for one in parsed.find_all(sqlglot.exp.Literal) if one.is_string}
+    edges = {repr(edge) for edge in plan.candidates.edges.tolist()}
+    assert edges <= {one for text in literals for one in text.split(",")}
+    anonymous = {one.name.lower() for one in parsed.find_all(sqlglot.exp.Anonymous)}
+    assert anonymous <= ({"get"} if DIALECTS[dialect].searches else set())
+    (table,) = [one for one in parsed.find_all(sqlglot.exp.Table) if not one.name.startswith("confide_")]
+    assert [one.name.lower() for one in table.parts] == ["a", "b", "records"]
+    if "label" in vars(plan.what):
+        assert set(map(str, plan.what.classes if not plan.what.label_positions else "012")) <= literals
+
+
+def test_records_that_cannot_be_used_are_counted_and_refused(database, tmp_path):
+    """NULL, NaN, infinities, values out of range, unknown classes and groups, owners that nobody knows."""
+    bad = pa.table(
+        {
+            "p": [0.5, None, np.nan, 1.5, -0.1, 0.5, 0.5, 0.5],
+            "y": ["yes", "yes", "no", "yes", "yes", "other", None, "no"],
+            "g": ["a", "a", "a", "a", "a", "a", "a", "b"],
+            "f": [1.0, np.inf, -np.inf, None, np.nan, 1e308, 0.0, 0.0],
+            "t": [1.0, 0.0, 0.0, 0.0, 0.0, -1e308, None, 0.0],
+            "who": ["x", "x", "x", "y", None, "z", "z", "z"],
+            "visit": [1, 2, 2, 1, 1, None, None, 3],
+        }
+    )
+    database.register("bad", bad)
+
+    def refused(what, **asked):
+        plan, found = CountingPlan.of(what, 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1), **asked), []
+        for dialect in ("duckdb", "bigquery"):
+            rows = asked_of_duckdb(database, dialect, counting_query(plan, dialect, "bad"))
+            found.append({row[2]: row[3] for row in rows if row[2] < 0})
+            with pytest.raises(InputError) as error:
+                counted(plan, rows, tmp_path)
+        assert found[0] == found[1]
+        return found[0], str(error.value)
+
+    classes = Classified("p", "y", ("no", "yes"))
+    found, message = refused(classes)
+    assert found == {-1: 4, -2: 2}
+    assert "must be between 0 and 1 (not missing, not NaN) in every row; 4 do not" in message
+    assert "column 'y' must hold one of the 2 classes (no, yes) in every row; 2 do not" in message
+    assert refused(classes, by="g", groups=["a"])[0] == {-1: 4, -2: 2, -3: 1}
+    found, message = refused(Regressed("f", "t"))
+    assert found == {-1: 1, -2: 4, -3: 1}
+    assert "column 'f' must hold a number that is finite" in message
+    assert refused(Regressed(("f", "f"), "t", "cqr_sides"))[1].count("4 do not") == 1
+    found, message = refused(classes, people=People("who", 3, ("visit",)))
+    assert found == {-1: 2, -2: 2, -3: 1, -4: 1}
+    assert "must tell one person's records apart" in message
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_names_are_quoted(dialect):
+    """A name is data, never SQL: quotes of every kind stay within it."""
+    plan = CountingPlan.of(Classified("p_*", 'y"; DROP', ("a'); --", "b\\")), 0.1, 1.0)
+    if DIALECTS[dialect].quote == "`":
+        with pytest.raises(InputError, match="must not hold a backtick or a backslash"):
+            counting_query(plan, dialect, "records")
+        plan = CountingPlan.of(Classified(("p", "q"), 'y"; DROP', ("a'); --", "b\\")), 0.1, 1.0)
+    (parsed,) = sqlglot.parse(counting_query(plan, dialect, "records"), read=dialect)
+    strings = {one.this for one in parsed.find_all(sqlglot.exp.Literal) if one.is_string}
+    assert {"a'); --", "b\\"} <= strings
+    assert 'y"; DROP' in {one.name for one in parsed.find_all(sqlglot.exp.Column)}
+
+
+def test_snowflake_finds_its_columns(database):
+    """Names that were never quoted are upper-case there; others are typed in quotes."""
+    query = counting_query(CountingPlan.of(Regressed('"f"', "t of day"), 0.1, 1.0), "snowflake", "clinic.records")
+    assert 'SELECT "f", "t of day"\nFROM "CLINIC"."RECORDS"' in query
+    assert 'SELECT "F"' in counting_query(CountingPlan.of(Scored("f"), 0.1, 1.0), "snowflake", "records")
+
+
+@pytest.mark.parametrize(("dialect", "most"), [("snowflake", 1_000_000), ("bigquery", 1_000_000)])
+def test_queries_stay_within_what_engines_take(dialect, most):
+    """Every default list, also with a thousand classes; one that is longer is refused with what to do."""
+    classes = tuple(f"class number {i}" for i in range(1000))
+    for what in (Classified("probability_of_*", "y", classes), Regressed(("f", "g"), "t", "cqr_sides"), Scored("s")):
+        assert len(counting_query(CountingPlan.of(what, 0.1, 10.0, n_typical=10**7), dialect, "records")) < most
+    longest = CountingPlan.of(Scored("s"), 0.1, 1.0, candidates=Candidates.geometric(1.0, 0.001))
+    assert len(counting_query(longest, "duckdb", "records")) > most
+    with pytest.raises(InputError, match="choose fewer candidates"):
+        counting_query(longest, dialect, "records")
+
+
+def test_zero_and_infinities_are_compared_as_numbers_are(database):
+    """Signed zeros are one number, and a ready-made score may be +inf, but not -inf."""
+    plan = CountingPlan.of(Scored("s"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
+    database.register("few", pa.table({"s": [0.0, -0.0, np.inf, -np.inf, np.nan]}))
+    rows = database.execute(counting_query(plan, "duckdb", "few")).fetchall()
+    zero = int(np.searchsorted(plan.candidates.edges, 0.0))
+    assert counts_of([dict(zip(COLUMNS, row, strict=True)) for row in rows], plan) == {
+        (0, -1): 2,
+        (0, zero): 2,
+        (0, plan.bins - 1): 1,
+    }
