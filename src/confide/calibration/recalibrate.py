@@ -103,7 +103,7 @@ def recalibrate(
 
     Examples
     --------
-    >>> import confide
+    >>> import numpy as np, confide
     >>> rng = np.random.default_rng(0)
     >>> january = confide.calibrate(rng.beta(2, 5, 1000), 0.1, 1.0, score="lac", about={"date": "2026-01"})
     >>> february = recalibrate(january, rng.beta(2, 5, 1000), about={"date": "2026-02"})
