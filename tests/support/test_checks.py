@@ -139,7 +139,9 @@ def test_candidates_are_candidates(candidates):
 
 def test_histograms_are_histograms():
     for histogram in (None, [1, 2], np.array([1, 2])):
-        with pytest.raises(confide.InputTypeError, match=r"^histogram must be a ScoreHistogram, or a mapping of names to such; found"):
+        with pytest.raises(
+            confide.InputTypeError, match=r"^histogram must be a ScoreHistogram, or a mapping of names to such; found"
+        ):
             confide.calibrate_histogram(histogram, alpha=0.1, epsilon=1.0)
 
 
