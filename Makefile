@@ -85,6 +85,7 @@ stores: .venv-stores/.ready  ## servers of object stores, for their tests, in an
 .venv-stores/.ready: requirements/stores.txt
 	$(PYTHON) -m venv .venv-stores
 	.venv-stores/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/stores.txt
+	if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --no-save --prefix .venv-stores azurite@3.34.0; fi
 	touch $@
 
 dbt: .venv-dbt/.ready  ## dbt-core and dbt-duckdb, for a test, in an environment of their own

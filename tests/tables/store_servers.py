@@ -1,12 +1,15 @@
-"""Object stores on loopback: moto's S3, which checks signatures and rights, and an emulator of Google's.
+"""Object stores on loopback: moto's S3, which checks signatures and rights, and emulators of Google's and of Azure's.
 
-They run in an environment of their own (`make stores`), as one process; `python store_servers.py` is that process.
+They run in an environment of their own (`make stores`): the first two as one process, which `python store_servers.py`
+is; Azurite, which checks signatures, where npm has installed it.
 """
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,8 @@ from typing import Any
 
 FOUND = Path(__file__).parents[2] / ".venv-stores" / "bin" / "python"
 BUCKET = "clinic"
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""Public: every Azurite has it."""
 RIGHTS = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": ["arn:aws:s3:::*", "arn:aws:s3:::*/*"]}],
@@ -61,11 +66,39 @@ def started(python: Path, log: Path) -> Iterator[dict[str, Any]]:
         said = process.stdout.readline()
         if not said:
             raise RuntimeError(f"no object store answers:\n{log.read_text()[-2000:]}")
-        yield json.loads(said)
+        with azurite(python.parent.parent / "node_modules" / ".bin" / "azurite-blob", log) as address:
+            yield json.loads(said) | ({} if address is None else {"az": address})
     finally:
         process.stdin.close()
         process.wait(timeout=30)
         process.stdout.close()
+
+
+@contextmanager
+def azurite(program: Path, log: Path) -> Iterator[str | None]:
+    """The connection string of Azure's emulator; None where it is not installed."""
+    if not program.exists():
+        yield None
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+    command = [str(program), "--blobHost", "127.0.0.1", "--blobPort", str(port), *options]
+    with log.open("a") as stream:
+        process = subprocess.Popen(command, cwd=log.parent, stdout=stream, stderr=stream)
+    try:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        name = "devstoreaccount1"
+        yield f"AccountName={name};AccountKey={AZURITE_KEY};BlobEndpoint=http://127.0.0.1:{port}/{name};"
+    finally:
+        process.kill()
+        process.wait()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""Objects of S3 and Google's store, read and written as files are: on servers that this module starts.
+"""Objects of S3, Google's store and Azure's, read and written as files are: on servers that this module starts.
 
-S3 is moto's, which checks signatures and rights; Google's is an emulator. Of Azure, whose emulator is not installed
-here, the file system that would be asked is looked at.
+S3 is moto's, which checks signatures and rights; Google's and Azure's are emulators, of which Azure's needs npm.
 """
 
 import gzip
@@ -51,6 +50,10 @@ def servers(tmp_path_factory):
     if not python.exists():
         pytest.skip("needs object stores: `make stores` sets them up, CONFIDE_STORES names their interpreter")
     with started(python, tmp_path_factory.mktemp("stores") / "log") as said:
+        if "az" in said:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("AZURE_STORAGE_CONNECTION_STRING", said["az"])
+                as_place(f"az://{BUCKET}").filesystem.create_dir(BUCKET)
         yield said
 
 
@@ -64,11 +67,16 @@ def store(servers, monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", servers["gs"])
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["owner"][0])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", servers["owner"][1])
+    for name in ("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", servers.get("az", ""))
     return servers
 
 
 def fresh(scheme: str = "s3") -> str:
     """A prefix that nobody has used."""
+    if scheme == "az" and not os.environ["AZURE_STORAGE_CONNECTION_STRING"]:
+        pytest.skip("needs Azurite: `make stores` installs it where npm is on the PATH")
     return f"{scheme}://{BUCKET}/t{next(names)}"
 
 
@@ -124,7 +132,7 @@ def records(store):
     return put(packed(DATA, "parquet"), f"{fresh()}/records.parquet")
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs"])
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "arrow"])
 def test_predictions_are_those_of_files(store, tmp_path, scheme, ending):
     source, released = put(packed(DATA, "parquet"), f"{fresh(scheme)}/in.parquet"), calibrated("aps")
@@ -142,7 +150,7 @@ def test_predictions_are_those_of_files(store, tmp_path, scheme, ending):
         predict_table(source, Classified("p_*"), released, source, overwrite=True)
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs"])
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
 def test_folders_by_value_are_written_and_read(records, scheme):
     folder, released = fresh(scheme), calibrated("lac")
     predict_table(records, Classified("p_*"), released, folder, partition_by=("ward",), keep=("id", "ward"))
@@ -179,7 +187,7 @@ def test_only_the_columns_in_question_are_fetched(store, monkeypatch):
     assert all(columns == ["s"] for columns in asked)
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs"])
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
 def test_the_whole_course_of_a_job(store, tmp_path, capsys, scheme):
     base = fresh(scheme)
     for i, part in enumerate(halves(DATA)):
@@ -214,9 +222,10 @@ def test_the_whole_course_of_a_job(store, tmp_path, capsys, scheme):
     assert found == confide.tables.evaluate_table(DATA, WHAT, released)
 
 
-def test_nothing_is_left_of_what_fails(store):
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+def test_nothing_is_left_of_what_fails(store, scheme):
     wrong = DATA.set_column(3, "p_0", pa.array([7.0] * N))
-    source, out = put(packed(wrong, "parquet"), f"{fresh()}/x.parquet"), fresh()
+    source, out = put(packed(wrong, "parquet"), f"{fresh(scheme)}/x.parquet"), fresh(scheme)
     for target in (f"{out}.parquet", out):
         with pytest.raises(InputError, match="must hold probabilities"):
             predict_table(source, Classified("p_*"), calibrated("lac"), target)
@@ -248,6 +257,31 @@ def test_what_cannot_be_done_says_what_to_do(store, servers, monkeypatch, record
     assert "credentials are refused" in refused(f"s3://{BUCKET}/*.parquet") or "no permission" in refused()
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     assert "it cannot be reached; check the network, and AWS_ENDPOINT_URL" in refused()
+
+
+def test_azure_says_what_to_do(store, monkeypatch):
+    source = put(packed(DATA, "parquet"), f"{fresh('az')}/x.parquet")
+    with pytest.raises(InputError, match="there is no such bucket"), open_table("az://nobody-has-this/x.parquet"):
+        pass
+    with pytest.raises(InputError, match="does not exist"), open_table(f"az://{BUCKET}/none.parquet"):
+        pass
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "AAAA")
+    with (
+        pytest.raises(InputError, match=r"credentials.* are taken from AZURE_STORAGE_KEY") as refused,
+        open_table(source),
+    ):
+        pass
+    assert "AAAA" not in str(refused.value)
+
+
+def test_large_objects_are_sent_in_parts(store, tmp_path):
+    """Parts of S3 are of 5 MB at least."""
+    (tmp_path / "x").write_bytes(np.random.default_rng(0).bytes(13 * 2**20))
+    for scheme in ("s3", "gs"):
+        place = as_place(f"{fresh(scheme)}/x.bin")
+        place.write(tmp_path / "x")
+        with place.open() as stream:
+            assert stream.read() == (tmp_path / "x").read_bytes()
 
 
 def test_a_profile_is_found_where_amazon_keeps_it(store, servers, tmp_path, monkeypatch, records):
