@@ -166,15 +166,22 @@ def test_mlflow_serves_an_estimator_with_thresholds_per_group(python, folder, fo
     try:
         address = f"http://127.0.0.1:{port}"
         assert answers(f"{address}/ping", server), (folder / "server.log").read_text()
-        body = json.dumps(found["wards"]["body"]).encode()
-        request = urllib.request.Request(f"{address}/invocations", body, {"Content-Type": "application/json"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
-            served = json.loads(reply.read())["predictions"]
-        assert [row["labels"] for row in served] == found["wards"]["expected"]
-        assert {row["promise"].split(":")[0] for row in served} == {"for each group"}
+        table = found["wards"]["body"]
+        columns, data = table["dataframe_split"]["columns"], table["dataframe_split"]["data"]
+        inputs = {name: [row[i] for row in data] for i, name in enumerate(columns)}
+        for body in (table, {"inputs": inputs, "params": {"alpha": 0.1}}):
+            served = posted(f"{address}/invocations", body)
+            assert [row["labels"] for row in served] == found["wards"]["expected"]
+            assert {row["promise"].split(":")[0] for row in served} == {"for each group"}
     finally:
         os.killpg(server.pid, signal.SIGKILL)  # the group of the process that was started here
         server.wait()
+
+
+def posted(address, body):
+    request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310
+        return json.loads(reply.read())["predictions"]
 
 
 def answers(address, server, seconds=120):

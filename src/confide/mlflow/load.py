@@ -1,5 +1,7 @@
 """The release and the model of a logged model, for programs that use them without MLflow's tables."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """Writing a release, with or without a model, as an MLflow model: files, signature, tags and requirements."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """What a logged model answers: a table with the set or the interval of every row, and what is promised of it."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -4,6 +4,8 @@ An estimator of scikit-learn is kept by MLflow's flavour for them, a function by
 pickle the user's object, as MLflow does. Any other model is copied from where MLflow finds it.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

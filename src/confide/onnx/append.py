@@ -1,5 +1,7 @@
 """Sets or intervals appended to a model's graph, with the release in its metadata; and the release read back."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -259,7 +261,7 @@ def _vector(tail: Tail, one: Tensor) -> str:
     return tail.double(tail.flat(one.name, one.shape))
 
 
-def _level(release: Any, alpha: str | None) -> "Calibration | GroupCalibration | SidesCalibration | RiskCalibration":
+def _level(release: Any, alpha: str | None) -> Calibration | GroupCalibration | SidesCalibration | RiskCalibration:
     if isinstance(release, LevelCalibration):
         if alpha is None:
             known = ", ".join(f"{float(level):g}" for level in release)

@@ -1,5 +1,7 @@
 """What a graph says of its tensors, and nodes with constants that are appended to it under names of their own."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +27,7 @@ class Tensor:
     shape: tuple[int | str | None, ...]
 
     @classmethod
-    def of(cls, model: onnx.ModelProto, name: str | None) -> "Tensor":
+    def of(cls, model: onnx.ModelProto, name: str | None) -> Tensor:
         """The output of this name, or another tensor of the graph; by default the only output.
 
         Raises

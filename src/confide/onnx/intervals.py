@@ -12,6 +12,8 @@ float after it, so that intervals are never narrower.
 A graph cannot refuse a record. One whose predictions or divisor cannot be used gets the whole line.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from onnx import TensorProto
 

@@ -1,5 +1,7 @@
 """Thresholds as tensors: one for all records, one per class, or one per group, told by an input of the graph."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,7 +28,7 @@ class Limits:
     groups: tuple[str | int, ...] | None = None
 
     @classmethod
-    def of(cls, release: Calibration | GroupCalibration, names: tuple[object, ...] | None, k: int | None) -> "Limits":
+    def of(cls, release: Calibration | GroupCalibration, names: tuple[object, ...] | None, k: int | None) -> Limits:
         """Those of a release, per class in the order of k columns with these names."""
         if not isinstance(release, GroupCalibration):
             return cls(np.array(release.threshold))

@@ -7,6 +7,8 @@ get one rank, the last of them: the borders of such groups are found among the s
 A graph cannot refuse a record. One with NaN or a number outside [0, 1] gets every class, which keeps the promise.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
