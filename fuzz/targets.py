@@ -43,7 +43,9 @@ from confide.ledger.events import (
     write_event,
 )
 from confide.ledger.store import Store
+from confide.support import ObjectPath
 from confide.support.rationals import exact_level
+from confide.tables.objects import _as_regex, _base_and_pattern
 from fuzz.life_targets import (
     ledger_head,
     private_evaluation_fields,
@@ -281,6 +283,28 @@ def candidates(data: bytes) -> None:
     assert made.size <= 2**20
 
 
+def store_address(data: bytes) -> None:
+    """Addresses of object stores, and the patterns in them: none with a key is accepted, or shown."""
+    text = data.decode("latin-1")[:300]
+    for scheme in ("s3", "gs", "az", "abfss"):
+        for address, secret in ((f"{scheme}://{text}", False), (f"{scheme}://{text[:9]}:hidden@{text}", True)):
+            secret = secret and "/" not in text[:9]  # behind a slash it is a name
+            try:
+                place = ObjectPath.of(address)
+            except ConfideError as error:
+                one_line(error)
+                if secret and "hidden" in str(error):
+                    raise AssertionError("a key is shown") from error
+                continue
+            assert not secret, "an address with a key is accepted"
+            assert ObjectPath.of(str(place)).address == place.address
+            assert not place.address.path.endswith("/")
+            base, pattern = _base_and_pattern(address)
+            if pattern is not None:
+                assert address.startswith(base)
+                _as_regex(pattern).fullmatch(place.address.key)
+
+
 @cache
 def federation() -> Federation:
     """A plan of three silos, one answer to it, and what came of all answers."""
@@ -399,6 +423,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         schedule_fields,
         level,
         candidates,
+        store_address,
         federated_text,
         federated_plan,
         federated_answer,
@@ -444,6 +469,7 @@ def seeds(name: str) -> list[bytes]:
         "schedule_text": [YEAR.to_json()],
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
         "shift_texts": ["a=0.5,b=2", "a=0.5,b=0.5a=0.2,b=0.8", "ill=1,well=0", "a=1/3,b=2/3", "a=1e-4"],
+        "store_address": ["bucket/a/x.parquet", "b/year=*/**/[ab]?.csv", "c@account.dfs.core.windows.net/x", "b/x?k=v"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
     }
     if name == "counting_plan_text":
@@ -475,6 +501,7 @@ RUNS = {
     "schedule_fields": 50_000,
     "level": 300_000,
     "candidates": 100_000,
+    "store_address": 100_000,
     "federated_text": 100_000,
     "federated_plan": 30_000,
     "federated_answer": 30_000,

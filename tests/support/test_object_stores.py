@@ -176,6 +176,7 @@ def test_failures_say_what_to_do(family, text, says):
         ("p?-[0-9].csv", ["p1-7.csv"], ["p-7.csv", "p/-7.csv", "p1-x.csv"]),
         ("**/x[!a].csv", ["xb.csv", "u/v/xb.csv"], ["xa.csv", "uxb.csv"]),
         ("year=*/**/*.csv", ["year=1/a.csv", "year=1/u/a.csv"], ["year=1.csv", "a.csv"]),
+        ("x[z-a]*[b--c]", [], ["xz", "xb-"]),
         ("[]-]x[^y].(1)", ["]x^.(1)", "-xy.(1)"], ["ax^.(1)", "]xz.(1)"]),
     ],
 )

@@ -3,6 +3,7 @@
 They are read in batches, of Parquet and Arrow only the columns that are needed, and nothing is kept on a disk here.
 """
 
+import fnmatch
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ from confide.tables.memory import csv_batches, sniffed
 from confide.tables.table import Read
 
 _MAGIC = re.compile(r"[*?\[]")
-_PIECE = re.compile(r"\[(?P<none>!)?(?P<one_of>[^/][^\]/]*)\]|.", re.DOTALL)
+_PIECE = re.compile(r"\[!?[^/][^\]/]*\]|.", re.DOTALL)
 _AT_ONCE = 16
 _PEEKED = 2**16
 
@@ -89,9 +90,10 @@ def _as_regex(pattern: str) -> re.Pattern[str]:
 
 
 def _translated(piece: re.Match[str]) -> str:
-    if piece["one_of"] is not None:
-        inside = re.sub(r"([\\\[\]^])", r"\\\1", piece["one_of"])
-        return f"(?!/)[{'^' if piece['none'] else ''}{inside}]"
+    if len(piece[0]) > 1:  # a range of characters, whose rules fnmatch knows
+        anchored = re.fullmatch(r"\(\?s:(.*)\)\\[Zz]", fnmatch.translate(piece[0]), re.DOTALL)
+        assert anchored is not None
+        return f"(?!/){anchored[1]}"
     return {"*": "[^/]*", "?": "[^/]"}.get(piece[0], re.escape(piece[0]))
 
 
