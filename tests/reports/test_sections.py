@@ -62,7 +62,8 @@ def test_where_all_sets_are_alike_one_record_is_enough():
 
 def test_who_what_and_when_and_what_is_missing():
     told = {"model": "resnet <50>", "contact": "dpo@example.org"}
-    release = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac", about=told)
+    options = PUBLIC | {"candidates": confide.Candidates.of([0.9]), "score": "lac", "about": told}
+    release = confide.calibrate(np.full(400, 0.9), 0.1, 5.0, **options)
     text = page_of(release)
     words = words_of(text)
     assert "Model resnet <50> Version of the model not stated" in words
