@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         calibrate_losses,
         calibrate_masks,
         calibrate_sides,
+        false_claims_losses,
         recalibrate,
     )
     from confide.candidates import Candidates
@@ -123,19 +124,19 @@ __all__ = [
     "Watch", "WatchPower", "absolute_residual_score", "all_scores", "aps_score", "budget_plan", "calibrate",
     "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses",
     "calibrate_masks", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score", "evaluate",
-    "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "false_negative_rate", "gamma_score",
-    "group_coverage", "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score",
-    "pipeline_intervals", "pipeline_sets", "plan", "plot_coverage", "plot_intervals", "plot_price", "plot_sizes",
-    "plot_thresholds", "plot_watch", "predict_interval", "predict_labels", "predict_masks", "predict_set",
-    "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
-    "watch", "watch_power",
+    "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "false_claims_losses",
+    "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation",
+    "margin_score", "normalised_residual_score", "pipeline_intervals", "pipeline_sets", "plan", "plot_coverage",
+    "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch", "predict_interval", "predict_labels",
+    "predict_masks", "predict_set", "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage",
+    "top_k_score", "tune_raps", "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
     "arrays": "ExperimentalUniforms",
     "calibration": (
         "calibrate calibrate_false_negatives calibrate_groups calibrate_histogram calibrate_levels "
-        "calibrate_losses calibrate_masks calibrate_sides recalibrate"
+        "calibrate_losses calibrate_masks calibrate_sides false_claims_losses recalibrate"
     ),
     "candidates": "Candidates",
     "counting": "ScoreHistogram",

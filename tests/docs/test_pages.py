@@ -18,6 +18,7 @@ SLOW = {
     "docs/engines/README.md",
     "docs/federated-liars.md",
     "docs/howto/frameworks.md",
+    "docs/howto/language-models.md",
     "docs/howto/ledger.md",
     "docs/howto/many-classes.md",
     "docs/howto/regression.md",

@@ -1,6 +1,7 @@
 """Scores or counts -> releases: the calls that join candidates, counts, plan, ledger and mechanism."""
 
 from confide.calibration.calibrate import calibrate
+from confide.calibration.claims import false_claims_losses
 from confide.calibration.counted import calibrate_histogram
 from confide.calibration.groups import calibrate_groups, price_groups
 from confide.calibration.levels import calibrate_levels, price_levels
@@ -24,10 +25,11 @@ from confide.calibration.threshold import library_versions, price_threshold
 __all__ = [
     "PricedRelease", "Renewal", "calibrate", "calibrate_areas", "calibrate_false_negatives", "calibrate_groups",
     "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_masks", "calibrate_sides",
-    "critical_thresholds", "different_levels", "divide_budget", "exact_shares", "false_negative_thresholds",
-    "library_versions", "missed_area", "part_of_failure", "population_of", "price_groups", "price_levels", "price_risk",
-    "price_sides", "price_threshold", "recalibrate", "refuse_weights", "suited_candidates", "suited_for_levels",
-    "suited_for_sides", "true_pixels", "typical_of_groups", "weighted_counts", "weighted_sum",
+    "critical_thresholds", "different_levels", "divide_budget", "exact_shares", "false_claims_losses",
+    "false_negative_thresholds", "library_versions", "missed_area", "part_of_failure", "population_of", "price_groups",
+    "price_levels", "price_risk", "price_sides", "price_threshold", "recalibrate", "refuse_weights",
+    "suited_candidates", "suited_for_levels", "suited_for_sides", "true_pixels", "typical_of_groups", "weighted_counts",
+    "weighted_sum",
 ]  # fmt: skip
 
 
