@@ -155,3 +155,13 @@ def test_half_precision_models_calibrate(data):
         z = torch.linspace(0, 1, 500).to(kind)
         found = calibrate(torch.nn.Identity(), [(z, torch.zeros(500))], score="absolute_residual", candidates=None)
         assert np.isfinite(found.threshold)
+
+
+def test_sets_on_the_accelerator_equal_those_of_numpy():
+    """Every device that torch finds here; `python -m benchmarks.accelerator` does the same at length."""
+    from benchmarks.accelerator import devices, differences
+
+    for device in devices():
+        found = dict(differences(device, 40, 7))
+        assert not {what: wrong for what, wrong in found.items() if wrong}
+        assert len(found) > 25

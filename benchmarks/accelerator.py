@@ -1,0 +1,160 @@
+"""Sets on an accelerator: equal to numpy's bit for bit, and how long they take, beside TorchCP on the same device.
+
+    python -m benchmarks.accelerator                          every device that torch finds, this processor included
+    python -m benchmarks.accelerator --device cuda --rows 50000 --classes 1000
+
+The exit code is 1 if a set, a score or a mask differs. Times are the shortest of several runs, in milliseconds, of
+float32 probabilities that lie on the device already; a ratio is TorchCP's time over ours, where TorchCP is installed
+(`make peers` shows how).
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+import confide
+import confide.torch
+from confide.array_api import predict_mask, true_scores
+from confide.releases import Calibration, RiskCalibration, critical_score
+
+SCORES = ("lac", "aps", "raps(penalty=0.01,k_reg=5)", "saps(penalty=0.1)", "top_k", "margin")
+RANDOMISED = ("aps_randomised", "raps_randomised(penalty=0.01,k_reg=5)", "saps_randomised(penalty=0.1)")
+KINDS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+
+def devices() -> list[str]:
+    """What torch can compute on here."""
+    found = ["cuda"] if torch.cuda.is_available() else []
+    found += ["mps"] if torch.backends.mps.is_available() else []
+    return [*found, "cpu"]
+
+
+def outputs(n: int, k: int, kind: torch.dtype) -> torch.Tensor:
+    """Probabilities with ties, in the processor's memory."""
+    generator = torch.Generator().manual_seed(0)
+    logits = (4 * torch.randn(n, k, generator=generator)).round(decimals=1)
+    return torch.softmax(logits, 1).clamp(max=1.0).to(kind)
+
+
+def release(score: str, k: int) -> Calibration:
+    """A release of this score, whose sets are neither all nor nothing."""
+    p = outputs(500, k, torch.float64)
+    labels = torch.multinomial(p, 1, generator=torch.Generator().manual_seed(1))[:, 0]
+    u = confide.ExperimentalUniforms(0) if "randomised" in score else None
+    scores = confide.class_score(p, labels, score, u=u)
+    return confide.calibrate(scores, 0.1, mechanism="none", neighbors="replace_one", score=score, classes=k)
+
+
+def differences(device: str, n: int, k: int) -> Iterator[tuple[str, int | None]]:
+    """What is compared on a device, and in how many entries it differs from numpy; None where the device cannot."""
+    has_double = device != "mps"
+    for score in (*SCORES, *RANDOMISED):
+        released = release(score, k)
+        for kind in KINDS if has_double else KINDS[1:]:
+            p = outputs(n, k, kind)
+            held = p.double().numpy() if kind == torch.bfloat16 else p.numpy()
+            numbers = np.random.default_rng(2).random(n) if "randomised" in score else None
+            u = None if numbers is None else torch.from_numpy(numbers).to(device)
+            labels = torch.arange(n) % k
+            name = f"{score}, {str(kind).removeprefix('torch.')}"
+            try:
+                mask = predict_mask(p.to(device), released, u=u)
+                scores = true_scores(p.to(device), labels.to(device), score, u=u)
+            except confide.InputTypeError:
+                yield name, None
+                continue
+            wrong = int((mask.cpu().numpy() != confide.predict_set(held, released, u=numbers).mask).sum())
+            expected = confide.class_score(held, labels.numpy(), score, u=numbers)
+            if has_double:
+                wrong += int((scores.cpu().numpy() != np.asarray(expected)).sum())
+            yield name, wrong
+    area = RiskCalibration(
+        "missed_area", 1.0, replace(release("lac", k), score=critical_score("missed_area"), classes=3)
+    )
+    for kind in KINDS if has_double else KINDS[1:]:
+        p = outputs(16 * 16, 3, kind).T.reshape(1, 3, 16, 16)
+        found = confide.torch.predict_masks(p.to(device), area, logits=False)
+        wrong = int((found[0].cpu().numpy() != confide.predict_masks(p[0].double().numpy(), area)).sum())
+        yield f"masks, {str(kind).removeprefix('torch.')}", wrong
+
+
+def shortest(call: Callable[[], Any], device: str, runs: int) -> float:
+    """Milliseconds, with the device waited for."""
+    wait = {"cuda": torch.cuda.synchronize, "mps": torch.mps.synchronize}.get(device, lambda: None)
+    times = []
+    for _ in range(runs):
+        wait()
+        start = time.perf_counter()
+        call()
+        wait()
+        times.append(time.perf_counter() - start)
+    return 1000 * min(times)
+
+
+def torchcp(score: str, p: torch.Tensor, device: str) -> Callable[[], Any] | None:
+    """TorchCP's sets of the same probabilities; None where it is not installed or has no such score."""
+    if score not in SCORES[:3]:
+        return None
+    try:
+        from torchcp.classification.predictor import SplitPredictor
+        from torchcp.classification.score import APS, LAC, RAPS
+    except ImportError:
+        return None
+
+    options = {"score_type": "identity"}
+    made = {
+        SCORES[0]: lambda: LAC(**options),
+        SCORES[1]: lambda: APS(randomized=False, **options),
+        SCORES[2]: lambda: RAPS(randomized=False, penalty=0.01, kreg=5, **options),
+    }[score]()
+    predictor = SplitPredictor(made)
+    few = p[:500]
+    predictor.calculate_threshold(few, torch.multinomial(few.float(), 1)[:, 0], 0.1)
+    return lambda: predictor.predict_with_logits(p)
+
+
+def times(device: str, n: int, k: int, runs: int) -> None:
+    """A table of times."""
+    print(f"\n{n} x {k}, float32 | ms | TorchCP ms | ratio")
+    p = outputs(n, k, torch.float32).to(device)
+    for score in SCORES:
+        released = release(score, k)
+        try:
+            ours = shortest(lambda released=released: predict_mask(p, released), device, runs)
+        except confide.InputTypeError:
+            print(f"{score} | needs float64, which this device lacks")
+            continue
+        other = torchcp(score, p, device)
+        theirs = None if other is None else shortest(other, device, runs)
+        print(f"{score} | {ours:.2f} | " + ("- | -" if theirs is None else f"{theirs:.2f} | {theirs / ours:.2f}"))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", choices=devices(), action="append")
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=10)
+    asked = parser.parse_args(arguments)
+    failed = False
+    for device in asked.device or devices():
+        name = torch.cuda.get_device_name() if device == "cuda" else device
+        print(f"\n{name}, torch {torch.__version__}")
+        for what, wrong in differences(device, min(asked.rows, 2000), asked.classes):
+            failed |= bool(wrong)
+            if wrong != 0:
+                print(f"{what}: " + ("not on this device" if wrong is None else f"{wrong} entries DIFFER from numpy"))
+        print("differences from numpy, bit for bit: " + ("SOME" if failed else "none"))
+        if asked.runs:
+            times(device, asked.rows, asked.classes, asked.runs)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
