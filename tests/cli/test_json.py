@@ -26,7 +26,7 @@ LINES = {
     "ledger show": ("l.db", "a"),
     "ledger limit": ("l.db", "a", 9, "--neighbors", "replace_one"),
     "ledger check": ("l.db",),
-    "budget plan": ("--epsilon", 3, "--releases", 2, "--rule", "basic", "--out", "s.json"),
+    "budget plan": ("--epsilon", 3, "--looks", 2, "--rule", "basic", "--out", "s.json"),
     "ledger follow": ("m.db", "s.json", "--dataset", "b"),
 }
 """A small case of every command that has --json, in an order in which each finds the files of those before."""
