@@ -6,9 +6,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
+from confide.support import ObjectPath
 from confide.tables import Regressed, Scored
 from confide.warehouse import CountingPlan, read_counts
 
@@ -144,3 +146,16 @@ def test_records_that_cannot_be_used_release_nothing(tmp_path):
     path.write_text(as_csv(rows((0, -2, 5), (1, -2, 5), (1, -1, 1), plan=sides)))
     with pytest.raises(InputError, match=r"far apart .*; 1 does not; column 'f' .*; 5 do not"):
         read_counts(path, sides)
+
+
+def test_answers_and_plans_may_be_objects_of_a_store(tmp_path, monkeypatch):
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket" / "counts.csv").write_text(as_csv(rows((0, 3, 20))))
+    (tmp_path / "bucket" / "plan.json").write_text(PLAN.to_json())
+    monkeypatch.setattr(ObjectPath, "filesystem", SubTreeFileSystem(str(tmp_path), LocalFileSystem()))
+    assert read_counts("s3://bucket/counts.csv", PLAN)["lac"].total == 20
+    assert CountingPlan.load("s3://bucket/plan.json") == PLAN
+    with pytest.raises(InputError, match=r"'s3://bucket/none.csv' does not exist"):
+        read_counts("s3://bucket/none.csv", PLAN)
+    with pytest.raises(InputError, match="named twice"):
+        read_counts(["s3://bucket/counts.csv"] * 2, PLAN)

@@ -19,7 +19,7 @@ class CountsOptions:
     """What came back from the query of `confide sql`, instead of a table."""
 
     counts: Annotated[
-        list[str] | None,
+        list[Path] | None,
         o.columns("FILE", "Instead of TABLE: what `confide sql` had counted."),
     ] = None
     plan: Annotated[Path | None, o.columns("FILE", "With --counts: the plan of `confide sql`.")] = None
@@ -83,7 +83,7 @@ class Asked:
         return CountingPlan.load(file)
 
 
-def released_from_counts(plan: CountingPlan, files: list[str], account: dict[str, Any], **more: Any) -> Any:
+def released_from_counts(plan: CountingPlan, files: list[Path], account: dict[str, Any], **more: Any) -> Any:
     """The release of what a plan asks for, from files of counts; `account` pays, and `more` is kept in the release."""
     counted = read_counts(files, plan)
     if account and (plan.division is None) != (account.get("partition") is None):
@@ -91,8 +91,8 @@ def released_from_counts(plan: CountingPlan, files: list[str], account: dict[str
     return plan.calibrate(counted, **account, **more)
 
 
-def one_file(files: list[str], key: Path | None) -> str:
+def one_file(files: list[Path], key: Path | None) -> str:
     """The file that a key binds a data set's name to."""
     if key is not None and len(files) > 1:
         raise InputError("--ledger-key binds to one file's bytes; leave it out for several --counts")
-    return files[0]
+    return str(files[0])

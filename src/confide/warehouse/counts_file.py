@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
-from confide.support import MOST_RECORDS
+from confide.support import MOST_RECORDS, ObjectPath, Place, as_place
 from confide.warehouse.plan import CountingPlan
 from confide.warehouse.query import COLUMNS, requirements
 
@@ -28,14 +28,14 @@ _WHOLE = re.compile(r"-?[0-9]{1,16}", re.ASCII)
 Row = Mapping[str, Any]
 
 
-def read_counts(files: str | Path | Sequence[str | Path], plan: CountingPlan) -> dict[Any, ScoreHistogram]:
+def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) -> dict[Any, ScoreHistogram]:
     r"""The histograms in one file or several, whose counts add up, by the names of `plan.parts`; private.
 
     Parameters
     ----------
     files
-        CSV, JSON (a list of objects, or one in each line) or Parquet files, told by their endings. Several hold the
-        counts of different records.
+        CSV, JSON (a list of objects, or one in each line) or Parquet files, told by their endings, or such objects of
+        a store. Several hold the counts of different records.
     plan
         The plan that the query was made from.
 
@@ -55,10 +55,10 @@ def read_counts(files: str | Path | Sequence[str | Path], plan: CountingPlan) ->
     >>> read_counts("counts.csv", plan)["lac"].total
     20
     """
-    listed = [Path(one) for one in ([files] if isinstance(files, str | Path) else files)]
+    listed = [as_place(one) for one in ([files] if isinstance(files, str | Path | ObjectPath) else files)]
     if not listed:
         raise InputError("files must be one or more; found none")
-    if len({path.resolve() for path in listed}) < len(listed):
+    if len({str(one.resolve() if isinstance(one, Path) else one) for one in listed}) < len(listed):
         raise InputError("files must differ: one of them is named twice, and its records would count twice")
     words = requirements(plan)
     found = np.zeros((len(plan.parts), plan.bins + len(words)), dtype=np.int64)  # the last columns are bins -1, -2, ...
@@ -122,23 +122,26 @@ def _whole(value: Any, what: str) -> int:
     raise FormatError(f"{what} must be a whole number")
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(place: Place) -> Iterator[Row]:
     """The rows of a file, each by the columns that count."""
+    reader = _READERS.get(place.suffix.lower())
+    if reader is None:
+        raise InputError(f"counts {str(place)!r} must be a .csv, .json, .jsonl or .parquet file")
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"counts {str(path)!r} must not be larger than {_MOST_BYTES:,} bytes")
-        match path.suffix.lower():
-            case ".csv":
-                return of_csv(path.read_text(encoding="utf-8-sig"))
-            case ".json" | ".jsonl" | ".ndjson":
-                return of_json(path.read_text(encoding="utf-8-sig"))
-            case ".parquet":
-                return _of_parquet(path)
+        with place.open("rb") as stream:
+            held: bytes = stream.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise InputError(f"counts {str(path)!r} cannot be read: {error.strerror}") from None
+        raise InputError(f"counts {str(place)!r} cannot be read: {error.strerror}") from None
+    if len(held) > _MOST_BYTES:
+        raise InputError(f"counts {str(place)!r} must not be larger than {_MOST_BYTES:,} bytes")
+    return reader(held)
+
+
+def _text(held: bytes) -> str:
+    try:
+        return held.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FormatError(f"counts {str(path)!r} must be text in UTF-8") from None
-    raise InputError(f"counts {str(path)!r} must be a .csv, .json, .jsonl or .parquet file")
+        raise FormatError("counts must be text in UTF-8") from None
 
 
 def of_csv(text: str) -> Iterator[Row]:
@@ -180,18 +183,25 @@ class _Object(tuple[tuple[str, Any], ...]):
     """The fields of a JSON object, also those that stand twice."""
 
 
-def _of_parquet(path: Path) -> Iterator[Row]:
+def _of_parquet(held: bytes) -> Iterator[Row]:
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        table = parquet.read_table(pa.BufferReader(held))
     except (pa.ArrowException, OSError, ValueError):
-        raise FormatError(f"counts {str(path)!r} must be a Parquet file") from None
+        raise FormatError("counts must be a whole Parquet file") from None
     places = _places(table.column_names)
     columns = [table.column(place).to_pylist() for place in places.values()]
     for values in zip(*columns, strict=True):
         yield dict(zip(places, values, strict=True))
+
+
+_READERS: Mapping[str, Callable[[bytes], Iterator[Row]]] = {
+    ".csv": lambda held: of_csv(_text(held)),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), lambda held: of_json(_text(held))),
+    ".parquet": _of_parquet,
+}
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:

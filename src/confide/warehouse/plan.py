@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from confide.calibration import (
@@ -25,7 +24,7 @@ from confide.calibration import (
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.support import Level, canonical, check_names, exact_level, positive_integer, read_as, write_text
+from confide.support import Level, Place, canonical, check_names, exact_level, positive_integer, read_as, write_text
 from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys
 from confide.warehouse.plan_json import OPTIONS, columns_fields, read, unusable, written
 
@@ -269,14 +268,14 @@ class CountingPlan:
             raise FormatError("the counting plan is damaged: its digest is not that of what it says is counted")
         return made
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: str | Place, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
-        write_text(Path(path), self.to_json(), overwrite=overwrite)
+        write_text(path, self.to_json(), overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | Path) -> "CountingPlan":
+    def load(cls, path: str | Place) -> "CountingPlan":
         """Read a file written by `save`."""
-        return read_as(Path(path), cls.from_json)
+        return read_as(path, cls.from_json)
 
 
 def _is_public(options: Mapping[str, Any]) -> bool:
