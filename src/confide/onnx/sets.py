@@ -1,8 +1,10 @@
 """Sets of classes, in the words of ONNX: the arithmetic of `confide.scores`, so that the sets are the same.
 
 LAC compares each probability with the smallest one that is included, in the type of the output. The other scores are
-computed for every class in float64, where sums of rounded probabilities are exact in any order. Equal probabilities
-get one rank, the last of them: the borders of such groups are found among the sorted probabilities by sorting marks.
+computed in float64, where sums of rounded probabilities are exact in any order. Equal probabilities get one rank, the
+last of them; with one threshold a set is all that is likelier than the likeliest class that is left out, as in
+`confide.scores.ranked`. With random shares, and thresholds per class, every class needs its score: the borders of
+groups of equal probabilities are found among the sorted ones by sorting marks.
 
 A graph cannot refuse a record. One with NaN or a number outside [0, 1] gets every class, which keeps the promise.
 """
@@ -10,7 +12,6 @@ A graph cannot refuse a record. One with NaN or a number outside [0, 1] gets eve
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import TensorProto
 
 from confide.errors import InputError
@@ -45,8 +46,21 @@ def _by_probability(tail: Tail, p: Tensor, limits: Limits) -> str:
 
 def _by_score(tail: Tail, p: Tensor, unusable: str, k: int, kind: ScoreKind, limits: Limits) -> str:
     wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))  # NaN has no place in an order
-    scores = _margins(tail, wide, k) if kind.family == "margin" else _ranked(tail, wide, k, kind)
-    return tail.node("LessOrEqual", scores, limits.tensor(tail, float, "float64", column=True))
+    limit = limits.tensor(tail, float, "float64", column=True)
+    if kind.family == "margin":
+        return tail.node("LessOrEqual", _margins(tail, wide, k), limit)
+    top, order = tail.all("TopK", wide, tail.constant([k], np.int64), outputs=2, axis=1)
+    if not kind.randomised and not limits.per_class:
+        left_out = tail.node("Greater", _at_places(tail, top, k, kind), limit)
+        excluded = tail.node("Where", left_out, top, tail.constant(-1.0))
+        most, _ = tail.all("TopK", excluded, tail.constant([1], np.int64), outputs=2, axis=1)
+        return tail.node("Greater", wide, most)
+    first, last = _groups(tail, top, k)
+    if kind.randomised:
+        ranked = _randomised(tail, top, first, last, k, kind)
+    else:
+        ranked = tail.node("GatherElements", _at_places(tail, top, k, kind), last, axis=1)
+    return tail.node("LessOrEqual", tail.node("ScatterElements", top, order, ranked, axis=1), limit)
 
 
 def _margins(tail: Tail, wide: str, k: int) -> str:
@@ -58,22 +72,18 @@ def _margins(tail: Tail, wide: str, k: int) -> str:
     return tail.node("Sub", tail.node("Where", alone, second, first), wide)
 
 
-def _ranked(tail: Tail, wide: str, k: int, kind: ScoreKind) -> str:
-    """The scores of all classes, as `confide.scores.ranked.all_class_scores` computes them."""
-    top, order = tail.all("TopK", wide, tail.constant([k], np.int64), outputs=2, axis=1)
-    first, last = _groups(tail, top, k)
-    rank = np.arange(1, k + 1)
-    penalty = kind.parameters.get("penalty", 0.0)
+def _at_places(tail: Tail, top: str, k: int, kind: ScoreKind) -> str:
+    """The score that a class has as the last of its group, at every place of the order: it grows with the place."""
+    rank, penalty = np.arange(1, k + 1), kind.parameters.get("penalty", 0.0)
     if kind.family == "top_k":
-        ranked = tail.node("Gather", tail.constant(rank), last)
-    elif kind.family == "saps":
-        ranked = _saps(tail, tail.columns(top, 0, 1), last, rank, penalty, kind.randomised)
-    else:
-        ranked = _mass(tail, top, first, last, k, kind.randomised)
-        if penalty:
-            beyond = np.maximum(rank - kind.parameters["k_reg"], 0.0) * penalty
-            ranked = tail.node("Add", ranked, tail.node("Gather", tail.constant(beyond), last))
-    return tail.node("ScatterElements", top, order, ranked, axis=1)
+        return tail.node("Add", tail.node("Sub", top, top), tail.constant([rank]))
+    if kind.family == "saps":
+        beyond = np.where(rank == 1, 0.0, ((rank - 2.0) + 1.0) * penalty)
+        return tail.node("Add", tail.columns(top, 0, 1), tail.constant([beyond]))
+    mass = tail.node("CumSum", _rounded(tail, top, k), tail.constant(1, np.int64))
+    if not penalty:
+        return mass
+    return tail.node("Add", mass, tail.constant([np.maximum(rank - kind.parameters["k_reg"], 0.0) * penalty]))
 
 
 def _groups(tail: Tail, top: str, k: int) -> tuple[str, str]:
@@ -94,26 +104,30 @@ def _groups(tail: Tail, top: str, k: int) -> tuple[str, str]:
     return borders(begins), borders(ends)
 
 
-def _mass(tail: Tail, top: str, first: str, last: str, k: int, randomised: bool) -> str:
-    rounding = tail.constant(magic(k))
-    q = tail.node("Sub", tail.node("Add", top, rounding), rounding)
+def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: ScoreKind) -> str:
+    """The score at every place of the order, with the random share of its group, as `scores.ranked` computes it."""
+    u, rank, penalty = _uniforms(tail), np.arange(1, k + 1), kind.parameters.get("penalty", 0.0)
+    if kind.family == "saps":
+        largest = tail.columns(top, 0, 1)
+        steps = tail.node("Add", tail.node("Gather", tail.constant(rank - 2.0), last), u)
+        others = tail.node("Add", largest, tail.node("Mul", steps, tail.constant(penalty)))
+        likeliest = tail.node("Equal", last, tail.constant(0, np.int64))
+        return tail.node("Where", likeliest, tail.node("Mul", u, largest), others)
+    q = _rounded(tail, top, k)
     mass = tail.node("GatherElements", tail.node("CumSum", q, tail.constant(1, np.int64)), last, axis=1)
-    if not randomised:
-        return mass
     equal = tail.double(tail.node("Add", tail.node("Sub", last, first), tail.constant(1, np.int64)))
     group = tail.node("Mul", equal, q)
-    return tail.node("Add", tail.node("Sub", mass, group), tail.node("Mul", _uniforms(tail), group))
+    shared = tail.node("Add", tail.node("Sub", mass, group), tail.node("Mul", u, group))
+    if not penalty:
+        return shared
+    beyond = np.maximum(rank - kind.parameters["k_reg"], 0.0) * penalty
+    return tail.node("Add", shared, tail.node("Gather", tail.constant(beyond), last))
 
 
-def _saps(tail: Tail, largest: str, last: str, rank: NDArray[np.int64], penalty: float, randomised: bool) -> str:
-    if not randomised:
-        beyond = np.where(rank == 1, 0.0, ((rank - 2.0) + 1.0) * penalty)
-        return tail.node("Add", largest, tail.node("Gather", tail.constant(beyond), last))
-    u = _uniforms(tail)
-    steps = tail.node("Add", tail.node("Gather", tail.constant(rank - 2.0), last), u)
-    others = tail.node("Add", largest, tail.node("Mul", steps, tail.constant(penalty)))
-    likeliest = tail.node("Equal", last, tail.constant(0, np.int64))
-    return tail.node("Where", likeliest, tail.node("Mul", u, largest), others)
+def _rounded(tail: Tail, top: str, k: int) -> str:
+    """Probabilities rounded so that their sums are exact."""
+    rounding = tail.constant(magic(k))
+    return tail.node("Sub", tail.node("Add", top, rounding), rounding)
 
 
 def _uniforms(tail: Tail) -> str:
