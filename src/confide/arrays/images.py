@@ -28,15 +28,15 @@ def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any],
 
 
 def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, Any]]:
-    """Class by class, the pixels where it is true and those that count, or None if all do: bool, shape (*spatial).
+    """Class by class, the pixels where it is true and those that count, or None if all do: bool, shape `(*spatial)`.
 
     Parameters
     ----------
     p
-        Of one image, shape (K, *spatial): what there is for each class.
+        Of one image, shape `(K, *spatial)`: what there is for each class.
     truth
-        Class numbers 0 to K-1, of shape (*spatial) or (1, *spatial); or one mask per channel, 1 where it is true and 0
-        elsewhere, shape (K, *spatial). With one channel both say where it is true. Of any number type.
+        Class numbers 0 to K-1, of shape `(*spatial)` or `(1, *spatial)`; or one mask per channel, 1 where it is true,
+        0 elsewhere, shape `(K, *spatial)`. With one channel both say where it is true. Of any number type.
     ignore_index
         Pixels of this number are left out.
 

@@ -46,9 +46,9 @@ def calibrate_masks(
     Parameters
     ----------
     images
-        Pairs (probabilities, truth), one per image; a generator is read once. Probabilities have shape (K, *pixels),
-        also if K is 1, and values in [0, 1]. The truth holds class numbers, shape (*pixels), or one mask per class,
-        shape (K, *pixels), of 0 and 1, also overlapping ones.
+        Pairs (probabilities, truth), one per image; a generator is read once. Probabilities have shape `(K, *pixels)`,
+        also if K is 1, and values in [0, 1]. The truth holds class numbers, shape `(*pixels)`, or one mask per class,
+        shape `(K, *pixels)`, of 0 and 1, also overlapping ones.
     risk
         Bound on the expected share of the true area that is missed, in (0, 1).
     epsilon, candidates, **options

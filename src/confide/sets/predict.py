@@ -187,12 +187,12 @@ def predict_labels(
 
 
 def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDArray[np.bool_]:
-    """The pixels {1 - p <= threshold} of each class of one image: bool, shape (K, *pixels), that of `probabilities`.
+    """The pixels {1 - p <= threshold} of each class of one image: bool, shape `(K, *pixels)`, that of `probabilities`.
 
     Parameters
     ----------
     probabilities
-        Shape (K, *pixels), also if K is 1, values in [0, 1]. Of any size: those of other images do not matter.
+        Shape `(K, *pixels)`, also if K is 1, values in [0, 1]. Of any size: those of other images do not matter.
     calibration
         From `calibrate_masks`.
 

@@ -42,11 +42,11 @@ def calibrate_masks(
     Parameters
     ----------
     model
-        Called on each batch, without gradients and in evaluation mode; returns shape (batch, K, *pixels), or an object
+        Called on each batch, without gradients, in evaluation mode; returns shape `(batch, K, *pixels)`, or an object
         with such a tensor as `logits`, as models of Hugging Face, or `out`, as those of torchvision.
     loader
-        Yields pairs (inputs, masks), or mappings with `labels` (or `label`): class numbers, shape (batch, *pixels) or
-        (batch, 1, *pixels), or one mask per class, shape (batch, K, *pixels). Batches may differ in size.
+        Yields pairs (inputs, masks), or mappings with `labels` (or `label`): class numbers, shape `(batch, *pixels)` or
+        `(batch, 1, *pixels)`, or one mask per class, shape `(batch, K, *pixels)`. Batches may differ in size.
     risk, epsilon, background, average, ignore_index, classes, candidates, u, **options
         As in `confide.calibrate_masks`.
     logits, sigmoid
@@ -77,7 +77,7 @@ def calibrate_masks(
 def predict_masks(
     outputs: Tensor, calibration: RiskCalibration, *, logits: bool = True, sigmoid: bool = False
 ) -> Tensor:
-    """The masks of a batch of model outputs: bool, shape (batch, K, *pixels), on the device of `outputs`.
+    """The masks of a batch of model outputs: bool, shape `(batch, K, *pixels)`, on the device of `outputs`.
 
     Arguments as in `calibrate_masks`; the masks are those of `confide.predict_masks`, bit for bit.
 
@@ -159,7 +159,7 @@ def _in_unit(p: Tensor) -> bool:
 def _images(
     answers: Iterator[tuple[Tensor, Tensor]], *, logits: bool, sigmoid: bool
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Image by image, the probabilities, shape (K, *pixels), and the truth."""
+    """Image by image, the probabilities, shape `(K, *pixels)`, and the truth."""
     for outputs, truth in answers:
         p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
         if len(p) != len(truth):
