@@ -34,6 +34,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
+
+
 class ConformalSet(Transform):  # type: ignore[misc]
     """The mask of an image, or the set of its classes, by a release: 1 inside, 0 outside.
 

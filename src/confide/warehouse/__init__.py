@@ -14,3 +14,8 @@ from confide.warehouse.plan import CountingPlan
 from confide.warehouse.query import counting_query
 
 __all__ = ["DIALECTS", "CountingPlan", "counting_query", "counts_of", "dbt_macro", "of_csv", "of_json", "read_counts"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
