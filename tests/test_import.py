@@ -13,6 +13,7 @@ HEAVY = [
     "pyarrow",
     "pandas",
     "polars",
+    "narwhals",
     "matplotlib",
     "torch",
     "monai",
