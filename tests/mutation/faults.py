@@ -1201,7 +1201,7 @@ FAULTS = (
           f"{PLOTS}::test_a_hundred_long_names_can_be_read"),
     Fault("names in a picture read as formulas", "plots/coverage.py", "lines, parse_math=False)", "lines)",
           f"{PLOTS}::test_a_hundred_long_names_can_be_read"),
-    Fault("misses hidden among thousands", "plots/intervals.py", "zorder=3", "zorder=1",
+    Fault("misses hidden among thousands", "sets/drawn_intervals.py", "zorder=3", "zorder=1",
           f"{PLOTS}::test_misses_are_marked_above_thousands_of_records"),
     Fault("a price for another number of records", "plots/price.py", "return replace(make_plan(asked, n),",
           "return replace(make_plan(asked, plan.n),", f"{PLOTS}::test_prices_are_those_of_plans"),

@@ -101,6 +101,9 @@ def test_nothing_to_draw_is_refused(released):
         (lambda: confide.plot_intervals([1], [0]), "upper must be given"),
         (lambda: confide.plot_intervals([1], PredictionIntervals(np.zeros(1), np.ones(1)), [1]), "name targets="),
         (lambda: confide.plot_intervals([1, 2], [0, 0], [1, 1], [1]), "targets 1"),
+        (lambda: PredictionIntervals(np.zeros(0), np.zeros(0)).plot(), "found none"),
+        (lambda: PredictionIntervals(np.zeros(1), np.ones(1)).plot([1, 2]), "targets must have one entry"),
+        (lambda: PredictionIntervals(np.zeros(1), np.ones(1)).plot(along=[1, 2]), "along must have one entry"),
         (lambda: confide.plot_thresholds([]), "a release"),
         (lambda: confide.plot_watch(None), "must be a Watch"),
         (
@@ -133,6 +136,12 @@ def test_misses_are_marked_above_thousands_of_records():
     title = axes.get_title()
     assert "99.0% inside, promised on average: 0.9" in title
     assert f"{(x > 0.99).sum()} infinite" in title
+    own = intervals.plot(y, along=x, level=0.9)
+    assert own.get_title() == title
+    middles = intervals[x <= 0.99].plot(y[x <= 0.99])
+    assert middles.get_xlabel() == "middle of the interval"
+    inside = next(line for line in middles.lines if "inside" in line.get_label())
+    assert np.allclose(np.sort(inside.get_xdata()), np.sort(x[(x <= 0.99) & (np.arange(5000) % 100 != 0)]))
     plain = confide.plot_intervals(x[:50], x[:50] - 1, x[:50] + 1, y[:50])
     assert "inside" in plain.get_title()
 

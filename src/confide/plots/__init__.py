@@ -6,7 +6,6 @@ intervals.py   plot_intervals: intervals along the prediction, and who is outsid
 price.py       plot_price: what privacy costs, over the number of records and epsilon
 thresholds.py  plot_thresholds: the course of thresholds along a chain of releases
 looks.py       plot_watch: the course of coverage, look by look
-axes.py        what all pictures have in common
 
 Coverage, sizes and intervals are drawn from records, without noise, and are not private; the other pictures show public
 or released numbers alone. Nothing is shown or saved: that is left to whoever asked for the axes.

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
-from confide.plots.axes import BAD, INK, axes_of, labelled, legend, promise_line
 from confide.sets import PredictionSets
-from confide.support import Level, positive_integer
+from confide.support import BAD, INK, Level, axes_of, labelled, legend, positive_integer, promise_line
 
 MOST_ROWS = 100
 _LETTERS, _LINE, _ROW = 60, 0.17, 0.24

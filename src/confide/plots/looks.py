@@ -6,7 +6,7 @@ import numpy as np
 
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.plots.axes import BAD, FILL, INK, axes_of, labelled, legend, named_ticks, promise_line
+from confide.support import BAD, FILL, INK, axes_of, labelled, legend, named_ticks, promise_line
 from confide.watching import Watch
 
 

@@ -7,8 +7,19 @@ from typing import Any, Literal, TypeAlias
 
 from confide.errors import InputError, InputTypeError
 from confide.planning import Plan, make_plan
-from confide.plots.axes import FILL, INK, PROMISE, axes_of, labelled, legend, promise_line
-from confide.support import MOST_RECORDS, one_of, positive_integer, privacy_loss
+from confide.support import (
+    FILL,
+    INK,
+    MOST_RECORDS,
+    PROMISE,
+    axes_of,
+    labelled,
+    legend,
+    one_of,
+    positive_integer,
+    privacy_loss,
+    promise_line,
+)
 
 Price: TypeAlias = Literal["coverage", "excess", "size"]
 """What a price is counted in: expected coverage, records covered beyond what was asked for, or classes in a set."""

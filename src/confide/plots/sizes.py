@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from confide.errors import InputError
-from confide.plots.axes import FILL, INK, axes_of, labelled
 from confide.sets import PredictionSets
+from confide.support import FILL, INK, axes_of, labelled
 
 _MOST_BARS = 60
 

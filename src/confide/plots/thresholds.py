@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.plots.axes import BAD, INK, axes_of, labelled, legend, named_ticks
 from confide.releases import Release, parts_of, predecessors_of
+from confide.support import BAD, INK, axes_of, labelled, legend, named_ticks
 
 _MOST_LINES, _MARKS = 10, "osD^vP*Xph"
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector, frame_of
 from confide.errors import InputError
 from confide.sets.coverage import CoverageEstimate, share_covered
+from confide.sets.drawn_intervals import draw_intervals
 from confide.support import Level, html_table, needs_extra
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ class PredictionIntervals(NamedTuple):
         InputError
             If there is not one target per interval.
         """
-        y = as_vector("targets", targets, empty=True)
-        if len(y) != len(self.lower):
-            raise InputError(f"targets must have one entry per interval; found {len(y)} for {len(self.lower)}")
+        y = self._one_each("targets", targets)
         return np.asarray((self.lower <= y) & (y <= self.upper))
 
     def coverage(self, targets: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
@@ -68,6 +67,48 @@ class PredictionIntervals(NamedTuple):
         0.5
         """
         return share_covered(self.contains(targets), confidence)
+
+    def plot(
+        self,
+        targets: ArrayLike | None = None,
+        *,
+        along: ArrayLike | None = None,
+        level: float | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """The intervals on matplotlib axes, with targets as dots and those outside as crosses. Returns the axes.
+
+        This is **not private**: every record is drawn as it is.
+
+        Parameters
+        ----------
+        targets
+            True values, shape (n,).
+        along
+            Where each interval lies, shape (n,): the predictions, or a feature; by default the middle of the interval.
+        level
+            The coverage that was promised, for the title.
+        name
+            What they lie along; by default "prediction", or "middle of the interval".
+        ax
+            Matplotlib axes to draw on; by default those of a new figure.
+
+        Raises
+        ------
+        InputError
+            If there are no intervals, or not one number for each.
+        """
+        if not len(self.lower):
+            raise InputError("intervals must be at least one for a picture; found none")
+        if along is None:
+            with np.errstate(invalid="ignore"):
+                x = self.lower / 2 + self.upper / 2
+        else:
+            x = self._one_each("along", along)
+        y = None if targets is None else self._one_each("targets", targets)
+        named = name or ("middle of the interval" if along is None else "prediction")
+        return draw_intervals(x, self.lower, self.upper, y, level=level, name=named, ax=ax)
 
     def to_frame(self, like: Any = "pandas") -> Any:
         """A data frame with the columns `lower` and `upper`, of the kind of `like`; see `PredictionSets.to_frame`.
@@ -94,6 +135,12 @@ class PredictionIntervals(NamedTuple):
         if not isinstance(chosen, slice) and chosen.ndim != 1:
             raise InputError("intervals must be chosen by a slice, or a vector of positions or booleans")
         return PredictionIntervals(self.lower[chosen], self.upper[chosen])
+
+    def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
+        found = as_vector(name, values, empty=True)
+        if len(found) != len(self.lower):
+            raise InputError(f"{name} must have one entry per interval; found {len(found)} for {len(self.lower)}")
+        return found
 
     def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
         """A data frame with the columns `lower` and `upper`; `index` names the records.

@@ -13,10 +13,12 @@ object_stores.py  S3, Google Cloud Storage, Azure; object_paths.py: their object
 callers.py      where warnings point
 foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens
+axes.py         what all pictures have in common
 shown.py        values that show themselves: in one line, and in notebooks as a table
 """
 
 from confide.support.addresses import names_server, shown_address
+from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.callers import outside
 from confide.support.checks import (
     LEAST_LOSS,
@@ -57,13 +59,14 @@ from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text
 
 __all__ = [
-    "DEBUG", "INFO", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS",
-    "MOST_WEIGHT", "Address", "Classes", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError",
-    "Place", "Shown", "aligned", "as_integer", "as_place", "canonical", "ceil_to", "check_names", "decimal_text",
-    "exact_level", "float_above", "float_below", "harmless", "harmless_json", "html_lines", "html_table", "kind_of",
-    "known_positions", "listening", "names_object", "names_server", "needs_extra", "new_file", "of_store", "one_line",
-    "one_of", "only_count", "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number",
-    "privacy_loss", "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input",
+    "BAD", "DEBUG", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON",
+    "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Fields", "Kind", "Level", "Name", "ObjectPath",
+    "OutputExistsError", "Place", "Shown", "aligned", "as_integer", "as_place", "axes_of", "canonical", "ceil_to",
+    "check_names", "decimal_text", "exact_level", "float_above", "float_below", "harmless", "harmless_json",
+    "html_lines", "html_table", "kind_of", "known_positions", "labelled", "legend", "listening", "named_ticks",
+    "names_object", "names_server", "needs_extra", "new_file", "of_store", "one_line", "one_of", "only_count",
+    "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss",
+    "promise_line", "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input",
     "refuse_marked", "several", "shown_address", "store_words", "tell", "to_disk", "write_text",
 ]  # fmt: skip
 
