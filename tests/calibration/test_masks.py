@@ -11,7 +11,7 @@ from scipy import stats
 import confide
 from confide.calibration import true_pixels
 from confide.calibration.masks import critical_area
-from confide.releases import MissedArea, RiskCalibration, critical_score
+from confide.releases import MissedAreaLoss, RiskCalibration, critical_score
 from tests.calibrations import calibration_at
 
 FEW = "ignore::confide.CoverageWarning"
@@ -42,7 +42,7 @@ def loss_of(p, truth, t, background=None, by_class=False):
 def test_the_critical_threshold_has_the_missed_area_as_its_tail(kind, by_class):
     """P(S > t) = L(t), on a fine grid of u; and S is exactly the first threshold at which u is not exceeded."""
     rng = np.random.default_rng(0)
-    area, grid = MissedArea(0 if kind == "numbers" else None, by_class), (np.arange(2000) + 0.5) / 2000
+    area, grid = MissedAreaLoss(0 if kind == "numbers" else None, by_class), (np.arange(2000) + 0.5) / 2000
     for _ in range(5):
         k, where = (1 if kind == "one" else 3), (4, 3, 2)
         p = rng.integers(0, 9, (k, *where)).astype(np.float32) / 8  # with ties
@@ -58,10 +58,10 @@ def test_the_critical_threshold_has_the_missed_area_as_its_tail(kind, by_class):
 def test_images_without_area_have_no_loss_and_ignored_pixels_are_none():
     p = np.array([[[0.9, 0.2, 0.6]]])
     for truth in (np.zeros((1, 1, 3)), np.zeros((1, 3), bool), np.full((1, 3), ANY)):
-        assert critical_area(true_pixels(p, truth, MissedArea(), ANY), 0.5) == 0
-    (own,) = true_pixels(p, np.array([[1, ANY, 1]]), MissedArea(), ANY)
+        assert critical_area(true_pixels(p, truth, MissedAreaLoss(), ANY), 0.5) == 0
+    (own,) = true_pixels(p, np.array([[1, ANY, 1]]), MissedAreaLoss(), ANY)
     assert own.tolist() == [0.9, 0.6]
-    assert true_pixels(np.full((2, 3), 0.5), np.array([255, 0, 0], np.uint8), MissedArea(0), 255)[0].tolist() == []
+    assert true_pixels(np.full((2, 3), 0.5), np.array([255, 0, 0], np.uint8), MissedAreaLoss(0), 255)[0].tolist() == []
 
 
 def images_of(n, rng, k=1, size=6):
@@ -142,10 +142,10 @@ def test_evaluation_counts_by_hand():
 
 def test_names_of_the_loss_are_read_back():
     for background, by_class in itertools.product((None, 0, 12), (False, True)):
-        area = MissedArea(background, by_class)
-        assert MissedArea.of(area.name) == area
+        area = MissedAreaLoss(background, by_class)
+        assert MissedAreaLoss.of(area.name) == area
     for other in ("missed_area()", "missed_area(,average=classes)", "missed_area(background=00)", "missed"):
-        assert MissedArea.of(other) is None
+        assert MissedAreaLoss.of(other) is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from confide.calibration.suited import suited_candidates
 from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.releases import MissedArea, RiskCalibration, critical_score
+from confide.releases import MissedAreaLoss, RiskCalibration, critical_score
 from confide.support import Classes, Level, one_of, public_classes
 
 AVERAGES = ("pixels", "classes")
@@ -94,7 +94,7 @@ def calibrate_masks(
 
 def calibrate_areas(
     areas: Iterable[tuple[int, list[Any]]],
-    area: MissedArea,
+    area: MissedAreaLoss,
     risk: Level,
     epsilon: float | None = None,
     *,
@@ -108,7 +108,7 @@ def calibrate_areas(
     Examples
     --------
     >>> areas = ((1, [np.linspace(0, 1, 11)]) for _ in range(1000))
-    >>> 0.8 < calibrate_areas(areas, MissedArea(), 0.1, 1.0).threshold <= 1
+    >>> 0.8 < calibrate_areas(areas, MissedAreaLoss(), 0.1, 1.0).threshold <= 1
     True
     """
     refuse_weights(options, "here: an image is one record")
@@ -141,12 +141,12 @@ def calibrate_areas(
     return RiskCalibration(area.name, 1.0, released)
 
 
-def true_pixels(p: Any, truth: Any, area: MissedArea, ignore_index: int) -> list[Any]:
+def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> list[Any]:
     """The probabilities of the true pixels of each class, of numpy or on their device; without the background's.
 
     Examples
     --------
-    >>> true_pixels(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1]), MissedArea(background=0), -100)
+    >>> true_pixels(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1]), MissedAreaLoss(background=0), -100)
     [array([0.8])]
     """
     own = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
@@ -186,11 +186,11 @@ def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = Fal
     return 1.0 - float(cuts[low])
 
 
-def missed_area(background: int | None, average: str) -> MissedArea:
+def missed_area(background: int | None, average: str) -> MissedAreaLoss:
     """The loss that is asked for."""
     if background is not None and (not isinstance(background, int) or isinstance(background, bool) or background < 0):
         raise InputError(f"background must be the number of a class, or None; found {background!r}")
-    return MissedArea(background, one_of("average", average, AVERAGES) == "classes")
+    return MissedAreaLoss(background, one_of("average", average, AVERAGES) == "classes")
 
 
 def _number(known: Classes) -> int:

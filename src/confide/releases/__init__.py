@@ -24,7 +24,7 @@ from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
 from confide.releases.facts import facts_of
 from confide.releases.kinds import register_kind
-from confide.releases.missed_area import MissedArea, area_of
+from confide.releases.missed_area import MissedAreaLoss, area_of
 from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks, warn_of
@@ -44,7 +44,7 @@ from confide.releases.words import (
 
 __all__ = [
     "ABOUT", "FALSE_NEGATIVES", "FROM_LOGITS", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration",
-    "LevelCalibration", "Links", "MissedArea", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words",
+    "LevelCalibration", "Links", "MissedAreaLoss", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words",
     "about_of", "area_of", "calibration_json", "candidates_of", "check_about", "class_list", "classes_of",
     "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
     "names_among", "names_for", "parts_of", "predecessors_of", "read_words", "register_kind", "remark", "remarks",

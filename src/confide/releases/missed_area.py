@@ -10,7 +10,7 @@ _NAME = re.compile(r"missed_area(?:\((?:background=(\d+))?,?(?:average=(classes)
 
 
 @dataclass(frozen=True)
-class MissedArea:
+class MissedAreaLoss:
     """The share of the true area of an image that a mask misses; 0 for an image without any.
 
     Parameters
@@ -22,9 +22,9 @@ class MissedArea:
 
     Examples
     --------
-    >>> MissedArea(background=0, by_class=True).name
+    >>> MissedAreaLoss(background=0, by_class=True).name
     'missed_area(background=0,average=classes)'
-    >>> MissedArea.of("missed_area") == MissedArea(), MissedArea.of("false_negative_rate") is None
+    >>> MissedAreaLoss.of("missed_area") == MissedAreaLoss(), MissedAreaLoss.of("false_negative_rate") is None
     (True, True)
     """
 
@@ -39,7 +39,7 @@ class MissedArea:
         return f"missed_area({','.join(said)})" if said else "missed_area"
 
     @classmethod
-    def of(cls, name: str) -> "MissedArea | None":
+    def of(cls, name: str) -> "MissedAreaLoss | None":
         """The loss of this name; None if it is another."""
         match = _NAME.fullmatch(name)
         if match is None:
@@ -56,9 +56,9 @@ class MissedArea:
             )
 
 
-def area_of(calibration: RiskCalibration) -> MissedArea:
+def area_of(calibration: RiskCalibration) -> MissedAreaLoss:
     """The loss of a calibration of masks; others are refused."""
-    area = MissedArea.of(calibration.loss) if isinstance(calibration, RiskCalibration) else None
+    area = MissedAreaLoss.of(calibration.loss) if isinstance(calibration, RiskCalibration) else None
     if area is None:
         raise InputTypeError("calibration must come from calibrate_masks")
     return area
