@@ -44,8 +44,8 @@ from confide.releases.words import (
 
 __all__ = [
     "ABOUT", "FALSE_NEGATIVES", "FROM_LOGITS", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration",
-    "LevelCalibration", "Links", "MissedAreaLoss", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words",
-    "about_of", "area_of", "calibration_json", "candidates_of", "check_about", "class_list", "classes_of",
+    "LevelCalibration", "Links", "MissedAreaLoss", "Predecessor", "Release", "RiskCalibration", "SidesCalibration",
+    "Words", "about_of", "area_of", "calibration_json", "candidates_of", "check_about", "class_list", "classes_of",
     "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
     "names_among", "names_for", "parts_of", "predecessors_of", "read_words", "register_kind", "remark", "remarks",
     "several_json", "warn_of", "write_words",
