@@ -1277,4 +1277,9 @@ FAULTS = (
           "return sorted(globals())", "tests/test_tab_completion.py::test_a_module_shows_what_it_exports[candidates]"),
     Fault("no sets for nothing", "sets/predict.py", "if width is None:", "if False:",
           "tests/sets/test_values.py::test_an_empty_batch_of_unknown_classes_is_empty_too"),
+    Fault("a loader whose classes lose their names", "torch/calibrate.py",
+          "return calibrate_histogram(total, alpha, epsilon, score=score, classes=known, **options)",
+          "return calibrate_histogram(total, alpha, epsilon, score=score, classes=len(known), **options)",
+          "tests/test_same_everywhere.py"
+          "::test_every_front_releases_the_same_of_the_same_records[by_torch-replace_one]"),
 )  # fmt: skip
