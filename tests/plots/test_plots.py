@@ -138,6 +138,11 @@ def test_misses_are_marked_above_thousands_of_records():
     assert f"{(x > 0.99).sum()} infinite" in title
     own = intervals.plot(y, along=x, level=0.9)
     assert own.get_title() == title
+    known = PredictionIntervals(intervals.lower, intervals.upper, 0.9)
+    for drawn in (known.plot(y, along=x), confide.plot_intervals(x, known, targets=y)):
+        assert drawn.get_title() == title
+    assert "promised on average: 0.5" in known.plot(level=0.5).get_title()
+    assert "promised" not in intervals.plot().get_title()
     middles = intervals[x <= 0.99].plot(y[x <= 0.99])
     assert middles.get_xlabel() == "middle of the interval"
     inside = next(line for line in middles.lines if "inside" in line.get_label())

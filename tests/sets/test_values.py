@@ -1,5 +1,7 @@
 """Sets and intervals as values: lists of records, pairs of arrays, and empty batches."""
 
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +48,34 @@ def test_sets_carry_what_is_promised():
         np.linspace(0, 1, 4000), np.arange(4000) % 2, [0, 1], 0.2, 1.0, by="class", score="lac"
     )
     assert confide.predict_set([[0.7, 0.3]], by_class).promised == pytest.approx(0.8)
+
+
+def test_intervals_carry_what_is_promised():
+    residuals = calibration_at(2.0, "absolute_residual")
+    found = confide.predict_interval([1.0, 5.0], residuals)
+    lower, upper = found
+    assert found.promised == found[:1].promised == found[[True, False]].promised == residuals.coverage == 0.9
+    assert "promised: coverage at least 0.9 on average" in found._repr_html_()
+    assert (isinstance(found, tuple), len(found), found._fields) == (True, 2, ("lower", "upper"))
+    assert found == (lower, upper)
+    for again in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):  # noqa: S301
+        assert (type(again), again.promised) == (PredictionIntervals, 0.9)
+        np.testing.assert_array_equal(again, found)
+    with pytest.raises(AttributeError):
+        found.promised = 0.99
+    own = PredictionIntervals(lower, upper)
+    assert (own.promised, own[:1].promised) == (None, None)
+    assert "promised" not in own._repr_html_()
+
+
+def test_intervals_of_several_thresholds_carry_the_least_promise():
+    low, high = (calibration_at(0.5, f"cqr_{side}") for side in ("low", "high"))
+    sides = confide.SidesCalibration(low, high)
+    assert confide.predict_interval([[1.0, 2.0]], sides).promised == pytest.approx(0.8)
+    residuals = calibration_at(2.0, "absolute_residual")
+    weaker = replace(residuals, guarantee=replace(residuals.guarantee, coverage=0.85))
+    wards = confide.GroupCalibration("group", "add_remove", {"a": residuals, "b": weaker})
+    assert confide.predict_interval([1.0], wards, groups=["a"]).promised == 0.85
 
 
 LABELS = ["cat", "cat", "dog", "cat"]
@@ -164,7 +194,7 @@ def test_notebooks_show_tables():
     assert HOSTILE not in shown
     assert "20" in shown
     intervals = confide.predict_interval(np.arange(20.0), calibration_at(2.0, "absolute_residual"))
-    assert intervals._repr_html_().count("<tr>") == 12
+    assert intervals._repr_html_().count("<tr>") == 13  # a head, ten records, how many more, what is promised
     cal = calibration_at(0.5)
     assert "coverage at least 0.9" in cal._repr_html_()
     assert "<script>" not in calibration_at(0.5, HOSTILE)._repr_html_()

@@ -42,21 +42,20 @@ from confide.evaluation.private_parts import size_parts
 from confide.evaluation.private_release import PARTS, Asking, answer, private_statements
 from confide.evaluation.private_words import interval_text, outwards
 from confide.evaluation.reading import load_evaluation, read_evaluation
-from confide.evaluation.release_parts import division_of, fingerprint, promised_coverage
+from confide.evaluation.release_parts import division_of, fingerprint
 from confide.evaluation.result import MOST_EXAMPLES, NOT_PRIVATE, Evaluation, Example, LevelEvaluation
 from confide.evaluation.set_tally import SetTally, evaluate_sets, evaluation_from_counts
 from confide.evaluation.words import in_words
 from confide.evaluation.worst import WorstPart, surely_below, worst_parts
 
 __all__ = [
-    "CONFIDENCE", "MOST_EXAMPLES", "NOT_PRIVATE", "PARTS", "Asking", "CoverageTable",
-    "Evaluation", "Example", "IntervalTally", "LevelEvaluation", "MaskEvaluation", "PrivateCoverage",
-    "PrivateEvaluation", "PrivateFinding", "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup",
-    "WorstPart", "answer", "area_counts", "class_coverage", "coverage", "division_of", "evaluate_arrays",
-    "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "evaluation_from_counts",
-    "evaluation_of_areas", "false_negative_rate", "fingerprint", "group_coverage", "in_words", "interval_text",
-    "load_evaluation", "missed_share", "outwards", "private_statements", "promised_coverage", "read_evaluation",
-    "size_coverage", "size_parts", "surely_below", "worst_parts",
+    "CONFIDENCE", "MOST_EXAMPLES", "NOT_PRIVATE", "PARTS", "Asking", "CoverageTable", "Evaluation", "Example",
+    "IntervalTally", "LevelEvaluation", "MaskEvaluation", "PrivateCoverage", "PrivateEvaluation", "PrivateFinding",
+    "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "answer", "area_counts",
+    "class_coverage", "coverage", "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_masks",
+    "evaluate_scores", "evaluate_sets", "evaluation_from_counts", "evaluation_of_areas", "false_negative_rate",
+    "fingerprint", "group_coverage", "in_words", "interval_text", "load_evaluation", "missed_share", "outwards",
+    "private_statements", "read_evaluation", "size_coverage", "size_parts", "surely_below", "worst_parts",
 ]  # fmt: skip
 
 

@@ -25,11 +25,18 @@ from confide.evaluation.private_parts import (
     size_parts,
     width_parts,
 )
-from confide.evaluation.release_parts import class_keys, division_of, fingerprint, promised_coverage
+from confide.evaluation.release_parts import class_keys, division_of, fingerprint
 from confide.evaluation.set_tally import SetTally
 from confide.evaluation.tally import Tally
 from confide.mechanisms import Neighbors
-from confide.releases import GroupCalibration, LevelCalibration, Release, RiskCalibration, SidesCalibration
+from confide.releases import (
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    promised_coverage,
+)
 from confide.support import Level, exact_level, outside, tell
 
 if TYPE_CHECKING:

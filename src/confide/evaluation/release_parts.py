@@ -7,22 +7,13 @@ from typing import Any
 from confide.errors import InputError
 from confide.evaluation.parts import CONFIDENCE, Division
 from confide.evaluation.result import Evaluation
-from confide.releases import GroupCalibration, Release, SidesCalibration, parts_of
+from confide.releases import GroupCalibration, Release, SidesCalibration, promised_coverage
 from confide.sets import coverage_from_counts
 
 
 def fingerprint(release: Release) -> str:
     """SHA-256 of a release's JSON, hexadecimal."""
     return hashlib.sha256(release.to_json().encode()).hexdigest()
-
-
-def promised_coverage(release: Release) -> float:
-    """The coverage that every record of a release is promised: for groups the least of theirs, for two sides together.
-
-    Of a bound on a loss it is the coverage of critical thresholds.
-    """
-    parts = [part.coverage for part in parts_of(release).values()]
-    return max(0.0, 1 - sum(1 - one for one in parts)) if isinstance(release, SidesCalibration) else min(parts)
 
 
 def division_of(release: Release) -> Division | None:

@@ -33,7 +33,7 @@ def plot_intervals(
     targets
         True values, shape (n,).
     level
-        The coverage that was promised, for the title.
+        The coverage that was promised, for the title; by default what `PredictionIntervals` know of it.
     name
         What the feature is called.
     ax
@@ -53,6 +53,7 @@ def plot_intervals(
             raise InputError("upper must be left out where lower is PredictionIntervals; name targets=")
         ends = lower
         lower, upper = ends.lower, ends.upper
+        level = ends.promised if level is None else level
     if upper is None:
         raise InputError("upper must be given, or PredictionIntervals as lower")
     x, low, high = (as_vector(n, v) for n, v in (("feature", feature), ("lower", lower), ("upper", upper)))

@@ -29,7 +29,7 @@ from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks, warn_of
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, critical_score
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of, promised_coverage
 from confide.releases.words import (
     UNNAMED,
     Words,
@@ -47,8 +47,8 @@ __all__ = [
     "LevelCalibration", "Links", "MissedAreaLoss", "Predecessor", "Release", "RiskCalibration", "SidesCalibration",
     "Words", "about_of", "area_of", "calibration_json", "candidates_of", "check_about", "class_list", "classes_of",
     "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
-    "names_among", "names_for", "parts_of", "predecessors_of", "read_words", "register_kind", "remark", "remarks",
-    "several_json", "warn_of", "write_words",
+    "names_among", "names_for", "parts_of", "predecessors_of", "promised_coverage", "read_words", "register_kind",
+    "remark", "remarks", "several_json", "warn_of", "write_words",
 ]  # fmt: skip
 
 

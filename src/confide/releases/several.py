@@ -283,3 +283,12 @@ def parts_of(release: Release) -> dict[str, Calibration]:
         case RiskCalibration():
             return {release.loss: release.calibration}
     raise InputTypeError(f"release must be a calibration, of any kind; found {type(release).__name__}")
+
+
+def promised_coverage(release: Release) -> float:
+    """The coverage that every record of a release is promised: for groups the least of theirs, for two sides together.
+
+    Of a bound on a loss it is the coverage of critical thresholds.
+    """
+    parts = [part.coverage for part in parts_of(release).values()]
+    return max(0.0, 1 - sum(1 - one for one in parts)) if isinstance(release, SidesCalibration) else min(parts)

@@ -2,7 +2,6 @@
 
 import math
 
-from confide.evaluation import promised_coverage
 from confide.guarantee import Guarantee, coverage_text, silos_text
 from confide.releases import (
     Calibration,
@@ -12,6 +11,7 @@ from confide.releases import (
     RiskCalibration,
     SidesCalibration,
     parts_of,
+    promised_coverage,
 )
 from confide.reports.numbers import percent
 from confide.scores import score_kind

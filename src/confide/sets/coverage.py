@@ -86,3 +86,8 @@ def exact_interval(
     low = np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), missed + 1, tail))
     high = np.where(missed == 0, 1.0, betaincinv(hits + 1, np.maximum(missed, 1), 1 - tail))
     return low, high
+
+
+def promise_notes(promised: float | None) -> list[str]:
+    """What is promised of sets or intervals in words, where it is known."""
+    return [] if promised is None else [f"promised: coverage at least {promised:.4g} on average"]

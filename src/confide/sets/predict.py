@@ -30,7 +30,7 @@ from confide.releases import (
     area_of,
     classes_of,
     names_for,
-    parts_of,
+    promised_coverage,
     warn_of,
 )
 from confide.scores import interval_ends, score_kind, set_mask
@@ -104,7 +104,7 @@ def predict_set(
     mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
     refuse_other_sums("probabilities", p)
     warn_of(calibration)
-    return PredictionSets(mask, names, min(part.coverage for part in parts_of(calibration).values()))
+    return PredictionSets(mask, names, promised_coverage(calibration))
 
 
 def predict_interval(
@@ -136,7 +136,8 @@ def predict_interval(
     -------
     PredictionIntervals
         The pair (lower, upper), float64, shape (n,) each, which unpacks as such; infinite if the threshold is. A
-        negative threshold, possible with CQR, can give lower > upper: the empty interval.
+        negative threshold, possible with CQR, can give lower > upper: the empty interval. Its `promised` is the
+        coverage that the calibration promises: for groups the least of theirs.
 
     Examples
     --------
@@ -154,12 +155,12 @@ def predict_interval(
         lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
         warn_of(calibration)
-        return PredictionIntervals(lower, upper)
+        return PredictionIntervals(lower, upper, promised_coverage(calibration))
     name = _score_of(calibration, "regression", score)
     threshold = _thresholds(calibration, groups, len(as_array("predictions", predictions)))
     ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
     warn_of(calibration)
-    return PredictionIntervals(*ends)
+    return PredictionIntervals(*ends, promised_coverage(calibration))
 
 
 def predict_labels(

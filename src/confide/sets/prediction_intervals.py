@@ -1,13 +1,13 @@
 """Prediction intervals as a value: a pair of arrays, lower and upper ends, that knows what it is."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector, frame_of
 from confide.errors import InputError
-from confide.sets.coverage import CoverageEstimate, share_covered
+from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
 from confide.sets.drawn_intervals import draw_intervals
 from confide.support import Level, html_table, needs_extra
 
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 MOST_SHOWN = 10
 
 
-class PredictionIntervals(NamedTuple):
+class _Ends(NamedTuple):
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+class PredictionIntervals(_Ends):
     """One interval per record; `lower, upper = intervals` unpacks the ends.
 
     It is a pair, whose two items are the ends; a slice, positions or booleans choose records and give intervals again.
@@ -26,6 +31,8 @@ class PredictionIntervals(NamedTuple):
     ----------
     lower, upper
         float64, shape (n,): both ends belong to the interval, which is empty where lower > upper.
+    promised
+        The coverage that the calibration promises, at least, if the intervals come from one; no item of the pair.
 
     Examples
     --------
@@ -38,8 +45,18 @@ class PredictionIntervals(NamedTuple):
     (array([3.]), array([1.]))
     """
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    _promised: float | None = None
+
+    def __new__(cls, lower: NDArray[np.float64], upper: NDArray[np.float64], promised: float | None = None) -> Self:
+        """The pair; what was promised lies beside it."""
+        pair = super().__new__(cls, lower, upper)
+        pair._promised = promised
+        return pair
+
+    @property
+    def promised(self) -> float | None:
+        """The coverage that the calibration promises, at least; None of intervals that come from none."""
+        return self._promised
 
     @property
     def widths(self) -> NDArray[np.float64]:
@@ -88,7 +105,7 @@ class PredictionIntervals(NamedTuple):
         along
             Where each interval lies, shape (n,): the predictions, or a feature; by default the middle of the interval.
         level
-            The coverage that was promised, for the title.
+            The coverage that was promised, for the title; by default what the intervals know of it.
         name
             What they lie along; by default "prediction", or "middle of the interval".
         ax
@@ -108,6 +125,7 @@ class PredictionIntervals(NamedTuple):
             x = self._one_each("along", along)
         y = None if targets is None else self._one_each("targets", targets)
         named = name or ("middle of the interval" if along is None else "prediction")
+        level = self.promised if level is None else level
         return draw_intervals(x, self.lower, self.upper, y, level=level, name=named, ax=ax)
 
     def to_frame(self, like: Any = "pandas") -> Any:
@@ -134,7 +152,7 @@ class PredictionIntervals(NamedTuple):
         chosen = which if isinstance(which, slice) else np.asarray(which)
         if not isinstance(chosen, slice) and chosen.ndim != 1:
             raise InputError("intervals must be chosen by a slice, or a vector of positions or booleans")
-        return PredictionIntervals(self.lower[chosen], self.upper[chosen])
+        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised)
 
     def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
         found = as_vector(name, values, empty=True)
@@ -165,4 +183,5 @@ class PredictionIntervals(NamedTuple):
         """The first intervals as a table, for notebooks."""
         ends = zip(self.lower[:MOST_SHOWN].tolist(), self.upper[:MOST_SHOWN].tolist(), strict=True)
         rows = [(i, f"{low:.6g}", f"{high:.6g}") for i, (low, high) in enumerate(ends)]
-        return html_table(repr(self), ("record", "lower", "upper"), rows, total=len(self.lower))
+        promised = promise_notes(self.promised)
+        return html_table(repr(self), ("record", "lower", "upper"), rows, promised, total=len(self.lower))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_labels, frame_of
 from confide.errors import InputError
-from confide.sets.coverage import CoverageEstimate, share_covered
+from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
 from confide.support import Level, Shown, html_table, needs_extra
 
 if TYPE_CHECKING:
@@ -160,8 +160,7 @@ class PredictionSets(Shown):
     def _repr_html_(self) -> str:
         """The first sets as a table, for notebooks."""
         rows = [(i, len(one), _listed(one)) for i, one in enumerate(self[:MOST_SHOWN])]
-        promised = [] if self.promised is None else [f"promised: coverage at least {self.promised:.4g} on average"]
-        return html_table(repr(self), ("record", "size", "set"), rows, promised, total=len(self))
+        return html_table(repr(self), ("record", "size", "set"), rows, promise_notes(self.promised), total=len(self))
 
     def _brief(self) -> str:
         n, k = self.mask.shape
