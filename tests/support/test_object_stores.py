@@ -12,7 +12,16 @@ import pytest
 import confide
 from confide import FormatError, InputError
 from confide.ledger import Ledger
-from confide.support import Address, ObjectPath, OutputExistsError, as_place, object_paths, object_stores, write_text
+from confide.support import (
+    Address,
+    ObjectPath,
+    OutputExistsError,
+    as_place,
+    object_paths,
+    object_stores,
+    same_place,
+    write_text,
+)
 from confide.support.object_stores import filesystem_of, parse_address, store_words
 from confide.tables import Scored, calibrate_table, open_table, predict_table, score_histogram
 from confide.tables.objects import _as_regex
@@ -80,6 +89,19 @@ def test_one_object_has_several_addresses():
     assert str(azure) == "abfss://c@account.dfs.core.windows.net/x/y.csv"
     with pytest.raises(InputError, match="empty part between two slashes"):
         as_place("s3://b/x//y")
+    for name in ("s3://b/./x", "gs://b/x/../y", "az://c/x/."):
+        with pytest.raises(InputError, match=r"a part that is \. or \.\.; write it without"):
+            as_place(name)
+    assert as_place("s3://b/.x/y..z").address.key == ".x/y..z"
+
+
+def test_other_addresses_are_the_same_place(monkeypatch):
+    long, short = as_place("abfss://c@lab.dfs.core.windows.net/x"), as_place("az://c/x")
+    assert not same_place(long, short)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "lab")
+    assert same_place(long, short)
+    assert same_place(as_place("gs://b/x/"), as_place("gcs://b/x"))
+    assert not same_place(as_place("gs://b/x"), as_place("s3://b/x"))
 
 
 def test_a_file_that_has_such_a_name_is_that_file(tmp_path, monkeypatch):

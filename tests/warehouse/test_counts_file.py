@@ -64,6 +64,9 @@ def test_files_add_up_and_parts_are_named(tmp_path):
     assert {name: counts[name].total for name in counts} == {"n": 21, "s": 2}
     with pytest.raises(InputError, match="one of them is named twice"):
         read_counts([one, tmp_path / "." / "one.csv"], GROUPS)
+    (tmp_path / "linked.csv").hardlink_to(one)
+    with pytest.raises(InputError, match="one of them is named twice"):
+        read_counts([one, tmp_path / "linked.csv"], GROUPS)
     header = tmp_path / "none.csv"
     header.write_text("plan,part,bin,records\n")
     assert read_counts(header, PLAN)["lac"].total == 0
@@ -159,3 +162,5 @@ def test_answers_and_plans_may_be_objects_of_a_store(tmp_path, monkeypatch):
         read_counts("s3://bucket/none.csv", PLAN)
     with pytest.raises(InputError, match="named twice"):
         read_counts(["s3://bucket/counts.csv"] * 2, PLAN)
+    with pytest.raises(InputError, match="named twice"):  # each person would count twice, at the price of once
+        read_counts(["s3://bucket/counts.csv", "s3a://bucket/counts.csv"], PLAN)

@@ -36,7 +36,7 @@ from confide.support.checks import (
 )
 from confide.support.events import DEBUG, INFO, listening, tell
 from confide.support.extras import needs_extra
-from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input
+from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input, same_place
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, to_disk, write_text
 from confide.support.foreign_text import harmless, harmless_json, one_line
 from confide.support.names import (
@@ -67,7 +67,7 @@ __all__ = [
     "names_object", "names_server", "needs_extra", "new_file", "of_store", "one_line", "one_of", "only_count",
     "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss",
     "promise_line", "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input",
-    "refuse_marked", "several", "shown_address", "store_words", "tell", "to_disk", "write_text",
+    "refuse_marked", "same_place", "several", "shown_address", "store_words", "tell", "to_disk", "write_text",
 ]  # fmt: skip
 
 

@@ -132,13 +132,20 @@ def refuse_input(path: Place, inputs: Iterable[str | Place | None]) -> None:
         If the output is one of the inputs.
     """
     for one in inputs:
-        if one is not None and _same(path, as_place(one)):
+        if one is not None and same_place(path, as_place(one)):
             raise InputError(f"output {str(path)!r} would replace the input {str(one)!r}; choose another name")
 
 
-def _same(path: Place, other: Place) -> bool:
+def same_place(path: Place, other: Place) -> bool:
+    """Whether two names are of one file, by another path or a link, or of one object, by another address.
+
+    Examples
+    --------
+    >>> same_place(as_place("s3://bucket/x.csv"), as_place("s3a://bucket/x.csv"))
+    True
+    """
     if isinstance(path, ObjectPath) or isinstance(other, ObjectPath):
-        return isinstance(path, ObjectPath) and isinstance(other, ObjectPath) and path.address == other.address
+        return isinstance(path, ObjectPath) and isinstance(other, ObjectPath) and path.where == other.where
     try:
         return path.samefile(other)
     except OSError:  # one of them does not exist, perhaps not yet

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from confide.errors import InputError
-from confide.support.object_stores import Address, filesystem_of, names_object, of_store, parse_address
+from confide.support.object_stores import Address, account_of, filesystem_of, names_object, of_store, parse_address
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class ObjectPath:
     def filesystem(self) -> Any:
         """The `pyarrow.fs.FileSystem`."""
         return filesystem_of(self.address)
+
+    @property
+    def where(self) -> Address:
+        """What all addresses of this object have in common; of Azure with the account that is used."""
+        return replace(self.address, account=account_of(self.address))
 
     @property
     def parts(self) -> tuple[str, ...]:

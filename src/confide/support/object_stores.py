@@ -125,6 +125,8 @@ def parse_address(text: str) -> Address:
         )
     if "//" in key:
         raise InputError(f"address {text!r} must not have an empty part between two slashes")
+    if not {".", ".."}.isdisjoint(key.split("/")):  # stores and their clients disagree on which object that is
+        raise InputError(f"address {text!r} must not have a part that is . or ..; write it without")
     return Address(family, found["bucket"], key.strip("/"), None if account is None else account[1])
 
 
@@ -164,13 +166,24 @@ def _google() -> Any:
     return GcsFileSystem(anonymous=True, endpoint_override=host, scheme=scheme or "http", retry_time_limit=_SECONDS)
 
 
+def account_of(address: Address) -> str | None:
+    """Azure's storage account: the one that an address names, else that of the environment; None of other stores."""
+    if address.family != "az":
+        return None
+    return address.account or os.environ.get("AZURE_STORAGE_ACCOUNT") or _connection().get("AccountName")
+
+
+def _connection() -> dict[str, str]:
+    """The parts of Azure's connection string."""
+    held = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    return {name: value for name, _, value in (part.partition("=") for part in held.split(";"))}
+
+
 def _azure(address: Address) -> Any:
     """A connection string, a key or a SAS token from the environment, else Azure's default credentials."""
     from pyarrow.fs import AzureFileSystem
 
-    held = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
-    connection = {name: value for name, _, value in (part.partition("=") for part in held.split(";"))}
-    account = address.account or os.environ.get("AZURE_STORAGE_ACCOUNT") or connection.get("AccountName")
+    account, connection = account_of(address), _connection()
     if account is None:
         raise InputError(
             "az:// needs the storage account: set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or name it "

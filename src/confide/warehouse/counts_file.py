@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
-from confide.support import MOST_RECORDS, ObjectPath, Place, as_place
+from confide.support import MOST_RECORDS, ObjectPath, Place, as_place, same_place
 from confide.warehouse.plan import CountingPlan
 from confide.warehouse.query import COLUMNS, requirements
 
@@ -58,7 +59,7 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
     listed = [as_place(one) for one in ([files] if isinstance(files, str | Path | ObjectPath) else files)]
     if not listed:
         raise InputError("files must be one or more; found none")
-    if len({str(one.resolve() if isinstance(one, Path) else one) for one in listed}) < len(listed):
+    if any(same_place(one, other) for one, other in combinations(listed, 2)):
         raise InputError("files must differ: one of them is named twice, and its records would count twice")
     words = requirements(plan)
     found = np.zeros((len(plan.parts), plan.bins + len(words)), dtype=np.int64)  # the last columns are bins -1, -2, ...
