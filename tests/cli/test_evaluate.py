@@ -245,7 +245,7 @@ def test_losses_by_critical_thresholds(confide_run, folder):
     assert f"loss 'false_negative_rate'  {1 - c.value:.3f} (95 % interval {1 - c.high:.3f} to {1 - c.low:.3f}" in out
     assert "expected loss at most 0.1" in out
     html = (folder / "report.html").read_text(encoding="utf-8")
-    assert f"{1 - c.value:.4g} (95 % interval" in html
+    assert f"{1 - c.value:.4g} (95\u00a0% interval" in html
     asked = ("evaluate", path, "--calibration", "release.json", "--probabilities", "p_*", "--label", "y")
     assert "was made for the score 'critical threshold" in confide_run(*asked).error
 
@@ -261,3 +261,14 @@ def test_an_evaluation_of_another_release_is_refused(confide_run, folder):
         done = confide_run("report", other, "--evaluation", "ev.json", "--out", "r.html")
         assert "names another; evaluate again" in done.error
     assert not (folder / "r.html").exists()
+
+
+def test_columns_that_only_count_are_named_with_classes(confide_run, folder):
+    """As in predict, columns p_0, p_1, ... stand for the release's classes; labels need to be told their names."""
+    p, y = classified(300)
+    path = write(folder / "counted.parquet", {**{f"p_{k}": p[:, k] for k in range(3)}, "label": np.array(NAMES)[y]})
+    released = confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, neighbors="replace_one", classes=NAMES)
+    released.save("release.json")
+    asked = ("evaluate", path, *COLUMNS, "--calibration", "release.json")
+    assert "one of the 3 classes (0, 1, 2; other names with --classes ...) in every row" in confide_run(*asked).error
+    assert confide_run(*asked, "--classes", ",".join(NAMES)).code == 0

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.support import as_integer, canonical
+from confide.support import as_integer, canonical, only_count
 from confide.tables.arrow_types import in_words, is_integer
 from confide.tables.batch_columns import column_of, integer_column, positions_among, texts_of
 from confide.tables.expressions import position
@@ -50,6 +50,8 @@ class NamedColumn:
         if self.positions:
             return f"column {self.column!r} must hold the position of a class, 0 to {k - 1},"
         some = ", ".join(map(str, self.names[:10])) + (", ..." if k > 10 else "")
+        if self.what == "classes" and only_count(list(map(str, self.names))):
+            some += "; other names with classes=[...]"
         return f"column {self.column!r} must hold one of the {k} {self.what} ({some})"
 
     def places(self, batch: Any) -> NDArray[np.int64]:
