@@ -63,7 +63,8 @@ class Tensor:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The numpy type of its elements."""
-        return np.dtype(helper.tensor_dtype_to_np_dtype(self.kind))
+        dtype: np.dtype[Any] = np.dtype(helper.tensor_dtype_to_np_dtype(self.kind))
+        return dtype
 
 
 def _dimension(dim: Any) -> int | str | None:
