@@ -114,6 +114,14 @@ def test_losses_in_other_units():
     assert 0.5 < released.threshold < 0.65  # E (U - t)+ = (1-t)^2/2 = 0.1 at t = .553
 
 
+def test_the_bound_of_a_share_is_refused_before_anything_is_charged(tmp_path):
+    ledger, candidates = confide.Ledger(tmp_path / "ledger.db"), confide.Candidates.unit(4)
+    given = {"loss": "false_negative_rate", "bound": 0.5, "ledger": ledger, "dataset": "a"}
+    with pytest.raises(confide.InputError, match="bound must be at least 1 for the loss 'false_negative_rate'"):
+        confide.calibrate_losses(np.zeros((9, 3)), candidates, 0.1, 1.0, **given)
+    assert not ledger.accounts()
+
+
 def test_what_is_not_a_loss_is_refused():
     candidates = confide.Candidates.unit(4)
     for losses, finding in (

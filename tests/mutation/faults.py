@@ -363,6 +363,8 @@ FAULTS = (
     Fault("compiled sets that look at no entry", "arrays/loops.py",
           "fine &= (numbers[i] >= 0) & (numbers[i] <= 1)", "pass",
           "tests/arrays/test_compiled.py"),
+    Fault("a share bounded by less than one", "releases/risk.py", "if found < 1 and", "if found < 0 and",
+          "tests/releases/test_kinds.py::test_a_share_is_not_bounded_by_less_than_one"),
     Fault("claims at the threshold are kept", "calibration/claims.py",
           'sure, side="left")', 'sure, side="right")', "tests/calibration/test_claims.py"),
     Fault("false claims over those kept", "calibration/claims.py",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,18 @@ def test_files_of_the_first_version(path):
     assert release.checksum == hashlib.sha256(path.read_bytes()).hexdigest()
     assert all(isinstance(part, confide.Calibration) for part in parts_of(release).values())
     assert release.privacy.epsilon >= 0
+
+
+def test_a_share_is_not_bounded_by_less_than_one():
+    """Else any risk could be claimed: it is the bound times what is computed again."""
+    content = json.loads(sample("risk"))
+    with pytest.raises(confide.FormatError, match="bound must be at least 1"):
+        Release.from_json(signed(content | {"bound": 0.1}))
+    loss = "missed_area(background=0)"
+    critical = replace(Release.from_json(sample("risk")).calibration, score=f"critical threshold of {loss}")
+    assert confide.RiskCalibration(loss, 1.0, critical).risk > 0.09
+    with pytest.raises(confide.InputError, match="bound must be at least 1"):
+        confide.RiskCalibration(loss, 0.1, critical)
 
 
 SINCE_0_2 = {

@@ -29,9 +29,9 @@ from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import price_threshold
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
-from confide.releases import FALSE_NEGATIVES, RiskCalibration, critical_score
+from confide.releases import FALSE_NEGATIVES, RiskCalibration, check_bound, critical_score
 from confide.scores import score_kind
-from confide.support import Level, exact_level, positive_number, refuse_marked
+from confide.support import Level, exact_level, refuse_marked
 
 
 def calibrate_false_negatives(
@@ -120,7 +120,7 @@ def calibrate_losses(
     >>> 0.5 < released.threshold < 0.65
     True
     """
-    bound, level = _share(risk, bound)
+    bound, level = _share(risk, loss, bound)
     scores = critical_thresholds(losses, candidates, u=u, bound=bound)
     released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)
     return RiskCalibration(loss, bound, released)
@@ -146,7 +146,7 @@ def price_risk(
     >>> price_risk(0.1, 1.0, None, candidates).release(lambda: counts).loss
     'false_negative_rate'
     """
-    bound, level = _share(risk, bound)
+    bound, level = _share(risk, loss, bound)
     priced = price_threshold(level, epsilon, n, candidates=candidates, score=critical_score(loss), **options)
     return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
 
@@ -199,7 +199,7 @@ def critical_thresholds(
     return candidates.values[first]
 
 
-def _share(risk: Level, bound: float) -> tuple[float, Fraction]:
+def _share(risk: Level, loss: str, bound: float) -> tuple[float, Fraction]:
     """The bound of a loss, and the level that the risk is of it."""
-    bound = positive_number("bound", bound)
+    bound = check_bound(loss, bound)
     return bound, exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))

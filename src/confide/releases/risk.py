@@ -1,5 +1,6 @@
 """A release that bounds a loss: the threshold and the calibration of critical thresholds behind it."""
 
+import re
 from dataclasses import dataclass
 
 from confide.errors import InputError
@@ -10,6 +11,8 @@ from confide.support import positive_number
 
 FALSE_NEGATIVES = "false_negative_rate"
 """The loss of sets of labels: the share of true labels that they miss."""
+
+_SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +34,7 @@ class RiskCalibration(Release):
     calibration: Calibration
 
     def __post_init__(self) -> None:
-        positive_number("bound", self.bound)
+        check_bound(self.loss, self.bound)
         if not isinstance(self.loss, str) or self.calibration.score != critical_score(self.loss):
             raise InputError("calibration must be one of critical thresholds of this loss")
 
@@ -62,6 +65,20 @@ class RiskCalibration(Release):
         sure = "" if least.delta is None else f" with probability {1 - least.delta:.6g}"
         said = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
         return f"threshold {self.threshold:.6g}, {said}, {self.privacy.brief}"
+
+
+def check_bound(loss: str, bound: float) -> float:
+    """The bound of a loss; of a share, which reaches 1, a smaller one would make the promise of the risk too good.
+
+    Examples
+    --------
+    >>> check_bound("cost", 0.5), check_bound("missed_area", 1)
+    (0.5, 1.0)
+    """
+    found = positive_number("bound", bound)
+    if found < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
+        raise InputError(f"bound must be at least 1 for the loss {loss!r}, a share; name a loss of your own otherwise")
+    return found
 
 
 def critical_score(loss: str) -> str:
