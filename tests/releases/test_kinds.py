@@ -61,6 +61,20 @@ def test_a_share_is_not_bounded_by_less_than_one():
         confide.RiskCalibration(loss, 0.1, critical)
 
 
+def test_groups_are_promised_the_same():
+    """The promise of the first is said for each; another part might hold from more records on only."""
+    content = json.loads(sample("groups"))
+    weaker = json.loads(signed(edited(content["parts"][-1]["calibration"], n_min=500)))
+    assert confide.Calibration.from_json(json.dumps(weaker)).guarantee.n_min == 500
+    content["parts"][-1]["calibration"] = weaker
+    with pytest.raises(confide.FormatError, match="promises more for one group than for another"):
+        Release.from_json(signed(content))
+
+
+def edited(content: dict, **guarantee: object) -> dict:
+    return content | {"guarantee": content["guarantee"] | guarantee}
+
+
 SINCE_0_2 = {
     "confide.federated.several",
     "confide.federated.own-share",

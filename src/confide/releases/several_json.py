@@ -28,7 +28,10 @@ def _read_levels(fields: Fields) -> LevelCalibration:
 def _read_groups(fields: Fields) -> GroupCalibration:
     by: Any = one_of("by", fields.take("by", str), ("group", "class"))
     neighbors = one_of("neighbors", fields.take("neighbors", str), NEIGHBORS)
-    return _checked(fields, GroupCalibration(by, neighbors, _take_parts(fields)))
+    parts = _take_parts(fields)
+    if len({str(part.guarantee) for part in parts.values()}) > 1:  # what is promised for each is said once
+        raise FormatError(f"the {fields.document} promises more for one {by} than for another; do not use it")
+    return _checked(fields, GroupCalibration(by, neighbors, parts))
 
 
 def _read_sides(fields: Fields) -> SidesCalibration:
