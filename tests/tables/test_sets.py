@@ -12,7 +12,7 @@ from confide import Candidates, InputError
 from confide.tables import Classified, Losses, Regressed, predict_table
 from confide.tables.database_writers import in_sql
 from confide.tables.ibis_table import IbisTable
-from confide.tables.open_table import opened
+from confide.tables.open_table import open_table, opened
 from confide.tables.predictions import Predictions
 from confide.tables.predictors import predictors_of
 
@@ -131,6 +131,63 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
     if computed is not None:
         assert computed["prediction_set"].to_pylist() == [["a", "b"], None, None, None, None]
         assert computed["set_size"].to_pylist() == [2, None, None, None, None]
+
+
+@pytest.mark.some(3)
+def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabilities):
+    """With the columns and types that rows would give, for every kind of prediction."""
+    full = pa.table({"i": np.arange(300), "g": ["a"] * 300, **{f"p_{k}": probabilities[:, k] for k in range(4)}})
+    source, lac = engine.table(full.slice(0, 0)), released(0.5)
+    whole = engine.table(full)
+    wards = confide.GroupCalibration("group", "add_remove", {"a": lac, "b": lac})
+    levels = confide.calibrate_levels(probabilities[:, 0], [0.2, 0.1], epsilon=8.0, score="lac")
+    sets, p = Classified("p_*"), ("p_0", "p_1")
+    for k, (what, release, by, added) in enumerate(
+        [
+            (sets, lac, None, ["prediction_set", "set_size"]),
+            (sets, released(0.5, "aps_randomised"), None, ["prediction_set", "set_size"]),
+            (sets, wards, "g", ["prediction_set", "set_size"]),
+            (sets, levels, None, ["prediction_set_0.2", "set_size_0.2", "prediction_set_0.1", "set_size_0.1"]),
+            (Regressed(p), released(0.5, "cqr"), None, ["lower", "upper"]),
+        ]
+    ):
+        out, other = tmp_path / f"{k}.parquet", tmp_path / f"full{k}.parquet"
+        assert predict_table(source, what, release, out, by=by, keep=("i",)) == {"rows": 0}
+        predict_table(whole, what, release, other, by=by, keep=("i",))
+        answer, expected = pq.read_table(out), pq.read_table(other)
+        assert (answer.num_rows, answer.column_names) == (0, ["i", *added])
+        assert answer.select(added).schema.types == expected.select(added).schema.types
+        computed = sql(source, what, release, by) if by is None and "aps" not in str(release) else None
+        assert computed is None or computed.num_rows == 0
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".arrow", "", "by"])
+def test_what_is_written_of_no_rows(ending, tmp_path):
+    """Every kind of target has the columns, so that the next reader finds them."""
+    source = pa.table(
+        {"i": pa.array([], pa.int64()), "ward": pa.array([], pa.string()), "p_a": np.zeros(0), "p_b": np.zeros(0)}
+    )
+    out = tmp_path / f"sets{ending}"
+    found = predict_table(
+        source, Classified("p_*"), released(0.5), out, partition_by=["ward"] if ending == "by" else ()
+    )
+    assert found == {"rows": 0}
+    with opened(out) as table:
+        assert list(table.columns) == ["i", "ward", "prediction_set", "set_size"]
+        assert table.counted_rows() in (0, None)
+
+
+def test_duckdb_gets_a_table_without_rows(tmp_path):
+    import duckdb
+
+    database = str(tmp_path / "d.duckdb")
+    with duckdb.connect(database) as connection:
+        connection.execute("CREATE TABLE records (i BIGINT, p_a DOUBLE, p_b DOUBLE)")
+    with open_table(f"duckdb://{database}", "records", write=True) as table:
+        assert predict_table(table, Classified("p_*"), released(0.5), out_table="sets") == {"rows": 0}
+    with duckdb.connect(database) as connection:
+        described = connection.execute("DESCRIBE sets").fetchall()
+    assert [row[:2] for row in described] == [("i", "BIGINT"), ("prediction_set", "VARCHAR[]"), ("set_size", "INTEGER")]
 
 
 @pytest.mark.some(1)

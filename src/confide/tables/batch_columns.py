@@ -1,5 +1,6 @@
 """Columns of an Arrow batch as numpy arrays: numbers, lists of numbers, and positions among names."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -116,3 +117,22 @@ def first_length(lists: Any) -> int | None:
 
     lengths = pc.list_value_length(lists).drop_null()
     return int(lengths[0].as_py()) if len(lengths) else None
+
+
+def one_at_least(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """The batches; where there are none, one without rows, whose columns have the names and types of a schema.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> [batch.num_rows for batch in one_at_least([], pa.schema([("a", pa.int8())]))]
+    [0]
+    """
+    import pyarrow as pa
+
+    none = True
+    for batch in batches:
+        none = False
+        yield batch
+    if none:
+        yield pa.RecordBatch.from_pylist([], schema=schema)

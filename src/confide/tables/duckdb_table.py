@@ -12,6 +12,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_text, list_element
+from confide.tables.batch_columns import one_at_least
 from confide.tables.complete import incomplete_sql
 from confide.tables.database_writers import write_duckdb
 from confide.tables.figures import Figures
@@ -100,7 +101,8 @@ class DuckTable(Table):
             busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
             self.connection.execute("RESET threads" if busy else "SET threads = 1")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
-            yield from self.connection.sql(query).to_arrow_reader(rows)
+            reader = self.connection.sql(query).to_arrow_reader(rows)
+            yield from one_at_least(reader, reader.schema)
 
     def row_count(self) -> int | None:
         """The number of rows if that is stated somewhere, for progress bars; None for CSV."""

@@ -6,7 +6,7 @@ from confide.errors import InputError
 from confide.tables.predictions import Predictions
 
 Figures: TypeAlias = dict[str, float]
-"""What is told of written predictions: `rows`, and for sets `mean_set_size`."""
+"""What is told of written predictions: `rows`, and for sets, if there are any, `mean_set_size`."""
 
 
 class Tally:
@@ -24,7 +24,7 @@ class Tally:
 
     def figures(self) -> Figures:
         """Rows and mean set size."""
-        return {"rows": self.rows} | ({} if self._proof is None else {"mean_set_size": self._members / self.rows})
+        return _figures(self.rows, None if self._proof is None else self._members)
 
 
 def figures_of(predictions: Predictions, rows: int, missing: int, members: int | None) -> Figures:
@@ -33,6 +33,9 @@ def figures_of(predictions: Predictions, rows: int, missing: int, members: int |
         raise InputError(
             f"{'; '.join(predictions.predictors[0].requirements)} in every row; {missing} of {rows} do not"
         )
-    if not rows:
-        raise InputError(f"{predictions.table.name} must have rows; it is empty: it has column names but no rows")
-    return {"rows": rows} | ({} if members is None else {"mean_set_size": members / rows})
+    return _figures(rows, members)
+
+
+def _figures(rows: int, members: int | None) -> Figures:
+    """The members of sets as a mean, which no rows do not have."""
+    return {"rows": rows} | ({"mean_set_size": members / rows} if rows and members is not None else {})

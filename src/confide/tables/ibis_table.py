@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.tables.batch_columns import one_at_least
 from confide.tables.complete import incomplete_expression
 from confide.tables.database_writers import write_postgres
 from confide.tables.expressions import exact
@@ -60,7 +61,7 @@ class IbisTable(Table):
         with of_engine():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
             with closing(selected.to_pyarrow_batches(chunk_size=rows)) as batches:
-                yield from batches
+                yield from one_at_least(batches, batches.schema)
 
     def _read(self, read: Read) -> Any:
         column = self.expression[read.column]

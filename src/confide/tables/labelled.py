@@ -61,6 +61,8 @@ class Labelled:
         checked = None if self.outsiders else self.group
         with closing(table.batches(reads, rows_per_batch(self.reading.width))) as batches:
             for batch in batches:
+                if not batch.num_rows:
+                    continue
                 arrays, wrong = self.reading.arrays(batch)
                 if checked is not None:
                     wrong = noted(wrong, _without(checked, batch), after + 1)
@@ -77,7 +79,7 @@ class Labelled:
                     findings.note(wrong, start if table.ordered else None, faults)
                 start += batch.num_rows
                 progress(batch.num_rows)
-                if batch.num_rows and not findings:
+                if not findings:
                     whole = isinstance(self.what, Classified | Regressed)
                     add(arrays if whole else [self.reading.score_of(arrays)], batch)
         findings.refuse(wanted, table.rows, skips=not self.skip_incomplete)

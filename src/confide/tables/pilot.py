@@ -52,6 +52,8 @@ def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progre
         table = table.complete(reading.reads) if skip_incomplete else table
         with closing(table.batches(reading.reads, rows_per_batch(reading.width))) as batches:
             for batch in batches:
+                if not batch.num_rows:
+                    continue
                 arrays, wrong = reading.arrays(batch)
                 if isinstance(reading, ScoreReading):
                     wrong = noted(wrong, ~reading.in_range(arrays[0]), 1)
@@ -59,7 +61,7 @@ def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progre
                     found.note(wrong, start if table.ordered else None, reading.faults(batch))
                 start += batch.num_rows
                 progress(batch.num_rows)
-                if found or not batch.num_rows:
+                if found:
                     continue
                 if isinstance(what, Classified):
                     table_of_classes.append(all_scores(arrays[0], what.score))

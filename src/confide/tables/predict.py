@@ -35,7 +35,8 @@ def predict_table(
 
     Sets become `prediction_set`, a list of class names (in CSV a JSON array), and `set_size`; intervals become `lower`
     and `upper`. With several levels there are such columns for each: `prediction_set_0.1`. The sets are those of
-    `predict_set`, bit for bit, and the intervals those of `predict_interval`.
+    `predict_set`, bit for bit, and the intervals those of `predict_interval`. A table without rows gives one with the
+    same columns and no rows.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def predict_table(
     Returns
     -------
     dict
-        `rows`, and for sets `mean_set_size`.
+        `rows`, and for sets, if there are any, `mean_set_size`.
 
     Raises
     ------

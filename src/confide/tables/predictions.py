@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from confide.errors import InputError
 from confide.tables.findings import Findings
 from confide.tables.predictors import SIZE, Predictor
 from confide.tables.progress import Progress
@@ -34,33 +33,40 @@ class Predictions:
     def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
         """Record batches of all columns; texts that fit into CSV cells with `as_text`.
 
+        Of a table without rows it is one batch without rows.
+
         Raises
         ------
         InputError
-            At the end, if rows have no prediction, or there are no rows.
+            At the end, if rows have no prediction.
         """
-        import pyarrow as pa
-
         kept = [Read(name, "text" if as_text else "value") for name in self.keep]
         reads = tuple(dict.fromkeys([*kept, *(read for one in self.predictors for read in one.reads)]))
         findings, start = Findings(), 0
         with closing(self.table.batches(reads, rows_per_batch(self._width + len(kept)))) as batches:
             for batch in batches:
                 if not batch.num_rows:
+                    empty = batch
                     continue
-                columns, names = [batch.column(read.alias) for read in kept], list(self.keep)
-                for predictor in self.predictors:
-                    added, wrong = predictor.columns(batch, as_text=as_text)
-                    if wrong is not None and predictor is self.predictors[0]:  # others read the same columns
-                        findings.note(wrong, start if self.table.ordered else None, predictor.faults(batch))
-                    columns, names = [*columns, *added], [*names, *predictor.adds]
+                made, wrong = self._predicted(batch, kept, as_text=as_text)
+                if wrong is not None:
+                    findings.note(wrong, start if self.table.ordered else None, self.predictors[0].faults(batch))
                 start += batch.num_rows
                 progress(batch.num_rows)
                 if not findings:
-                    yield pa.RecordBatch.from_arrays(columns, names=names)
+                    yield made
         findings.refuse(self.predictors[0].requirements, self.table.rows, skips=True)
         if not start:
-            raise InputError(f"{self.table.name} must have rows; it is empty: it has column names but no rows")
+            yield self._predicted(empty, kept, as_text=as_text)[0]
+
+    def _predicted(self, batch: Any, kept: list[Read], *, as_text: bool) -> tuple[Any, Any]:
+        """A batch with its predictions, and what is wrong with its records, which every predictor finds alike."""
+        import pyarrow as pa
+
+        found = [predictor.columns(batch, as_text=as_text) for predictor in self.predictors]
+        columns = [*(batch.column(read.alias) for read in kept), *(column for added, _ in found for column in added)]
+        names = [*self.keep, *(name for predictor in self.predictors for name in predictor.adds)]
+        return pa.RecordBatch.from_arrays(columns, names=names), found[0][1]
 
     @property
     def proof(self) -> str:

@@ -87,7 +87,10 @@ class Table(ABC):
 
     @abstractmethod
     def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
-        """Arrow record batches of about `rows` rows, one column for each that is read, called by its alias."""
+        """Arrow record batches of about `rows` rows, one column for each that is read, called by its alias.
+
+        A table without rows gives one batch without rows, which shows the types of the columns.
+        """
 
     def row_count(self) -> int | None:
         """About how many rows there are, for progress bars, if that costs little; else None."""

@@ -135,9 +135,10 @@ def _write_file(predictions: Predictions, path: Place, *, overwrite: bool, progr
 def _write_folder(
     predictions: Predictions, folder: Place, partition_by: tuple[str, ...], progress: Progress
 ) -> Figures:
-    """Parquet files in a new folder, of a million rows at most, perhaps in folders by value."""
+    """Parquet files in a new folder, of a million rows at most, perhaps in folders by value; one file of no rows."""
     import pyarrow as pa
     import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
 
     tally = Tally(predictions)
 
@@ -147,15 +148,19 @@ def _write_folder(
             yield batch
 
     with _new_folder(folder) as part, closing(predictions.batches(as_text=False, progress=progress)) as batches:
-        first = next(batches, None)
-        if first is not None:
-            tally.add(first)
+        first = next(batches)
+        tally.add(first)
+        where = str(part) if isinstance(part, Path) else part.address.path
+        system = None if isinstance(part, Path) else part.filesystem
+        if not first.num_rows:  # of which a data set makes no file, and a folder by value has no columns
+            pq.write_table(pa.Table.from_batches([first]), f"{where}/part-0.parquet", filesystem=system)
+        else:
             reader = pa.RecordBatchReader.from_batches(first.schema, _chained(first, counted(batches)))
             fields = pa.schema([first.schema.field(name) for name in partition_by])
             ds.write_dataset(
                 reader,
-                part if isinstance(part, Path) else part.address.path,
-                filesystem=None if isinstance(part, Path) else part.filesystem,
+                where,
+                filesystem=system,
                 create_dir=isinstance(part, Path),
                 format="parquet",
                 basename_template="part-{i}.parquet",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.tables.batch_columns import one_at_least
 from confide.tables.failures import of_engine
 from confide.tables.figures import Figures
 from confide.tables.findings import Findings
@@ -58,9 +59,8 @@ class SparkTable(IbisTable):
     def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""
         with of_engine():
-            yield from batches_from_executors(
-                self.expression.select(**{read.alias: self._read(read) for read in columns})
-            )
+            selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
+            yield from one_at_least(batches_from_executors(selected), selected.schema().to_pyarrow())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], Findings]:
         """Counts that the executors make."""

@@ -87,7 +87,9 @@ def write_folder(
         try:
             with watched(backend._session, progress):
                 writer = frame_of(predicted(expression, predictions)).write
-                (writer.partitionBy(*partition_by) if partition_by else writer).parquet(folder)
+                if partition_by and not frame_of(expression).isEmpty():  # folders by value have no place for columns
+                    writer = writer.partitionBy(*partition_by)
+                writer.parquet(folder)
             asked = counted(backend.read_parquet(folder), predictions)
             return approved(frame_of(asked).collect()[0].asDict(), predictions)
         except BaseException as error:
