@@ -69,6 +69,24 @@ def test_no_rows_and_one_row_end_alike(confide_run, folder, suffix, more):
     assert "must have rows" in refused.error
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_no_rows_are_no_sets(confide_run, folder, suffix):
+    """The output has its columns, and the next program goes on."""
+    write(folder / "all.parquet", class_table(lists=False))
+    confide_run("calibrate", "all.parquet", *COLUMNS, *LEVELS, "--out", "cal.json")
+    records = write(folder / f"none.{suffix}", class_table(lists=False).slice(0, 0))
+    asked = ("--calibration", "cal.json", "--probabilities", "p_*", "--keep", "id", "--out")
+    made = confide_run("predict", records, *asked, f"sets.{suffix}")
+    assert (made.code, made.out.splitlines()[0]) == (0, "0 sets")
+    assert read(folder / f"sets.{suffix}").column_names == ["id", "prediction_set", "set_size"]
+    told = confide_run("predict", records, *asked, f"again.{suffix}", "--json").json
+    assert told["rows"] == 0
+    assert "mean_set_size" not in told
+    refused = confide_run("evaluate", records, *COLUMNS, "--calibration", "cal.json")
+    assert refused.code == 3
+    assert "must have rows" in refused.error
+
+
 def test_json_of_every_command(confide_run, folder):
     records = write(folder / "records.parquet", class_table(lists=False))
     made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json", "--json").json

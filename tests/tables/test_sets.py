@@ -1,5 +1,6 @@
 """Sets and intervals of every table, here and in SQL, equal those of `predict_set` and `predict_interval`."""
 
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -175,6 +176,22 @@ def test_what_is_written_of_no_rows(ending, tmp_path):
     with opened(out) as table:
         assert list(table.columns) == ["i", "ward", "prediction_set", "set_size"]
         assert table.counted_rows() in (0, None)
+
+
+def test_lists_of_no_rows_have_the_classes_of_the_release(tmp_path):
+    source = pa.table({"p": pa.array([], pa.list_(pa.float64()))})
+    with pytest.raises(InputError, match="it holds none, or empty ones"):
+        predict_table(source, Classified("p"), replace(released(0.5), classes=None), tmp_path / "a.parquet")
+    whole = pa.table({"p": pa.array([[0.5, 0.5]])})
+    for k, classes in enumerate([("cat", "dog"), 2]):
+        out, other, release = (
+            tmp_path / f"{k}.parquet",
+            tmp_path / f"f{k}.parquet",
+            replace(released(0.5), classes=classes),
+        )
+        assert predict_table(source, Classified("p"), release, out) == {"rows": 0}
+        predict_table(whole, Classified("p"), release, other)
+        assert pq.read_schema(out) == pq.read_schema(other)
 
 
 def test_duckdb_gets_a_table_without_rows(tmp_path):

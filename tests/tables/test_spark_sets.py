@@ -51,6 +51,17 @@ def test_intervals_are_written_by_the_executors(table, tmp_path):
 
 
 @pytest.mark.parametrize("score", ["lac", "aps"])
+def test_the_executors_write_tables_without_rows(spark, tmp_path, score):
+    schema = pa.schema([("id", pa.int64()), ("ward", pa.string()), ("p", pa.list_(pa.float32()))])
+    table = Spark(spark, tmp_path).table(schema.empty_table())
+    for parts in ((), ("ward",)):
+        out = tmp_path / f"out{len(parts)}"
+        assert predict_table(table, WHAT, calibrated(score), out, partition_by=parts) == {"rows": 0}
+        found = pq.read_table(out)
+        assert (found.num_rows, found.column_names) == (0, ["id", "ward", "prediction_set", "set_size"])
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
 def test_rows_without_a_set_leave_nothing_behind(spark, tmp_path, score):
     lists = P[:50].tolist()
     lists[3], lists[4], lists[5], lists[6] = None, lists[4][:-1], [None] * K, [1.5] + [0.0] * (K - 1)

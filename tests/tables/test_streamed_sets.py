@@ -163,6 +163,20 @@ def test_columns_are_checked_before_anything_is_read(owned, tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_postgres_gets_a_table_without_rows(postgres, reader, score):
+    """By SQL, and by batches that are copied."""
+    import ibis
+
+    url, name = postgres.url(postgres_server.OWNER), reader.create(DATA.slice(0, 0))
+    with open_table(url, name, write=True) as table:
+        what = Classified("p", classes=NAMES)
+        assert predict_table(table, what, calibrated(score), out_table=f"{name}_sets") == {"rows": 0}
+    found = Owned(url, name, lambda: ibis.connect(url)).read(f"{name}_sets")
+    assert (found.num_rows, found.column_names[-2:]) == (0, ["prediction_set", "set_size"])
+
+
 def test_randomised_scores_draw_fresh_numbers(owned, tmp_path):
     calibration = confide.calibrate(confide.class_score(P, Y, "aps_randomised"), 0.2, 10.0, score="aps_randomised")
     sizes = []

@@ -14,7 +14,7 @@ from confide.tables.progress import Progress, silent
 from confide.tables.readings import refuse_first_rows
 from confide.tables.table import Table
 from confide.tables.targets import write_predictions
-from confide.tables.what import Classified, Losses, What
+from confide.tables.what import What
 
 
 def predict_table(
@@ -84,6 +84,7 @@ def predict_table(
     Examples
     --------
     >>> import confide, pyarrow, tempfile
+    >>> from confide.tables import Classified
     >>> released = confide.calibrate([0.3] * 500, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3))
     >>> table = pyarrow.table({"p_a": [0.9, 0.5], "p_b": [0.1, 0.5]})
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +105,7 @@ def predict_table(
         warn_of(release)
         reads = [read for one in predictors for read in one.reads]
         rows = table.complete(reads) if skip_incomplete else table
-        made = Predictions(rows, _kept(table, what, keep, predictors), predictors)
+        made = Predictions(rows, _kept(table, keep, predictors), predictors)
         return write_predictions(
             made,
             str(out_table) if out is None else out,
@@ -115,11 +116,9 @@ def predict_table(
         )
 
 
-def _kept(table: Table, what: What, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
+def _kept(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
     """The columns to keep; the names of the predictions must be free."""
-    left_out = set()
-    if isinstance(what, Classified | Losses):
-        left_out = set(what.columns(table)[0].columns)
+    left_out = {name for one in predictors if isinstance(one, SetPredictor) for name in one.probabilities.columns}
     names = [name for name in table.columns if name not in left_out] if keep is None else list(keep)
     added = {name for one in predictors for name in one.adds}
     for name in names:

@@ -256,7 +256,8 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
         score, thresholds = release.score, _thresholds(release)
     else:
         raise InputError("probabilities or predictions must be given: sets and intervals are made from them")
-    p, found = what.columns(table)
+    known = classes_of(release)
+    p, found = what.columns(table, len(known) if isinstance(known, tuple) else known)
     refuse_turned_pair(p, found, release)
     names: Any = names_for(release, found, p.width)
     sums = (p.sum_requirement,) if isinstance(what, Classified) else ()

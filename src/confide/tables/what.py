@@ -99,8 +99,10 @@ class Classified:
         """The score's name and range."""
         return score_kind(self.score)
 
-    def columns(self, table: Table) -> tuple[NumberColumns, Names]:
+    def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the class names.
+
+        `known` is how many classes a column of lists has that holds none, unless their names are given.
 
         Raises
         ------
@@ -111,6 +113,7 @@ class Classified:
             table.type_of(self.label)  # the shorter message first
         length = None if self.classes is None else len(self.classes)
         found = self._pair(table) if length == 2 else None
+        length = known if length is None else length
         if found is not None:
             names: Names = (0, 1)
         else:
@@ -252,11 +255,11 @@ class Losses:
             raise InputError("candidates must be given for losses: the thresholds that they belong to")
         return replace(self, candidates=candidates)
 
-    def columns(self, table: Table) -> tuple[NumberColumns, Names]:
-        """The columns of probabilities in a table, and the names of the labels."""
+    def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
+        """The columns of probabilities in a table, and the names of the labels; `known` as of `Classified`."""
         if self.probabilities is None:
             raise InputError("probabilities must be given: sets of labels are made from them")
-        found, names = Classified(self.probabilities, None, self.classes).columns(table)
+        found, names = Classified(self.probabilities, None, self.classes).columns(table, known)
         if found.of_pair:
             raise InputError(f"{found.title} holds numbers; several labels need one column each, or a column of lists")
         return found, names
