@@ -22,7 +22,7 @@ from confide.arrays import (
 )
 from confide.errors import InputError, InputTypeError
 from confide.releases import UNNAMED, Calibration, names_for, warn_of
-from confide.scores import ScoreKind, magic, score_kind, smallest_probability
+from confide.scores import ScoreKind, class_score, magic, score_kind, set_mask, smallest_probability
 from confide.support import needs_extra
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
@@ -74,6 +74,10 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     if kind.family == "lac":
         return above_threshold(probabilities, calibration.threshold)
     own = _uniforms(xp, probabilities, kind, u)
+    held = in_memory(probabilities)
+    if held is not None:
+        shares = None if own is None else in_memory(own)
+        return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=shares))
     pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, own)]
     return xp.concat(pieces, axis=0)
 
@@ -110,7 +114,11 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         return 1 - _wide(xp, own)
     refuse_outside(xp, probabilities)
     refuse_rows_unlike_one(xp, probabilities)
-    pieces = _class_scores(xp, probabilities, kind, _uniforms(xp, probabilities, kind, u))
+    own_u, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
+    if held is not None:
+        shares = None if own_u is None else in_memory(own_u)
+        return xp.asarray(np.asarray(class_score(held, in_memory(labels), score, u=shares)))
+    pieces = _class_scores(xp, probabilities, kind, own_u)
     return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
 
 
@@ -157,6 +165,16 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
                 beyond = rank - kind.parameters["k_reg"]
                 ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
+
+
+def in_memory(array: Any) -> Any:
+    """A torch tensor in the processor's memory as an array of numpy, whose sets are found sooner; None of others."""
+    from array_api_compat import is_torch_array
+
+    if not is_torch_array(array) or array.device.type != "cpu":
+        return None
+    plain = array.detach()
+    return (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
 
 
 def refuse_outside(xp: Any, p: Any) -> None:
