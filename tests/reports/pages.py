@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,10 @@ from tests.federated.helpers import Federation
 HOSTILE = "</script><script>alert('class')</script><img src=x onerror=alert(1)>"
 CLASSES = ("benign", "malignant", "unclear", "artefact")
 HOSTILE_CLASSES = (*CLASSES[:3], HOSTILE)
+ABOUT = {
+    "model": "lesions-resnet", "version": "3.1", "data": "skin clinic, May and June", "purpose": "second opinion",
+    "responsible": "dermatology", "date": "2026-07-01",
+}  # fmt: skip
 
 
 @lru_cache
@@ -133,7 +138,7 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES, *, whole
     def keep(name: str, page: Page) -> None:
         pages[name] = page.save(folder / f"{name}.html")
 
-    released = calibration()
+    released = replace(calibration(), about=ABOUT)
     keep(
         "report",
         confide.report(released, title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)),
