@@ -178,7 +178,8 @@ def test_nothing_is_drawn_for_bad_input(monkeypatch):
         {"scores": [0.5, np.nan]},
         {"alpha": 0},
         {"epsilon": -1},
-        {"candidates": 5},
+        {"candidates": 0},
+        {"candidates": "5"},
         {"neighbors": "other"},
         {"score": "lac", "scores": [2.0]},
     ]

@@ -49,7 +49,7 @@ def test_a_large_loss_on_every_screen(monkeypatch):
         assert "1,000,000" in shown
         assert "practically no protection" in shown
         assert "1e+06" not in shown.split('<script type="application/json"')[0].split('id="certificate"')[0]
-    assert "practically" not in confide.report(released("lac")).html
+    assert "practically no protection" not in confide.report(released("lac")).html
 
 
 def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):

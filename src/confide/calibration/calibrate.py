@@ -127,6 +127,7 @@ def calibrate(
     Examples
     --------
     >>> import numpy as np
+    >>> from confide.candidates import Candidates
     >>> scores = np.random.default_rng(0).random(2000)
     >>> released = calibrate(scores, alpha=0.1, epsilon=1.0, candidates=Candidates.unit(1000))
     >>> print(released.privacy)

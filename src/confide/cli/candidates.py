@@ -5,6 +5,7 @@ from typing import Any
 
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError
+from confide.support import MOST_CANDIDATES, positive_integer
 
 SPEC_HELP = (
     "unit[:SIZE[:uniform|logit]], geometric[:UNIT[:STEP[:DECADES]]], sinh[:UNIT[:STEP[:DECADES]]], "
@@ -48,7 +49,7 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
     Spread(kind=None, unit=None, around=0.93, hedged=True)
     """
     if spec.isascii() and spec.isdecimal() and len(spec) < 10:
-        return int(spec)
+        return positive_integer("candidates", int(spec), most=MOST_CANDIDATES)
     name, *given = spec.split(":")
     if name not in _FORMS or len(given) > len(_FORMS[name][1]):
         raise InputError(f"candidates must have one of the forms {SPEC_HELP}; found {spec!r}")
