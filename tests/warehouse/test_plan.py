@@ -7,6 +7,7 @@ import pytest
 
 from confide.calibration import suited_candidates
 from confide.candidates import Candidates
+from confide.cli import main
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
 from confide.tables import Classified, Losses, People, Regressed, Scored, calibrate_table
@@ -170,3 +171,31 @@ def test_a_score_without_a_name_is_counted():
     plan = CountingPlan.of(Scored("s"), 0.1, 1.0, neighbors="replace_one", n=50)
     counts = ScoreHistogram.from_scores(np.linspace(-1, 1, 50), plan.candidates)
     assert plan.calibrate({None: counts}).score is None
+
+
+def test_a_plan_is_shown(tmp_path, capsys):
+    path = str(tmp_path / "plan.json")
+    plan = CountingPlan.of(LAC, [0.2, 0.1], 0.5)
+    plan.save(path)
+    assert main(["show", path]) == 0
+    words = capsys.readouterr().out
+    assert words == f"{plan}\n"
+    assert plan.digest in words
+    rows = dict(line.split(maxsplit=1) for line in words.splitlines()[1:])
+    assert rows["columns"] == "p_a, p_b, p_c, y"
+    assert rows["alpha"] == "0.2, 0.1"
+    assert rows["loss"] == "epsilon 0.5, add_remove"
+    assert rows["records"] == "secret"
+    assert main(["show", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counting_plan"] == json.loads(plan.to_json())
+    assert main(["show", path, "--records", "2"]) == 3
+    assert "counting plan" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_plan_has_words(case):
+    plan = plan_of(case)
+    words = str(plan)
+    assert (plan.division is None) == ("\n  by " not in words)
+    assert (plan.people is None) == ("records per person" not in words)
+    assert str(plan.bins) in words

@@ -30,13 +30,16 @@ from confide.releases import (
     remarks,
 )
 from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer
+from confide.warehouse import CountingPlan
 from confide.watching import Watch
 
 
 def show(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A calibration, an evaluation, a schedule, or a file of a federation."),
+        typer.Argument(
+            metavar="FILE", help="A calibration, an evaluation, a schedule, a plan, or a file of a federation."
+        ),
     ],
     records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
     as_json: o.AsJson = False,
@@ -46,15 +49,21 @@ def show(
     FILE is what `confide calibrate` or `confide federated aggregate` wrote, or
     a release of several thresholds. It is checked: every claim is computed
     again from the mechanisms that the file states. It may also be a private
-    evaluation; a schedule of `confide budget plan`; or a public file, a plan, a policy, an answer or
-    a report of a silo: signatures are checked, and the fingerprints printed
-    that people compare.
+    evaluation; a schedule of `confide budget plan`; a plan of `confide sql`;
+    or a public file, a plan, a policy, an answer or a report of a silo:
+    signatures are checked, and the fingerprints printed that people compare.
 
     Example:
 
       confide show cal.json --records 3
     """
     k = positive_integer("records", records)
+    if kind_of(file) is Kind.COUNTING:
+        counting = CountingPlan.load(file)
+        if k != 1:
+            raise InputError("records must be 1 for a counting plan; it belongs to calibrations")
+        emit({"counting_plan": json.loads(counting.to_json())}) if as_json else say(str(counting))
+        return
     if kind_of(file) is Kind.SCHEDULE:
         schedule = Schedule.load(file)
         if k != 1:

@@ -24,7 +24,17 @@ from confide.calibration import (
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.support import Level, Place, canonical, check_names, exact_level, positive_integer, read_as, write_text
+from confide.support import (
+    Level,
+    Place,
+    aligned,
+    canonical,
+    check_names,
+    exact_level,
+    positive_integer,
+    read_as,
+    write_text,
+)
 from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys
 from confide.warehouse.plan_json import OPTIONS, columns_fields, read, unusable, written
 
@@ -237,6 +247,35 @@ class CountingPlan:
             return calibrate_histogram(dict(counted), self.alphas[0], epsilon, **own)
         alpha = self.alphas if len(self.alphas) > 1 else self.alphas[0]
         return calibrate_histogram(next(iter(counted.values())), alpha, epsilon, **own)
+
+    def __str__(self) -> str:
+        """What is counted over what, and what is asked of the counts, as `confide show` prints it."""
+        asked = self.options
+        loss = f"epsilon {asked['epsilon']:g}" if asked["rho"] is None else f"rho {asked['rho']:g}"
+        rows = [
+            ("score", ", ".join(map(str, self.scores))),
+            ("columns", ", ".join(self._columns)),
+            ("candidates", str(self.bins)),
+            ("alpha", ", ".join(f"{float(alpha):g}" for alpha in self.alphas)),
+            ("loss", f"{loss}, {asked['neighbors']}" if asked["mechanism"] != "none" else "NOT PRIVATE"),
+            ("records", "secret" if self.n is None else str(self.n)),
+        ]
+        if asked["delta"] is not None:
+            rows.append(("delta", f"{float(asked['delta']):g}"))
+        if self.division is not None:
+            rows.append(("by", f"{self.division.by} {self.division.column}: {len(self.division.names)} of them"))
+        if self.people is not None:
+            rows.append(("records per person", f"{self.people.most}, by {self.people.person}"))
+        return f"counting plan {self.digest}\n{aligned(rows)}"
+
+    @property
+    def _columns(self) -> list[str]:
+        what = self.what
+        if isinstance(what, Scored):
+            return [what.column]
+        if isinstance(what, Classified):
+            return [*what.probabilities, str(what.label)]
+        return [*what.predictions, str(what.target)]
 
     def to_json(self) -> str:
         """The plan as a JSON document with a schema version and a checksum; it holds nothing private."""
