@@ -168,8 +168,8 @@ def test_another_number_of_records_releases_nothing():
 
 
 def test_a_score_without_a_name_is_counted():
-    plan = CountingPlan.of(Scored("s"), 0.1, 1.0, neighbors="replace_one", n=50)
-    counts = ScoreHistogram.from_scores(np.linspace(-1, 1, 50), plan.candidates)
+    plan = CountingPlan.of(Scored("s"), 0.1, 1.0, neighbors="replace_one", n=5000)
+    counts = ScoreHistogram.from_scores(np.linspace(-1, 1, 5000), plan.candidates)
     assert plan.calibrate({None: counts}).score is None
 
 
