@@ -96,6 +96,7 @@ REFUSED = {
         ("sql", "--dialect", "duckdb", "--table", "t", "--alpha", "0.1", "--epsilon", "1"), "say which columns to count"
     ),
     "aps": (("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--score", "aps"), "--score-column"),
+    "counts alone": (("calibrate", "--counts", "c.csv", "--out", "x.json"), "--plan FILE, or its options anew"),
     "plan alone": (("calibrate", "--plan", "plan.json", "--out", "x.json"), "--plan belongs to --counts"),
     "both": (
         ("calibrate", "records.parquet", "--counts", "c.csv", *REQUEST, "--out", "x.json"), "or --counts, not both"

@@ -97,6 +97,7 @@ def test_nothing_to_draw_is_refused(released):
         (lambda: confide.plot_coverage(confide.class_coverage(sets, labels), labels), "left out"),
         (lambda: confide.plot_coverage(empty, np.array([], int)), "found none"),
         (lambda: confide.plot_sizes(empty), "found none"),
+        (lambda: confide.plot_sizes(sets.mask), "sets must be PredictionSets"),
         (lambda: confide.plot_intervals([], [], []), "found no values"),
         (lambda: confide.plot_intervals([1], [0]), "upper must be given"),
         (lambda: confide.plot_intervals([1], PredictionIntervals(np.zeros(1), np.ones(1)), [1]), "name targets="),

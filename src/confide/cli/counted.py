@@ -71,8 +71,10 @@ class Asked:
 
     def planned(self, file: Path | None) -> CountingPlan:
         """The plan of a file, beside which no option of a request may stand; without a file that of the options."""
-        if file is None:
+        if file is None and (self.alpha is not None or self.columns != Columns()):
             return self.plan()
+        if file is None:
+            raise click.UsageError("--counts need the request that they answer: --plan FILE, or its options anew")
         groups = replace(self.groups, partition=None)
         blank = Asked(
             Columns(), None, o.PrivacyOptions(), None, "slopes", None, None, o.PeopleOptions(), o.GroupOptions(), False,

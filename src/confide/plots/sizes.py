@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.sets import PredictionSets
 from confide.support import FILL, INK, axes_of, labelled
 
@@ -25,13 +25,15 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
 
     Raises
     ------
-    InputError
-        If there are no sets.
+    InputError, InputTypeError
+        If there are no sets, or it is something else.
 
     Examples
     --------
     >>> axes = plot_sizes(PredictionSets(np.array([[True, False], [True, True]])))  # doctest: +SKIP
     """
+    if not isinstance(sets, PredictionSets):
+        raise InputTypeError(f"sets must be PredictionSets; found {type(sets).__name__}")
     sizes = sets.sizes
     if not len(sizes):
         raise InputError("sets must hold a record; found none")
