@@ -154,7 +154,7 @@ def test_another_release_is_no_predecessor(chain):
 
 @pytest.mark.parametrize(
     ("fields", "words"),
-    [({"threshold": 0.5}, "threshold"), ({"epsilon": 0.5}, "privacy loss"), ({"date": "2025-01"}, "date")],
+    [({"threshold": 0.123456789}, "threshold"), ({"epsilon": 0.5}, "privacy loss"), ({"date": "2025-01"}, "date")],
 )
 def test_what_a_chain_says_wrongly_of_a_predecessor(chain, fields, words):
     told = Release.from_json(altered(chain[2], **fields))
