@@ -129,6 +129,7 @@ def test_hard_laws_are_covered_and_cost_no_more_than_in_version_0_1(score, n, ne
         assert (name, n) in WORSE or found.excess <= before.excess + 0.1, name
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_a_decision_does_not_touch_the_data():
     """The same candidates and the same mechanism for scores that have nothing in common, and they are the plan's."""
     made = plan(500)

@@ -132,7 +132,7 @@ def test_tables_of_coverage():
 
 def test_ledgers_and_accounts(tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.db", limit=2.0)
-    scores = np.linspace(0, 1, 500)
+    scores = np.linspace(0, 1, 3000)
     options = {"neighbors": "replace_one", "score": "lac", "ledger": ledger, "dataset": "ward <b>"}
     confide.calibrate(scores, 0.1, 0.5, **options)
     account = ledger.account("ward <b>")

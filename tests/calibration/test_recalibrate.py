@@ -323,11 +323,11 @@ def test_a_chain_on_new_records_covers(shift):
     """Each release of a chain, at 1e-6, also where scores have become ten times smaller than before."""
     rng = np.random.default_rng(0)
     public = {"neighbors": "replace_one"}
-    release = confide.calibrate(rng.exponential(size=300), 0.1, 1.0, score="absolute_residual", **public)
+    release = confide.calibrate(rng.exponential(size=800), 0.1, 1.0, score="absolute_residual", **public)
     for scale in (shift, shift, shift**2):
-        release = confide.recalibrate(release, scale * rng.exponential(size=300))
+        release = confide.recalibrate(release, scale * rng.exponential(size=800))
         assert is_warm(release)
-        assert_covers(release, 300, scale * rng.exponential(size=20_000) <= release.threshold)
+        assert_covers(release, 800, scale * rng.exponential(size=20_000) <= release.threshold)
 
 
 def lists_of(m):

@@ -20,10 +20,10 @@ from confide.estimators import FittedStepWarning, SecondReleaseWarning
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(600, 3))
-Y = (X[:, 0] + RNG.normal(size=600) > 0).astype(int)
-WARD = np.where(np.arange(600) % 2, "north", "south")
-WEIGHTS = 1 + np.arange(600.0)
+X = RNG.normal(size=(2000, 3))
+Y = (X[:, 0] + RNG.normal(size=2000) > 0).astype(int)
+WARD = np.where(np.arange(2000) % 2, "north", "south")
+WEIGHTS = 1 + np.arange(2000.0)
 FAST = {"neighbors": "replace_one", "random_state": 0}
 
 

@@ -136,7 +136,7 @@ def test_dropped_silos_are_certified_for_those_who_answered(five):
     for who in ([0, 1, 2, 3, 4], [0, 2, 3, 4], [1, 3, 4]):
         released = federated.aggregate(plan, five.answers(plan, who))
         assert released.coverage >= 0.9
-        assert np.isfinite(released.threshold)
+        assert released.threshold > 0.5
         assert released.guarantee.n == sum(len(five.scores[i]) for i in who)
     promises = FederatedPlan.read(plan)[0].promises()
     assert set(promises) == {1, 2, 3, 4, 5}

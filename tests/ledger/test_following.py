@@ -269,7 +269,7 @@ def test_the_schema_rises_with_a_schedule_and_with_nothing_else(ledger):
 
 def test_calibrations_follow_a_schedule(ledger):
     """A calibration at the planned price is made, any other is refused before the data are touched."""
-    scores, few = np.random.default_rng(0).random(300), {"candidates": confide.Candidates.unit(20)}
+    scores, few = np.random.default_rng(0).random(5000), {"candidates": confide.Candidates.unit(20)}
     schedule = budget_plan(2.0, releases=2, looks=3, dp_delta=0)
     ledger.follow("patients", schedule)
     each = schedule.entry_for("calibration").epsilon

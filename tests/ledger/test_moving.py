@@ -17,7 +17,7 @@ from tests.ledger.test_server import FORBIDDEN
 
 COST = Cost(1.0, "add_remove", "slopes")
 DIGEST = request_digest({"a": 1})
-SCORES = np.random.default_rng(0).random(300)
+SCORES = np.random.default_rng(0).random(1000)
 SAMPLE = Path(__file__).parent / "samples" / "0.1" / "budget.ledger"
 
 

@@ -34,7 +34,7 @@ def charged(on_server):
 
 def test_jobs_charge_and_the_server_says_who_and_when(charged):
     ledger = Ledger(charged.url(JOBS))
-    scores = np.random.default_rng(0).random(300)
+    scores = np.random.default_rng(0).random(1000)
     released = confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
     with pytest.warns(confide.EarlierReleaseWarning):
         assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients") == released

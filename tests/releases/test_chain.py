@@ -20,7 +20,7 @@ PUBLIC = {"neighbors": "replace_one"}
 RNG = np.random.default_rng(0)
 
 
-def scores(n=300):
+def scores(n=1000):
     return RNG.beta(2, 5, n)
 
 

@@ -176,6 +176,7 @@ def test_another_order_is_matched_by_name():
     assert found[0].coverage == found[1].coverage
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_names_or_columns_that_count():
     counted = Words(3).of(released())
     assert names_for(released(), (0, 1, 2), 3) == NAMES

@@ -17,7 +17,7 @@ PUBLIC = {"neighbors": "replace_one"}
 
 @pytest.fixture(scope="module")
 def first():
-    return confide.calibrate(RNG.beta(2, 5, 300), 0.1, 1.0, score="lac", about={"date": "<b>2026-01</b>"}, **PUBLIC)
+    return confide.calibrate(RNG.beta(2, 5, 1000), 0.1, 1.0, score="lac", about={"date": "<b>2026-01</b>"}, **PUBLIC)
 
 
 def after(first, thresholds):
@@ -32,7 +32,7 @@ def test_a_first_release_has_no_course(first):
 
 
 def test_the_page_shows_every_release_of_the_chain(first):
-    second = confide.recalibrate(first, RNG.beta(2, 5, 300), about={"date": "2026-02"})
+    second = confide.recalibrate(first, RNG.beta(2, 5, 1000), about={"date": "2026-02"})
     html = confide.report(second).html
     section = html[html.index('<section id="course"') : html.index('<section id="variation"')]
     assert section.count("<circle") == 2
@@ -81,8 +81,8 @@ def test_heights_are_in_order(first):
 
 def test_several_thresholds_have_charts_of_their_own():
     levels = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
-    some = confide.calibrate_levels(RNG.beta(2, 5, 300), levels, 14.0, score="lac", **PUBLIC)
-    told = course(confide.recalibrate(some, RNG.beta(2, 5, 300), cold=True))
+    some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 14.0, score="lac", **PUBLIC)
+    told = course(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
     assert (len(told["charts"]), told["more"]) == (6, 1)
     assert told["heads"] == ["Number", "Date", *(f"alpha {level:g}" for level in levels[:6]), "ε"]
     assert told["rows"][0][0] == "1"

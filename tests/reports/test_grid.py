@@ -90,6 +90,7 @@ def test_without_privacy_the_law_is_the_beta_law_of_the_rank():
     assert np.allclose(law.bound, beta.cdf(law.levels, cal.mechanism.rank, 501 - cal.mechanism.rank), atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_the_bound_holds_for_thresholds_that_were_drawn():
     """A thousand calibrations on uniform scores: no more of them below a level than the law says, at LEVEL."""
     from scipy.stats import binom

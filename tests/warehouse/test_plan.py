@@ -123,6 +123,7 @@ def test_files_that_are_no_plans_are_refused(text, words):
         CountingPlan.from_json(text)
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize(
     ("case", "asked"),
     [

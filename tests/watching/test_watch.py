@@ -235,18 +235,18 @@ def test_a_look_is_taken_once():
 
 
 def test_what_cannot_be_watched_is_refused():
-    levels = confide.calibrate_levels(np.linspace(0, 1, 500), [0.2, 0.1], 1.0)
+    levels = confide.calibrate_levels(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0)
     with pytest.raises(InputError, match="one level"):
         promised_of(levels)
     with pytest.raises(InputError, match=r"bounds a loss: evaluate each batch by `confide evaluate --epsilon`"):
-        promised_of(confide.calibrate_losses(np.zeros((50, 3)), confide.Candidates.of([0, 1, 2]), 0.1, 1.0, loss="x"))
+        promised_of(confide.calibrate_losses(np.zeros((3000, 3)), confide.Candidates.of([0, 1, 2]), 0.1, 1.0, loss="x"))
     with pytest.raises(InputError, match="tolerance must be smaller"):
         watched(tolerance=0.95)
 
 
 @pytest.mark.parametrize(
     ("n", "tolerance", "delta", "strict"),
-    [(1000, 0.02, None, False), (800, 0.02, None, True), (300, 0.05, None, False), (800, 0.02, 0.05, False)],
+    [(1000, 0.02, None, False), (800, 0.02, None, True), (500, 0.05, None, False), (800, 0.02, 0.05, False)],
 )
 def test_a_tolerance_that_luck_exceeds_is_pointed_out(n, tolerance, delta, strict):
     released = confide.calibrate(np.linspace(0, 1, n), 0.1, 1.0, neighbors="replace_one", delta=delta)

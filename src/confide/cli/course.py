@@ -14,7 +14,7 @@ def renewed(release: Release) -> str:
     --------
     >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> first = confide.calibrate(rng.random(2000), 0.1, 0.05, score="lac")
+    >>> first = confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac")
     >>> print(renewed(confide.recalibrate(first, rng.random(2000), cold=True)))
     renews: number 1 of its chain, and is number 2
     start: cold; the promise does not depend on what was released before
