@@ -9,6 +9,7 @@ import pytest
 NEEDS = {
     "src/confide/torch": ("torch", "array_api_compat"),
     "src/confide/array_api.py": ("array_api_compat",),
+    "src/confide/monai.py": ("monai", "torch"),
     "src/confide/onnx": ("onnx",),
     "src/confide/mlflow": ("mlflow",),
     "tests/mlflow/logged.py": ("mlflow",),

@@ -49,11 +49,13 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
 
     Examples
     --------
+    >>> import tempfile
     >>> from confide.tables import Scored
     >>> plan = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0)
-    >>> Path("counts.csv").write_text(f"plan,part,bin,records\n{plan.digest},0,3,20\n")
-    42
-    >>> read_counts("counts.csv", plan)["lac"].total
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "counts.csv")
+    ...     written = path.write_text(f"plan,part,bin,records\n{plan.digest},0,3,20\n")
+    ...     read_counts(path, plan)["lac"].total
     20
     """
     listed = [as_place(one) for one in ([files] if isinstance(files, str | Path | ObjectPath) else files)]
