@@ -219,12 +219,12 @@ def _use_everything(loss):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", confide.CoverageWarning)
             calibration = confide.calibrate(SCORES, **options)
+            confide.predict_set(np.float16([[1.0, 1e-7]]), calibration, score="lac")
+            confide.predict_interval([1e308, -1e308, 5e-324], calibration, score="absolute_residual")
         calibration.conditional_coverage(0.05, n=1000)
         plan = confide.plan(n=1000, **options)
         assert plan.expected_excess > 0
         assert plan.records_needed > 0
-        confide.predict_set(np.float16([[1.0, 1e-7]]), calibration, score="lac")
-        confide.predict_interval([1e308, -1e308, 5e-324], calibration, score="absolute_residual")
         confide.Calibration.from_json(calibration.to_json())
     confide.coverage([True, False])
     for name in ("geometric", "sinh", "anything"):

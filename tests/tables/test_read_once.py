@@ -3,10 +3,8 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 
 import confide
-import confide.torch
 from confide.calibration import suited_candidates
 from confide.releases import parts_of
 from confide.tables import People, Regressed, Scored, calibrate_table, score_batches
@@ -66,16 +64,19 @@ AROUND = confide.Candidates.around(2.0)
 @pytest.mark.some(3)
 @pytest.mark.parametrize("options", [{}, {"unit": 2.0}, {"delta": 0.05}, {"candidates": AROUND}], ids=str)
 def test_a_loader_is_calibrated_as_planned(options):
+    torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+    from confide import torch as front
+
     f, y = torch.zeros(N), torch.as_tensor(SCORES)
     loader = list(zip(f.split(60), y.split(60), strict=True))
     identity = torch.nn.Identity()
     asked = {"score": "absolute_residual", **PUBLIC, **options}
-    released = confide.torch.calibrate(identity, iter(loader), 0.1, 1.0, progress=False, **asked)
+    released = front.calibrate(identity, iter(loader), 0.1, 1.0, progress=False, **asked)
     plan = confide.plan(0.1, 1.0, N, **asked)
     assert released.mechanism == plan.mechanism
     assert released.recipe == plan.request.candidates.recipe
     given = confide.Candidates.geometric(2.0, 0.5)
-    released = confide.torch.calibrate(
+    released = front.calibrate(
         identity, iter(loader), 0.1, 1.0, progress=False, **PUBLIC, score="absolute_residual", candidates=given
     )
     assert released.recipe == given.recipe
