@@ -38,7 +38,8 @@ def connect_server(folder: Path) -> Iterator[str]:
         *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
         "spark-internal",
     ]
-    environment = os.environ | {
+    others = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}  # a cluster's
+    environment = others | {
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONF_DIR": str(folder),

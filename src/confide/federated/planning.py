@@ -84,6 +84,7 @@ def plan(
 
     Examples
     --------
+    >>> from confide.candidates import Candidates
     >>> from confide.federated import SiloKeys
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
     >>> p = plan(silos, alpha=0.1, epsilon=5.0, candidates=Candidates.unit(100))
