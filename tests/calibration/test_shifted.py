@@ -231,7 +231,9 @@ def test_counts_made_elsewhere_know_no_weights():
     counted = confide.ScoreHistogram.from_scores([0.1, 0.2], CANDIDATES)
     with pytest.raises(InputError, match="found class_weights; counts of weighted records take population alone"):
         confide.calibrate_histogram(counted, 0.1, 1.0, class_weights={"a": 1, "b": 2})
-    torch = pytest.importorskip("confide.torch")
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    from confide import torch
+
     with pytest.raises(InputError, match="population must be left out here"):
         torch.calibrate(None, [], 0.1, 1.0, population=SHIFT)
 
