@@ -35,6 +35,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
         "reports": "HTML pages of releases, plans, silos",
         "plots": "pictures in one call",
         "audit": "checks of anybody's mechanism",
+        "papers": "published statements, by number",
     },
     "where the records are": {
         "federated": "silos answer, a coordinator aggregates",

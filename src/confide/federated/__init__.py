@@ -28,6 +28,7 @@ Three hospitals and a coordinator, here in one process:
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer, replies
+from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.comparison import Alternative, compare
 from confide.federated.envelope import read_time
@@ -41,18 +42,12 @@ from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import FederatedPlan
 from confide.federated.plan_words import colluders, identity_rows, openers, roster_number
 from confide.federated.planning import plan
+from confide.federated.poisson_binomial import poisson_binomial
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import METHODS, OpenedSum, Promise, SecureSum, best_published
-from confide.federated.published import (
-    average_threshold,
-    centralised_threshold,
-    ehm_bound,
-    published_deviation,
-    unequal_loss,
-)
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
-from confide.federated.random_rank_reply import RandomRankReply
+from confide.federated.random_rank_reply import RandomRankReply, ReplyLaw
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_planning import plan_groups, plan_levels
 from confide.federated.several_plans import SeveralPlans, read_plan
@@ -65,14 +60,14 @@ from confide.federated.verification import Verification, verify
 __all__ = [
     "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "Alternative", "FederatedCalibration", "FederatedGroups",
     "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise",
-    "RandomRankReply", "Refusal", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger",
-    "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published",
+    "RandomRankReply", "Refusal", "ReplyLaw", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys",
+    "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published",
     "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "colluders", "compare",
-    "conditional_coverage_failure", "coverage_in_silo", "ehm_bound", "fingerprint", "identity_rows", "message_head",
+    "conditional_coverage_failure", "coverage_in_silo", "fingerprint", "identity_rows", "message_head",
     "open_part", "openers", "opening_head", "openings", "order_statistic_coverage", "own_calibration", "own_share",
-    "part_head", "plan", "plan_groups", "plan_levels", "published_deviation", "published_ranks", "qq_coverage",
+    "part_head", "plan", "plan_groups", "plan_levels", "poisson_binomial", "published_ranks", "qq_coverage",
     "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold",
-    "unequal_loss", "verify",
+    "verify",
 ]  # fmt: skip
 
 

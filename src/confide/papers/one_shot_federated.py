@@ -1,8 +1,7 @@
-"""What the publication has besides its protocols: statements about FedCP-QQ beyond mean coverage, and two baselines.
+"""One-shot federated conformal prediction, by number: Theorem 3.3, Proposition 3.4.
 
-Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023, Theorem 3.3 and
-Proposition 3.4. The exact counterpart of the first is `conditional_coverage_failure`. The baselines are the mean of the
-silos' quantiles, and all scores in one place.
+Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. The exact counterpart of
+Theorem 3.3 is `conditional_coverage_failure`.
 """
 
 import math
@@ -11,10 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector
-from confide.federated.order_statistics import probabilities
-from confide.federated.poisson_binomial import poisson_binomial
-from confide.federated.random_rank_reply import ReplyLaw
+from confide.federated import ReplyLaw, poisson_binomial
 from confide.support import Level, exact_level
 
 
@@ -88,7 +84,7 @@ def unequal_loss(replies: Sequence[ReplyLaw], *, exact: bool = True) -> float:
 
     Examples
     --------
-    >>> from confide.federated.random_rank_reply import RandomRankReply
+    >>> from confide.federated import RandomRankReply
     >>> replies = [RandomRankReply.fixed(50, 46), RandomRankReply.fixed(200, 181), RandomRankReply.fixed(100, 91)]
     >>> unequal_loss(replies) <= unequal_loss(replies, exact=False) < 0.1
     True
@@ -96,41 +92,6 @@ def unequal_loss(replies: Sequence[ReplyLaw], *, exact: bool = True) -> float:
     x, w = np.polynomial.legendre.leggauss(40)
     starts = np.arange(50) / 50
     t, w = (starts[:, None] + (x + 1) / 100).ravel(), np.tile(w, 50) / 50
-    table = probabilities(replies, t)
+    table = np.array([reply.below(t) for reply in replies])
     values = distance_to_binomial(table) if exact else np.minimum(ehm_bound(table), 1.0)
     return float(values @ w / 2)
-
-
-def conformal_quantile(scores: ArrayLike, alpha: Level) -> float:
-    """The ceil((n+1)(1-alpha))-th smallest score, +inf if there are too few.
-
-    Examples
-    --------
-    >>> conformal_quantile([0.3, 0.1, 0.2], 0.5)
-    0.2
-    """
-    array = as_vector("scores", scores)
-    rank = math.ceil((1 - exact_level("alpha", alpha)) * (len(array) + 1))
-    return float(np.sort(array)[rank - 1]) if rank <= len(array) else math.inf
-
-
-def average_threshold(silos: Sequence[ArrayLike], alpha: Level) -> float:
-    """FedCP-Avg: the mean of the silos' conformal quantiles. No guarantee.
-
-    Examples
-    --------
-    >>> round(average_threshold([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]], 0.5), 6)
-    4.0
-    """
-    return float(np.mean([conformal_quantile(scores, alpha) for scores in silos]))
-
-
-def centralised_threshold(silos: Sequence[ArrayLike], alpha: Level) -> float:
-    """Split conformal prediction on the pooled scores: what could be done if data could be pooled.
-
-    Examples
-    --------
-    >>> centralised_threshold([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]], 0.5)
-    5.0
-    """
-    return conformal_quantile(np.concatenate([as_vector("scores", scores) for scores in silos]), alpha)

@@ -1,0 +1,16 @@
+"""The papers by number: every statement with content to compute, as a function that says its number.
+
+One module a paper; in comes what a statement speaks of (n, alpha, epsilon, bins), out go bounds, levels and tails.
+docs/papers.md lists every numbered item of every paper with its function, its test and its figure.
+
+one_shot_federated.py   Humbert, Le Bars, Bellet and Arlot, ICML 2023
+"""
+
+from confide.papers import one_shot_federated
+
+__all__ = ["one_shot_federated"]
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
