@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores dbt fuzz mutation screenshots gallery experiments extras lock clean
+.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores dbt fuzz mutation screenshots gallery experiments experiments-full extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -109,6 +109,9 @@ $(VENV)/.extras: $(READY) requirements/extras.txt
 
 experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
 	$(BIN)/python -m experiments
+
+experiments-full: extras  ## the papers' settings in full, in docs/experiments; goes on where it stopped
+	$(BIN)/python -m experiments --full
 
 # all but standard, which every environment has, and nvflare and mlflow, which have their own
 EXTRAS := torch monai arrays jax plots pandas frames speed accounting flower postgres spark ray onnx experiments

@@ -71,6 +71,9 @@ def train(
     epsilon: float | None = None,
     delta: float = 1e-5,
     clip: float = 0.1,
+    gradients: str = "ghost",
+    physical: int = PHYSICAL_BATCH,
+    schedule: Literal["constant", "cosine"] = "constant",
     seed: int = 0,
     secure: bool = False,
     accountant: str = "prv",
@@ -79,7 +82,10 @@ def train(
     """Train in place by SGD, or by DP-SGD if `epsilon` is given; the loss that was spent is returned.
 
     Opacus chooses the noise so that `epochs` epochs of Poisson-sampled batches satisfy (epsilon, delta)-differential
-    privacy for adding or removing one record; `accountant` is Opacus' `"prv"` (tight) or `"rdp"` (fast). `seed` makes
+    privacy for adding or removing one record; `accountant` is Opacus' `"prv"` (tight) or `"rdp"` (fast). `gradients` is
+    its way to the norm of each record's gradient (`grad_sample_mode`): `"ghost"` is fast for linear layers, `"ew"` for
+    convolutions; at most `physical` records are computed at once. `schedule="cosine"` lets the rate fall as the stock
+    example does. `seed` makes
     runs repeatable, which is for experiments: a model that is to be published needs `secure=True` (and torchcsprng) and
     no seed. After each epoch the state goes into the file `checkpoint`, from which an interrupted run goes on with the
     very same numbers.
@@ -90,7 +96,8 @@ def train(
     loss = nn.CrossEntropyLoss()
     model.train()
     if epsilon is None:
-        for _ in _epochs("SGD", epochs, checkpoint, {"model": model, "optimizer": optimizer}):
+        for epoch in _epochs("SGD", epochs, checkpoint, {"model": model, "optimizer": optimizer}):
+            _set_rate(optimizer, rate, schedule, epoch, epochs)
             for x, y in loader:
                 optimizer.zero_grad()
                 loss(model(x), y).backward()
@@ -104,7 +111,8 @@ def train(
         warnings.simplefilter("ignore")  # about seeding, and about hooks of torch
         engine = PrivacyEngine(accountant=accountant, secure_mode=secure)
         # Ghost clipping: the norm of each gradient without the gradient itself, which a linear layer makes cheap.
-        wrapped, private, clipped, sampled = engine.make_private_with_epsilon(
+        ghost = {"criterion": loss} if gradients == "ghost" else {}
+        made = engine.make_private_with_epsilon(
             module=model,
             optimizer=optimizer,
             data_loader=loader,
@@ -112,21 +120,30 @@ def train(
             target_epsilon=epsilon,
             target_delta=delta,
             max_grad_norm=clip,
-            criterion=loss,
-            grad_sample_mode="ghost",
+            grad_sample_mode=gradients,
+            **ghost,
         )
+        wrapped, private, clipped, sampled = made if ghost else (*made[:2], loss, made[2])
         state = {"model": model, "optimizer": optimizer, "accountant": engine.accountant}
-        for _ in _epochs("DP-SGD", epochs, checkpoint, state):
+        for epoch in _epochs("DP-SGD", epochs, checkpoint, state):
+            _set_rate(optimizer, rate, schedule, epoch, epochs)
             with BatchMemoryManager(
-                data_loader=sampled, max_physical_batch_size=PHYSICAL_BATCH, optimizer=private
-            ) as physical:
-                for x, y in physical:
+                data_loader=sampled, max_physical_batch_size=physical, optimizer=private
+            ) as batches:
+                for x, y in batches:
                     private.zero_grad()
                     clipped(wrapped(x), y).backward()
                     private.step()
         spent = engine.get_epsilon(delta)
     model.eval()
     return {"epsilon": float(spent), "delta": delta, "noise": float(private.noise_multiplier)}
+
+
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float, schedule: str, epoch: int, epochs: int) -> None:
+    """The rate of this epoch, counted from 0; the cosine of the stock example does not reach 0."""
+    now = rate if schedule == "constant" else rate * 0.5 * (1 + math.cos(math.pi * (epoch + 1) / (epochs + 1)))
+    for group in optimizer.param_groups:
+        group["lr"] = now
 
 
 def _epochs(name: str, epochs: int, checkpoint: Path | None, state: dict[str, Any]) -> Iterator[int]:

@@ -31,8 +31,18 @@ METHODS = (NONE, OURS, PPS)
 SETTINGS: dict[str, dict[str, Any]] = {
     "scattering private": {"epochs": 40, "batch": 8192, "rate": 4.0, "epsilon": EPSILON, "delta": DELTA},
     "scattering plain": {"epochs": 12, "batch": 512, "rate": 0.003},
-    "cnn private": {"epochs": 20, "batch": 1024, "rate": 0.5, "epsilon": EPSILON, "delta": DELTA, "clip": 1.0},
-    "cnn plain": {"epochs": 20, "batch": 256, "rate": 0.05},
+    "cnn private": {
+        "epochs": 24,
+        "batch": 512,
+        "rate": 0.2,
+        "schedule": "cosine",
+        "clip": 1.0,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "gradients": "ew",
+        "physical": 128,
+    },
+    "cnn plain": {"epochs": 12, "batch": 256, "rate": 0.05, "schedule": "cosine"},
 }
 PAPER = {"private": 0.67, "plain": 0.73}
 BLOCK = 20

@@ -21,15 +21,20 @@ PARTS = {
     "federated": "experiments.federated.__main__:main",
     "hospitals": "experiments.federated.hospitals:main",
 }
+"""What `make experiments` runs, in under an hour."""
+
+FULL_PARTS: dict[str, str] = {}
+"""What `make experiments-full` runs: the papers' settings in full."""
+
 TIMES = RESULTS / "times.json"
 
 
-def run_part(name: str) -> None:
-    """Run one part in a process of its own and add what it took, also if it is interrupted or fails."""
-    module, function = PARTS[name].split(":")
+def run_part(name: str, code: str) -> None:
+    """Run `module:function` in a process of its own and add what it took, also if it is interrupted or fails."""
+    module, function = code.split(":")
     before, start = _child_seconds(), time.monotonic()
-    code = f"from {module} import {function}; {function}()"
-    part = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)  # noqa: S603  (our own modules)
+    program = f"from {module} import {function}; {function}()"
+    part = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)  # noqa: S603  (our own modules)
     try:
         part.wait()
     finally:
@@ -49,16 +54,23 @@ def recorded() -> dict[str, Any]:
     return json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
 
 
-def write_timing() -> None:
+def write_timing(*, full: bool = False) -> None:
     """The page of times; parts that have not run yet are left out, and the sum says so."""
-    times = recorded()
-    known = [name for name in PARTS if name in times]
+    times, parts = recorded(), FULL_PARTS if full else PARTS
+    known = [name for name in parts if name in times]
     lines = [f"| {name} | {times[name][0] / 60:.1f} | {times[name][1] / 60:.1f} |" for name in known]
     wall, cpu = (sum(times[name][i] for name in known) / 60 for i in (0, 1))
-    missing = [name for name in PARTS if name not in times]
+    missing = [name for name in parts if name not in times]
     lines.append(f"| **sum** | **{wall:.1f}** | **{cpu:.1f}** |")
     lines += ["", "Not run yet: " + ", ".join(missing) + "."] if missing else []
-    write_docs("timing.md", PAGE.format(cores=os.cpu_count(), machine=platform.machine(), table="\n".join(lines)))
+    page = PAGE.format(
+        what="the papers' settings in full take" if full else "the experiments take",
+        command=" --full" if full else "",
+        cores=os.cpu_count(),
+        machine=platform.machine(),
+        table="\n".join(lines),
+    )
+    write_docs("timing-full.md" if full else "timing.md", page)
 
 
 def _child_seconds() -> float:
@@ -66,9 +78,9 @@ def _child_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-PAGE = """# What the experiments take
+PAGE = """# What {what}
 
-Written by `python -m experiments` from an empty `experiments/results`; interrupted parts go on where they stopped and
+Written by `python -m experiments{command}` from an empty `experiments/results`; interrupted parts go on where they stopped and
 their times add up. {cores} cores ({machine}).
 
 | part | minutes | processor minutes |

@@ -21,6 +21,7 @@ laws = pytest.importorskip("experiments.laws", reason=EXTRA)
 methods = pytest.importorskip("experiments.methods", reason=EXTRA)
 scores = pytest.importorskip("experiments.scores", reason=EXTRA)
 splits = pytest.importorskip("experiments.splits", reason=EXTRA)
+timing = pytest.importorskip("experiments.timing", reason=EXTRA)
 
 COUNTS = np.array([40, 30, 60, 40, 20, 8, 1, 1])
 
@@ -257,21 +258,48 @@ def test_interrupted_training_goes_on_with_the_same_numbers(epsilon, tmp_path, m
 
 def test_times_add_up_over_resumed_runs(tmp_path, monkeypatch):
     """A part that burns processor time, twice; a part that fails is named, and its time counts."""
-    from experiments import timing
-
     (tmp_path / "burning.py").write_text("def run(times=3 * 10**6):\n    sum(i for i in range(times))\n")
     monkeypatch.setattr(timing, "TIMES", tmp_path / "times.json")
     monkeypatch.setattr(timing, "ROOT", tmp_path)
-    monkeypatch.setattr(timing, "PARTS", {"fire": "burning:run", "smoke": "burning:missing"})
-    timing.run_part("fire")
+    timing.run_part("fire", "burning:run")
     first = timing.recorded()["fire"]
-    timing.run_part("fire")
+    timing.run_part("fire", "burning:run")
     second = timing.recorded()["fire"]
     assert second[0] > first[0] > 0
     assert second[1] > first[1] > 0
     with pytest.raises(SystemExit, match="smoke failed"):
-        timing.run_part("smoke")
+        timing.run_part("smoke", "burning:missing")
     assert timing.recorded()["smoke"][0] > 0
+
+
+def test_full_settings_are_parts_of_their_own(tmp_path, monkeypatch, capsys):
+    """`--full` runs the papers' settings and writes a page of times of its own; each switch knows its own parts."""
+    from experiments import __main__ as command
+    from experiments import cache
+
+    ran = []
+    monkeypatch.setattr(cache, "DOCS", tmp_path)
+    monkeypatch.setattr(timing, "TIMES", tmp_path / "times.json")
+    monkeypatch.setattr(command, "PARTS", {"quick": "a:b"})
+    monkeypatch.setattr(command, "FULL_PARTS", {"quick": "a:b", "long": "c:d"})
+    monkeypatch.setattr(command, "run_part", lambda name, code: ran.append((name, code)))
+    for arguments in ([], ["--full"], ["--full", "long"]):
+        monkeypatch.setattr("sys.argv", ["experiments", *arguments])
+        command.main()
+    assert ran == [("quick", "a:b"), ("quick", "a:b"), ("long", "c:d"), ("long", "c:d")]
+    assert {page.name for page in tmp_path.glob("*.md")} == {"timing.md", "timing-full.md"}
+    monkeypatch.setattr("sys.argv", ["experiments", "long"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "long is none of quick (see --full)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [*timing.PARTS.values(), *timing.FULL_PARTS.values()])
+def test_parts_are_there(code):
+    """Every registered part names a function of a module, found without importing what the module needs."""
+    module, function = code.split(":")
+    path = timing.ROOT / f"{module.replace('.', '/')}.py"
+    assert f"\ndef {function}(" in path.read_text(encoding="utf-8")
 
 
 def test_cost_page_says_who_keeps_the_claim():
