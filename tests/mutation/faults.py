@@ -1306,4 +1306,7 @@ FAULTS = (
           "return calibrate_histogram(total, alpha, epsilon, score=score, classes=len(known), **options)",
           "tests/test_same_everywhere.py"
           "::test_every_front_releases_the_same_of_the_same_records[by_torch-replace_one]"),
+    Fault("a Rob-FCP bound that forgets the liars", "papers/rob_fcp.py",
+          "* (1 + 2 * tau / (1 - tau))", "* (1 + tau / (1 - tau))",
+          "tests/papers/test_rob_fcp.py::test_the_certificate_is_the_programs"),
 )  # fmt: skip
