@@ -21,7 +21,14 @@ from confide.mechanisms.fields import mechanism_fields, read_mechanism
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
-from confide.mechanisms.pps import PrivatePredictionSets, pps_for
+from confide.mechanisms.pps import (
+    PrivatePredictionSets,
+    adjusted_level,
+    gamma_roots,
+    optimal_bins,
+    optimal_gamma,
+    pps_for,
+)
 from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
 from confide.mechanisms.privacy import (
     NEIGHBORS,
@@ -35,10 +42,11 @@ from confide.mechanisms.split_conformal import SplitConformal, split_conformal_f
 
 __all__ = [
     "MECHANISMS", "NEIGHBORS", "UNIT", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
-    "NoisyHistogram", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "certify", "fade_for",
-    "in_sequence", "mechanism_fields", "noisy_histogram_for", "opendp_quantile_for", "pps_for", "pps_laplace_for",
-    "practically_none", "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side",
-    "slopes_for", "split_conformal_for",
+    "NoisyHistogram", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "adjusted_level",
+    "certify", "fade_for", "gamma_roots", "in_sequence", "mechanism_fields", "noisy_histogram_for",
+    "opendp_quantile_for", "optimal_bins", "optimal_gamma", "pps_for", "pps_laplace_for", "practically_none",
+    "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side", "slopes_for",
+    "split_conformal_for",
 ]  # fmt: skip
 
 

@@ -162,19 +162,31 @@ def adjusted_level(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float
 def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
     """The gamma that minimises the adjusted level, equation (10).
 
-    A root in (0, 1) of alpha^2 g^2 - (alpha(1-alpha) epsilon (n+1)/2 + 2 alpha) g + 1 = 0, or 1e-12.
+    A root in (0, 1) of `gamma_roots`, or 1e-12. m adds the same to every level, so the answer does not depend on it.
 
     Examples
     --------
     >>> round(optimal_gamma(1000, Fraction(1, 10), 1.0, 1000), 4)
     0.0221
     """
+    options = [g for g in gamma_roots(n, alpha, epsilon) if 0 < g < 1] + [1e-12]
+    return min(options, key=lambda g: adjusted_level(n, alpha, epsilon, m, g))
+
+
+def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
+    """Where the derivative of the adjusted level by gamma is zero, equation (9), the smaller root first.
+
+    Of alpha^2 g^2 - (alpha(1-alpha) epsilon (n+1)/2 + 2 alpha) g + 1 = 0.
+
+    Examples
+    --------
+    >>> [round(root, 4) for root in gamma_roots(1000, Fraction(1, 10), 1.0)]
+    [0.0221, 4524.4779]
+    """
     a = float(alpha)
     half = a * (1 - a) * epsilon * (n + 1) / 4 + a
     root = half + math.sqrt(half**2 - a**2)
-    roots = (1 / root, root / a**2)  # their product is 1/alpha^2; this form keeps the digits of the small one
-    options = [g for g in roots if 0 < g < 1] + [1e-12]
-    return min(options, key=lambda g: adjusted_level(n, alpha, epsilon, m, g))
+    return 1 / root, root / a**2  # their product is 1/alpha^2; this form keeps the digits of the small one
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Generator", options: int = 50) -> int:

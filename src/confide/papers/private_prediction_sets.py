@@ -1,0 +1,339 @@
+"""Private Prediction Sets, versions 2 and 3, by number: Theorems 1 to 3, Corollary 1, Lemmas 1 and 2, (3) to (10).
+
+Angelopoulos, Bates, Zrnic and Jordan, "Private Prediction Sets", arXiv 2102.06202 (v2 of 2021, v3 of 2024), which agree
+in all numbers. n records, miscoverage alpha, loss epsilon, m bins I_j = (e_(j-1), e_j] of [0, 1] with e_m = 1, and the
+share gamma of alpha that is set aside for the noise: gamma* of (10) wherever none is given. A record is REMOVED to make
+a neighbour (Definition 1); `confide.calibrate(..., mechanism="pps")` runs Algorithms 2 to 4.
+
+What the text prints differently from what it proves is said where it stands, and docs/methods.md has it in one place.
+"""
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide import mechanisms
+from confide.errors import InputError
+from confide.support import Level, exact_level, positive_integer, positive_number
+
+OPTIONS = 50
+"""Algorithm 5: about so many numbers of bins are tried, evenly spaced in the logarithm from 1e2 to 1e6."""
+
+
+def adjusted_level(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> float:
+    """Equation (3): the adjusted level q~, before it is cut to 1.
+
+    (n+1)(1-alpha) / (n(1-gamma alpha)) + (2/(epsilon n)) log(m/(gamma alpha)).
+
+    Examples
+    --------
+    >>> round(adjusted_level(1000, 0.1, 1.0, 145), 5)
+    0.92508
+    """
+    a = exact_level("alpha", alpha)
+    return mechanisms.adjusted_level(n, a, epsilon, m, _gamma(n, a, epsilon, gamma))
+
+
+def coverage_is_proved(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> bool:
+    """Theorem 2: whether its proof gives coverage 1 - alpha, which it does where 1/2 <= q~ <= 1.
+
+    Three slips of the print. It asks for alpha in (1/2, 1): the proof needs q~ >= 1/2, which alpha <= 1/2 implies, and
+    for larger alpha and smaller q~ the statement is false (`test_theorem_2_fails_below_one_half`). It cuts the level to
+    1, of which the proof says nothing: above 1 coverage can be far below 1 - alpha. And at level 1 the weights read
+    0 times infinity; `weights` takes their limit.
+
+    Examples
+    --------
+    >>> coverage_is_proved(1000, 0.1, 1.0, 145), coverage_is_proved(50, 0.1, 0.1, 1000)
+    (True, False)
+    """
+    return 0.5 <= adjusted_level(n, alpha, epsilon, m, gamma) <= 1
+
+
+def gamma_roots(n: int, alpha: Level, epsilon: float) -> tuple[float, float]:
+    """Equation (9): the roots of alpha^2 g^2 - (alpha(1-alpha) epsilon (n+1)/2 + 2 alpha) g + 1 = 0, the smaller first.
+
+    There the derivative of (3) by gamma is zero.
+
+    Examples
+    --------
+    >>> [round(root, 4) for root in gamma_roots(1000, 0.1, 1.0)]
+    [0.0221, 4524.4779]
+    """
+    return mechanisms.gamma_roots(n, exact_level("alpha", alpha), epsilon)
+
+
+def optimal_gamma(n: int, alpha: Level, epsilon: float) -> float:
+    """Remark 1 and equation (10): gamma*, the root of (9) in (0, 1) or 1e-12, whichever makes (3) smallest.
+
+    Remark 1 says that it depends on n, m and alpha; by (9) it depends on n, epsilon and alpha, and not on m. The 1e-12
+    is taken only where no root lies in (0, 1), and there (3) exceeds 1 whatever gamma.
+
+    Examples
+    --------
+    >>> round(optimal_gamma(1000, 0.1, 1.0), 4)
+    0.0221
+    """
+    return mechanisms.optimal_gamma(n, exact_level("alpha", alpha), epsilon, 1)
+
+
+def weights(counts: ArrayLike, q: float) -> NDArray[np.float64]:
+    """Algorithm 2: the weights w_j = max(#{[s_i] < e_j}/q, #{[s_i] > e_j}/(1-q)) of all bins, shape (m,).
+
+    At q = 1 the second term is 0/0 in the last bins that hold every score, where it is 0, and else infinite.
+
+    Parameters
+    ----------
+    counts
+        Scores per bin, shape (m,).
+    q
+        The level, in (0, 1].
+
+    Examples
+    --------
+    >>> weights([2, 1, 1], 0.5)
+    array([4., 4., 6.])
+    """
+    below, above = _sides(counts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        right = np.where(above > 0, above / (1 - _level(q)), 0.0)
+    weight: NDArray[np.float64] = np.maximum(below / q, right)
+    return weight
+
+
+def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.float64]:
+    """Algorithm 2: the exact law of the private quantile, P(e_j) ~ exp(-epsilon min(q, 1-q) w_j / 2); shape (m,).
+
+    At q = 1, where the print has 0 times infinity, the exponent is its limit: epsilon #{[s_i] > e_j} / 2.
+
+    Examples
+    --------
+    >>> quantile_law([2, 1, 1], 0.5, 1.0).round(4)
+    array([0.3837, 0.3837, 0.2327])
+    """
+    below, above = _sides(counts)
+    smaller, q = min(_level(q), 1 - q), float(q)
+    # min(q, 1-q) w_j, written so that nothing is divided by 1 - q = 0
+    cost = np.maximum(smaller / q * below, (1.0 if smaller == 1 - q else smaller / (1 - q)) * above)
+    weight = np.exp(-positive_number("epsilon", epsilon) * (cost - cost.min()) / 2)
+    law: NDArray[np.float64] = weight / weight.sum()
+    return law
+
+
+def least_share_at_or_below(n: int, q: float, epsilon: float, m: int, delta: float) -> float:
+    """Lemma 1, first half: with probability 1 - delta, at least this share of the scores is at or below the quantile.
+
+    q - 2 max((1-q)/q, 1) log(m/delta) / (n epsilon).
+
+    Examples
+    --------
+    >>> round(least_share_at_or_below(1000, 0.9, 1.0, 100, 0.05), 4)
+    0.8848
+    """
+    return q - 2 * max((1 - q) / _level(q), 1.0) * math.log(m / delta) / (n * epsilon)
+
+
+def largest_share_below(n: int, q: float, epsilon: float, m: int, delta: float) -> float:
+    """Lemma 1, second half: with probability 1 - delta, at most this share of the scores is below the quantile.
+
+    q + 2 max(q/(1-q), 1) log(m/delta) / (n epsilon); infinite at q = 1.
+
+    Examples
+    --------
+    >>> round(largest_share_below(1000, 0.9, 1.0, 100, 0.05), 4)
+    1.0368
+    """
+    if _level(q) == 1:
+        return math.inf
+    return q + 2 * max(q / (1 - q), 1.0) * math.log(m / delta) / (n * epsilon)
+
+
+def beta_of_quantile(n: int, q: Level) -> tuple[int, int]:
+    """Lemma 2: Z + p_max dominates F(F^-1(q)) dominates Z, with Z ~ Beta(a, b) of these a = ceil(nq), b = n - a + 1.
+
+    The proof's last line has ceil(n alpha) for ceil(nq). The mean of Z is a/(n+1).
+
+    Examples
+    --------
+    >>> beta_of_quantile(100, 0.9)
+    (90, 11)
+    """
+    rank = math.ceil(positive_integer("n", n) * exact_level("q", q))
+    return rank, n - rank + 1
+
+
+class UpperBound(NamedTuple):
+    """The steps from Lemma 1 to Theorem 3, each a bound on coverage but for the first; made by `upper_bound_steps`."""
+
+    rank: int
+    """j* = ceil(n (q~ + 2 max(q~/(1-q~), 1) log(m/(gamma alpha)) / (epsilon n))): a rank that is seldom passed."""
+    quantile: float
+    """(7) The expected share of new scores up to that rank: j*/(n+1) + p_max."""
+    printed_quantile: float
+    """(8) An upper bound on j*/(n+1) by the print, which leaves the ceiling out: it may be smaller by 1/(n+1)."""
+    coverage: float
+    """(6) gamma alpha + (1 - gamma alpha) ((7) + p_max), the ceiling kept."""
+
+
+def upper_bound_steps(
+    n: int, alpha: Level, epsilon: float, m: int, p_max: float, gamma: float | None = None
+) -> UpperBound:
+    """Equations (6) to (8): what Theorem 3 is put together from, for q~ below 1.
+
+    Examples
+    --------
+    >>> steps = upper_bound_steps(5000, 0.1, 8.0, 4291, 1 / 4291)
+    >>> steps.rank, round(steps.quantile, 4), round(steps.printed_quantile, 4), round(steps.coverage, 4)
+    (4548, 0.9097, 0.9092, 0.9099)
+    """
+    a = exact_level("alpha", alpha)
+    g = _gamma(n, a, epsilon, gamma)
+    q = mechanisms.adjusted_level(n, a, epsilon, m, g)
+    if q >= 1:
+        raise InputError(f"the adjusted level must be below 1 for an upper bound; found {q:.4g}; take more records")
+    ga, log, factor = g * float(a), math.log(m / (g * float(a))), max(q / (1 - q), 1.0)
+    rank = math.ceil(n * q + 2 * factor * log / epsilon)
+    quantile = rank / (n + 1) + p_max
+    printed = (1 - float(a)) / (1 - ga) + 2 * (1 + factor) * log / ((n + 1) * epsilon)
+    return UpperBound(rank, quantile, printed, ga + (1 - ga) * (quantile + p_max))
+
+
+def published_upper_bound(
+    n: int, alpha: Level, epsilon: float, m: int, p_max: float, gamma: float | None = None
+) -> float:
+    """Theorem 3 as it is printed: an upper bound on coverage, above 1 where it says nothing.
+
+    1 - (1-gamma) alpha + (1 - gamma alpha) (2 p_max + 2 (1 + r) log(m/(gamma alpha)) / ((n+1) epsilon)) with
+    r = max(q~/(1-q~), 1).
+
+    Its proof leaves out a ceiling in (8). The statement follows from `rigorous_upper_bound` where p_max >= 1/(n+1), for
+    the ceiling is paid by the second p_max, of which the proof needs only one; with more bins than records it is not
+    proved. It says nothing near q~ = 1. `confide.Calibration.coverage_at_most` is smaller.
+
+    Parameters
+    ----------
+    p_max
+        The largest probability of a bin: 1/m for uniform scores and bins.
+
+    Examples
+    --------
+    >>> round(published_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
+    0.9641
+    """
+    a = exact_level("alpha", alpha)
+    g = _gamma(n, a, epsilon, gamma)
+    q = mechanisms.adjusted_level(n, a, epsilon, m, g)
+    if q >= 1:
+        return math.inf
+    ga, log = g * float(a), math.log(m / (g * float(a)))
+    noise = 2 * (1 + max(q / (1 - q), 1.0)) * log / ((n + 1) * epsilon)
+    return 1 - (1 - g) * float(a) + (1 - ga) * (2 * positive_number("p_max", p_max) + noise)
+
+
+def rigorous_upper_bound(
+    n: int, alpha: Level, epsilon: float, m: int, p_max: float, gamma: float | None = None
+) -> float:
+    """Theorem 3, proved: gamma alpha + (1 - gamma alpha) (k/(n+1) + p_max), k = floor(x) + 1, at most 1.
+
+    x = n q~ + 2 max(q~/(1-q~), 1) log(m/(gamma alpha)) / epsilon. By Lemma 1 at most x scores lie below the threshold's
+    bin but with probability gamma alpha, whatever the scores; then the bins left of it end below the k-th smallest
+    score, and a new score lies below that one with probability at most k/(n+1), ties or none. At most 1/(n+1) above
+    the printed bound, and one p_max below that.
+
+    Examples
+    --------
+    >>> round(rigorous_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
+    0.9609
+    """
+    a = exact_level("alpha", alpha)
+    g = _gamma(n, a, epsilon, gamma)
+    q = mechanisms.adjusted_level(n, a, epsilon, m, g)
+    if q >= 1:
+        return 1.0
+    ga, log = g * float(a), math.log(m / (g * float(a)))
+    rank = math.floor(n * q + 2 * max(q / (1 - q), 1.0) * log / epsilon) + 1
+    return ga + (1 - ga) * min(1.0, rank / (n + 1) + positive_number("p_max", p_max))
+
+
+def suggested_bins(n: int, epsilon: float, per: float = 1.0) -> int:
+    """Corollary 1: the rule m proportional to n epsilon, here ceil(per n epsilon) bins.
+
+    Examples
+    --------
+    >>> suggested_bins(30_000, 5.0, 0.25)
+    37500
+    """
+    return max(2, math.ceil(positive_number("per", per) * n * epsilon))
+
+
+def simplified_upper_bound(n: int, alpha: Level, epsilon: float, per: float = 1.0, density: float = 1.0) -> float:
+    """Theorem 1 and Corollary 1: Theorem 3 at m = ceil(per n epsilon) uniform bins and gamma = 1/m.
+
+    1 - alpha + O(log(n epsilon/alpha) / (n epsilon)) for scores on [0, 1] whose density is at most `density`; the
+    preview, Theorem 1, states it without the logarithm.
+
+    Examples
+    --------
+    >>> [round(simplified_upper_bound(n, 0.1, 1.0) - 0.9, 4) for n in (10_000, 100_000, 1_000_000)]
+    [0.0435, 0.0051, 0.0006]
+    """
+    m = suggested_bins(n, epsilon, per)
+    return published_upper_bound(n, alpha, epsilon, m, min(1.0, density / m), 1 / m)
+
+
+def bins_and_gamma(
+    n: int,
+    alpha: Level,
+    epsilon: float,
+    rng: "np.random.Generator",
+    options: int = OPTIONS,
+    fewest: float = 1e2,
+    most: float = 1e6,
+) -> tuple[int, float]:
+    """Algorithm 5: m*, the number of bins with the smallest OUTPUT of Algorithm 3 on n uniform scores, and gamma*.
+
+    One run of Algorithm 3 for each m, on the same simulated scores, so m* itself is random: repeat it, or take
+    `confide.mechanisms.optimal_bins`, which compares the exact means of these outputs and is what we recommend. The
+    authors' code searches `fewest` = 1e4. Nothing here sees private data, so rng may have a seed.
+
+    Examples
+    --------
+    >>> m, gamma = bins_and_gamma(1000, 0.1, 1.0, np.random.default_rng(0), options=9)
+    >>> 100 <= m <= 1_000_000, gamma == optimal_gamma(1000, 0.1, 1.0)
+    (True, True)
+    """
+    a = exact_level("alpha", alpha)
+    gamma = mechanisms.optimal_gamma(n, a, epsilon, 1)
+    scores = rng.random(positive_integer("n", n))
+    outputs = {}
+    for m in np.unique(np.geomspace(fewest, most, positive_integer("options", options)).astype(int)).tolist():
+        bins = np.minimum((scores * m).astype(np.int64), m - 1)
+        level = min(mechanisms.adjusted_level(n, a, epsilon, m, gamma), 1.0)
+        law = quantile_law(np.bincount(bins, minlength=m), level, epsilon)
+        outputs[m] = (int(np.searchsorted(np.cumsum(law), rng.random())) + 1) / m
+    return min(outputs, key=lambda m: outputs[m]), gamma
+
+
+def _gamma(n: int, alpha: Fraction, epsilon: float, gamma: float | None) -> float:
+    positive_number("epsilon", epsilon)
+    if gamma is None:
+        return mechanisms.optimal_gamma(n, alpha, epsilon, 1)
+    if not 0 < gamma < 1:
+        raise InputError(f"gamma must lie in (0, 1); found {gamma!r}")
+    return gamma
+
+
+def _level(q: float) -> float:
+    if not 0 < q <= 1:
+        raise InputError(f"q must lie in (0, 1]; found {q!r}")
+    return float(q)
+
+
+def _sides(counts: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many scores lie left, and right, of each bin; shape (m,) each."""
+    per_bin = np.asarray(counts, dtype=np.int64)
+    reached = np.cumsum(per_bin)
+    return reached - per_bin, reached[-1] - reached
