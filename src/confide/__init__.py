@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         score_name,
         top_k_score,
         tune_raps,
+        tune_temperature,
     )
     from confide.sets import (
         CoverageEstimate,
@@ -129,7 +130,7 @@ __all__ = [
     "margin_score", "normalised_residual_score", "pipeline_intervals", "pipeline_sets", "plan", "plot_coverage",
     "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch", "predict_interval", "predict_labels",
     "predict_masks", "predict_set", "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage",
-    "top_k_score", "tune_raps", "watch", "watch_power",
+    "top_k_score", "tune_raps", "tune_temperature", "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -160,7 +161,7 @@ _ROOMS = {
     "scores": (
         "absolute_residual_score all_scores aps_score class_score cqr_score gamma_score interval_score "
         "lac_score margin_score normalised_residual_score raps_score saps_score score_name top_k_score "
-        "tune_raps"
+        "tune_raps tune_temperature"
     ),
     "sets": (
         "CoverageEstimate PredictionIntervals PredictionSets predict_interval predict_labels predict_masks predict_set"

@@ -71,7 +71,7 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
         return xp.zeros(probabilities.shape, dtype=xp.bool, device=_device(probabilities))
     refuse_outside(xp, probabilities)
     refuse_rows_unlike_one(xp, probabilities)
-    if kind.family == "lac":
+    if kind.of_one_entry:
         return above_threshold(probabilities, calibration.threshold)
     own = _uniforms(xp, probabilities, kind, u)
     held = in_memory(probabilities)
@@ -107,7 +107,7 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         count, first = int(xp.sum(xp.astype(wrong, xp.int64))), int(xp.argmax(xp.astype(wrong, xp.int64)))
         raise InputError(f"labels must lie between 0 and {k - 1}; found {count} outside, the first at position {first}")
     column = xp.astype(labels, xp.int64)[:, None]
-    if kind.family == "lac":
+    if kind.of_one_entry:
         own = xp.take_along_axis(probabilities, column, axis=1)[:, 0]
         refuse_outside(xp, own[:, None])
         refuse_rows_unlike_one(xp, probabilities)
@@ -127,7 +127,11 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
 
     `u` is given exactly for the randomised scores.
     """
+    if kind.temperature is not None:
+        p = _tempered(xp, p, kind.temperature)
     k, wide = p.shape[1], _wide(xp, p)
+    if kind.family == "lac":
+        return 1 - wide
     if kind.family == "margin":
         if k < 2:
             raise InputError("probabilities must have at least two classes for the margin score; found 1")
@@ -165,6 +169,16 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
                 beyond = rank - kind.parameters["k_reg"]
                 ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
+
+
+def _tempered(xp: Any, p: Any, temperature: float) -> Any:
+    """p^(1/T), rescaled to rows that sum to one; rows of zeros stay zero."""
+    wide = _wide(xp, p)
+    largest = xp.max(wide, axis=1, keepdims=True)
+    share = wide / xp.where(largest > 0, largest, xp.ones_like(largest))
+    powers = xp.where(share > 0, share ** (1 / temperature), xp.zeros_like(share))
+    total = xp.sum(powers, axis=1, keepdims=True)
+    return powers / xp.where(total > 0, total, xp.ones_like(total))
 
 
 def in_memory(array: Any) -> Any:

@@ -50,6 +50,14 @@ PLOTS = "tests/plots/test_plots.py"
 SECTIONS = "tests/reports/test_sections.py"
 
 FAULTS = (
+    Fault("a temperature is upside down", "scores/tempered.py", "z /= temperature", "z *= temperature",
+          "tests/scores/test_temperature.py::test_probabilities_at_a_temperature_are_powers_rescaled"),
+    Fault("sets are made without the temperature", "scores/classification.py",
+          "sound = _tempered_mask(p, kind, limits", "sound = _mask_of_all(p, None, limits",
+          "tests/scores/test_temperature.py::test_calibration_sets_and_all_scores_agree"),
+    Fault("a tempered score is compared in SQL as it is", "tables/predictors.py",
+          "score_kind(score).of_one_entry", 'score_kind(score).family == "lac"',
+          "tests/tables/test_streamed_sets.py::test_sets_in_a_table_beside_the_rows"),
     Fault("an address with a key is shown", "support/object_stores.py",
           "if found is None or (found", "if found is not None and (found",
           f"{STORES}::test_what_could_be_a_secret_is_refused_and_not_shown"),

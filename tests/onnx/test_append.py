@@ -30,6 +30,8 @@ SCORES = [
     "aps_randomised",
     "raps_randomised(penalty=0.01,k_reg=2)",
     "saps_randomised(penalty=0.1)",
+    "lac(temperature=2)",
+    "aps_randomised(temperature=2)",
 ]
 
 

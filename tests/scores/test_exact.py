@@ -8,6 +8,7 @@ import pytest
 import confide
 from confide.scores.classification import set_mask
 from confide.scores.ranked import magic
+from confide.scores.tempered import tempered
 from tests.any_rows import any_rows  # noqa: F401 - a fixture
 
 SCORES = [
@@ -20,13 +21,17 @@ SCORES = [
     "aps_randomised",
     "raps_randomised(penalty=0.3,k_reg=1)",
     "saps_randomised(penalty=0.1)",
+    "lac(temperature=2)",
+    "raps_randomised(penalty=0.3,k_reg=1,temperature=0.5)",
 ]
 
 
 def formula(row, y, name, u):
     """The definition of each score, in plain Python."""
-    p = [float(v) for v in row]
     family = confide.scores.kinds.score_kind(name)
+    if family.temperature is not None:
+        row, name = tempered(np.array([row]), family.temperature)[0], family.at_one.name
+    p = [float(v) for v in row]
     penalty, k_reg = family.parameters.get("penalty", 0.0), family.parameters.get("k_reg", 0.0)
     rank = sum(v >= p[y] for v in p)
     if name == "lac":

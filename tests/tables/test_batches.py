@@ -87,7 +87,9 @@ def test_tensors_of_every_float_type_are_batches():
         np.testing.assert_array_equal(score_batches([{"s": held}], "s", candidates=CANDIDATES).counts, expected.counts)
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k"])
+@pytest.mark.parametrize(
+    "score", ["lac", "aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "top_k", "lac(temperature=2)"]
+)
 def test_classification_scores_of_columns(records, score):
     expected = ScoreHistogram.from_scores(
         confide.class_score(records["p"], records["y"], score), score_kind(score).candidates()

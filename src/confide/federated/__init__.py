@@ -61,13 +61,13 @@ __all__ = [
     "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "Alternative", "FederatedCalibration", "FederatedGroups",
     "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise",
     "RandomRankReply", "Refusal", "ReplyLaw", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys",
-    "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_published",
-    "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon", "colluders", "compare",
-    "conditional_coverage_failure", "coverage_in_silo", "fingerprint", "identity_rows", "message_head",
-    "open_part", "openers", "opening_head", "openings", "order_statistic_coverage", "own_calibration", "own_share",
-    "part_head", "plan", "plan_groups", "plan_levels", "poisson_binomial", "published_ranks", "qq_coverage",
-    "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold",
-    "verify",
+    "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq",
+    "best_published", "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon",
+    "colluders", "compare", "conditional_coverage_failure", "coverage_in_silo", "fingerprint", "identity_rows",
+    "message_head", "open_part", "openers", "opening_head", "openings", "order_statistic_coverage",
+    "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels", "poisson_binomial",
+    "published_ranks", "qq_coverage", "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number",
+    "shrunk_threshold", "verify",
 ]  # fmt: skip
 
 

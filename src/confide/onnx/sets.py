@@ -6,6 +6,9 @@ last of them; with one threshold a set is all that is likelier than the likelies
 `confide.scores.ranked`. With random shares, and thresholds per class, every class needs its score: the borders of
 groups of equal probabilities are found among the sorted ones by sorting marks.
 
+At a temperature, logarithms and exponentials are the runtime's own: they may differ from numpy's in the last digit, and
+a set with them, where a score is as good as the threshold.
+
 A graph cannot refuse a record. One with NaN or a number outside [0, 1] gets every class, which keeps the promise.
 """
 
@@ -25,11 +28,21 @@ UNIFORMS = "u"
 def append_sets(tail: Tail, p: Tensor, k: int, kind: ScoreKind, limits: Limits) -> None:
     """Append {y : score <= limit} as the output `sets`, bool, shape (n, k), from probabilities of k classes."""
     unusable = _unusable(tail, p)
+    if kind.temperature is not None:
+        p, kind = _tempered(tail, p, unusable, kind.temperature), kind.at_one
     if kind.family == "lac":
         included = _by_probability(tail, p, limits)
     else:
         included = _by_score(tail, p, unusable, k, kind, limits)
     tail.output("sets", tail.node("Or", included, unusable), TensorProto.BOOL, k)
+
+
+def _tempered(tail: Tail, p: Tensor, unusable: str, temperature: float) -> Tensor:
+    """p^(1/T), rescaled to rows that sum to one, in float64; rows of zeros stay zero."""
+    wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))
+    powers = tail.node("Softmax", tail.node("Div", tail.node("Log", wide), tail.constant(temperature)), axis=1)
+    found = tail.node("Where", tail.node("IsNaN", powers), tail.constant(0.0), powers)
+    return Tensor(found, TensorProto.DOUBLE, p.shape)
 
 
 def _by_probability(tail: Tail, p: Tensor, limits: Limits) -> str:

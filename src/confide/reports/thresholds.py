@@ -82,7 +82,13 @@ def _rule(calibration: Calibration) -> str:
         "cqr_low": f"The interval begins {at} below the model's lower quantile.",
         "cqr_high": f"The interval ends {at} above the model's upper quantile.",
     }
-    return sentences.get(family or "", f"A label is in the set if its conformity score is at most {at}.")
+    sentence = sentences.get(family or "", f"A label is in the set if its conformity score is at most {at}.")
+    if kind.temperature is None:
+        return sentence
+    return (
+        f"{sentence} Probabilities here are the model’s at temperature {number(kind.temperature)}: each to the power "
+        f"1/{number(kind.temperature)}, rescaled so that they add up to one."
+    )
 
 
 def worked_example(release: Release) -> WorkedExample | None:

@@ -41,6 +41,7 @@ from confide.scores.ranked import (
     true_class_margin,
     true_class_scores,
 )
+from confide.scores.tempered import tempered
 
 _COMPARED = 2**19
 """Entries per block where one comparison and one check are all the work: calls would dominate smaller blocks."""
@@ -69,7 +70,9 @@ def class_score(
         Shape (n,): integers in [0, K), or class names if `classes` or a data frame names the columns.
     score
         `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_randomised`,
-        `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names.
+        `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names. All but `top_k` may have a
+        public `temperature` besides, as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
+        probabilities are first raised to the power 1/temperature and rescaled (`tune_temperature`).
     u
         For the randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), of your
         own. Each has to belong to its record, as a column that is kept with it does, and not to its place: when a
@@ -113,6 +116,8 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     """
     kind = _classification(score)
     shares = as_uniforms("u", u, len(p), kind.randomised)
+    if kind.temperature is not None:
+        return _tempered_scores(p, y, kind, shares if kind.randomised else None)
     if kind.family == "lac":
         return _lac_scores(p, y)
     out = np.empty(len(p))
@@ -131,6 +136,24 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
             out[rows] = ranked_scores(block, y[rows], shares[rows], rule)
 
     in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
+    if not sound.all:
+        refuse_outside_unit("probabilities", p)
+    return out
+
+
+def _tempered_scores(
+    p: NDArray[Any], y: NDArray[np.int64], kind: ScoreKind, shares: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """The scores of the same probabilities at the score's temperature."""
+    out, unit, sound = np.empty(len(p)), unit_check(p), Sound()
+    temperature, name = float(kind.temperature or 1.0), str(kind.at_one.name)
+
+    def work(rows: slice) -> None:
+        if sound.see(unit(rows)):
+            own = None if shares is None else shares[rows]
+            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], name, u=own)
+
+    in_blocks(work, len(p), p.shape[1])
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return out
@@ -170,6 +193,8 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     p = as_probabilities("probabilities", probabilities)
     refuse_other_sums("probabilities", p)
     shares = as_uniforms("u", u, len(p), kind.randomised)
+    if kind.temperature is not None:
+        p = tempered(p, kind.temperature)
     if kind.family == "lac":
         return 1.0 - p.astype(np.float64)
     rule, out = _rule(kind, p.shape[1]), np.empty(p.shape)
@@ -211,7 +236,9 @@ def set_mask(
     shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
     one = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
-    if kind.family == "lac":
+    if kind.temperature is not None:
+        sound = _tempered_mask(p, kind, limits, shares if kind.randomised else None, per_class, mask)
+    elif kind.family == "lac":
         cut = _lowest(limits[:1] if one else limits, p.dtype)
         sound = _at_least(p, cut[0] if one else cut if per_class else cut[:, None], mask)
     else:
@@ -223,6 +250,27 @@ def set_mask(
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return mask
+
+
+def _tempered_mask(
+    p: NDArray[Any],
+    kind: ScoreKind,
+    limits: NDArray[np.float64],
+    shares: NDArray[np.float64] | None,
+    per_class: bool,
+    mask: NDArray[np.bool_],
+) -> Sound:
+    """`mask` becomes the sets of the same probabilities at the score's temperature."""
+    unit, sound = unit_check(p), Sound()
+    temperature, name = float(kind.temperature or 1.0), str(kind.at_one.name)
+
+    def work(rows: slice) -> None:
+        if sound.see(unit(rows)):
+            own, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
+            mask[rows] = set_mask(tempered(p[rows], temperature), name, limit, u=own, per_class=per_class)
+
+    in_blocks(work, *p.shape)
+    return sound
 
 
 def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> Sound:
@@ -353,7 +401,13 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     return found
 
 
-def lac_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None) -> NamedScores:
+def lac_score(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    classes: Sequence[object] | None = None,
+    *,
+    temperature: float | None = None,
+) -> NamedScores:
     """LAC (also called THR or hinge): one minus the probability of the true class, in [0, 1].
 
     Sadinle, Lei and Wasserman, "Least ambiguous set-valued classifiers with bounded error levels", JASA 2019.
@@ -363,8 +417,10 @@ def lac_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[obj
     --------
     >>> lac_score([[0.75, 0.25], [0.5, 0.5]], [0, 1])
     array([0.25, 0.5 ])
+    >>> lac_score([[0.64, 0.04, 0.32]], [0], temperature=2).score
+    'lac(temperature=2)'
     """
-    return class_score(probabilities, labels, "lac", classes=classes)
+    return class_score(probabilities, labels, score_name("lac", temperature=temperature), classes=classes)
 
 
 def aps_score(
@@ -374,6 +430,7 @@ def aps_score(
     randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
+    temperature: float | None = None,
 ) -> NamedScores:
     """APS: the total probability of the classes that are at least as likely as the true one.
 
@@ -386,7 +443,7 @@ def aps_score(
     >>> aps_score([[0.5, 0.25, 0.25]], [1]), aps_score([[0.5, 0.25, 0.25]], [1], u=[0.5])
     (array([1.]), array([0.75]))
     """
-    name = score_name("aps", randomised=randomised or u is not None)
+    name = score_name("aps", randomised=randomised or u is not None, temperature=temperature)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
@@ -399,6 +456,7 @@ def raps_score(
     randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
+    temperature: float | None = None,
 ) -> NamedScores:
     """RAPS: APS plus `penalty` for every rank beyond `k_reg`.
 
@@ -411,7 +469,8 @@ def raps_score(
     >>> raps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.5, k_reg=1)
     array([1.25])
     """
-    name = score_name("raps", randomised=randomised or u is not None, penalty=penalty, k_reg=k_reg)
+    randomised = randomised or u is not None
+    name = score_name("raps", randomised=randomised, penalty=penalty, k_reg=k_reg, temperature=temperature)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
@@ -423,6 +482,7 @@ def saps_score(
     randomised: bool = False,
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
+    temperature: float | None = None,
 ) -> NamedScores:
     """SAPS: u * max(p) for the likeliest class, max(p) + (rank - 2 + u) * penalty for others; u = 1 if not randomised.
 
@@ -434,11 +494,17 @@ def saps_score(
     >>> saps_score([[0.5, 0.25, 0.125, 0.125]], [1], penalty=0.25)
     array([0.75])
     """
-    name = score_name("saps", randomised=randomised or u is not None, penalty=penalty)
+    name = score_name("saps", randomised=randomised or u is not None, penalty=penalty, temperature=temperature)
     return class_score(probabilities, labels, name, u=u, classes=classes)
 
 
-def margin_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None) -> NamedScores:
+def margin_score(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    classes: Sequence[object] | None = None,
+    *,
+    temperature: float | None = None,
+) -> NamedScores:
     """Margin: the largest probability among the other classes minus that of the true one, in [-1, 1].
 
     Linusson, Johansson, Bostrom and Lofstrom, "Classification with reject option using conformal prediction", 2018.
@@ -448,7 +514,7 @@ def margin_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[
     >>> margin_score([[0.75, 0.25], [0.75, 0.25]], [0, 1])
     array([-0.5,  0.5])
     """
-    return class_score(probabilities, labels, "margin", classes=classes)
+    return class_score(probabilities, labels, score_name("margin", temperature=temperature), classes=classes)
 
 
 def top_k_score(probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None = None) -> NamedScores:

@@ -1,7 +1,8 @@
 """What is known of a score by its name: its task, its range, its parameters, and the candidates that suit it.
 
-A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. It is all that a
-calibration records of its score, and all that prediction needs to compute the same one.
+A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`; `temperature`, which
+`tempered.py` explains, may stand among those of any score of probabilities. It is all that a calibration records of its
+score, and all that prediction needs to compute the same one.
 """
 
 import math
@@ -38,6 +39,22 @@ class ScoreKind:
     family: str | None = None
     randomised: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    @property
+    def temperature(self) -> float | None:
+        """The public temperature at which probabilities are taken; None if they are taken as they are."""
+        return self.parameters.get("temperature")
+
+    @property
+    def at_one(self) -> "ScoreKind":
+        """The same score of probabilities that were brought to its temperature already."""
+        others = {name: value for name, value in self.parameters.items() if name != "temperature"}
+        return score_kind(score_name(str(self.family), randomised=self.randomised, **others))
+
+    @property
+    def of_one_entry(self) -> bool:
+        """Whether it is one minus a probability: of no other class is anything needed."""
+        return self.family == "lac" and self.temperature is None
 
     def candidates(self) -> Candidates:
         """Candidates that suit it whatever is asked: for counts that nobody has asked anything of yet."""
@@ -117,6 +134,8 @@ class _Family:
 
 
 _LARGEST = 1.7976931348623157e308
+COLDEST, HOTTEST = 0.01, 100.0
+"""Between these lie temperatures."""
 
 
 @cache
@@ -157,25 +176,29 @@ def _known(name: str) -> ScoreKind | None:
     family, randomised = FAMILIES[match[1]], match[2] is not None
     if randomised and not family.may_be_randomised:
         return None
-    found = _parameters(name, match[3], family.parameters)
+    found = _parameters(name, match[3], family)
     return ScoreKind(
         name, family.task, family.low, family.high, family.builder, family.spread, match[1], randomised,
         MappingProxyType(found),
     )  # fmt: skip
 
 
-def _parameters(name: str, text: str | None, expected: tuple[str, ...]) -> dict[str, float]:
+def _parameters(name: str, text: str | None, family: _Family) -> dict[str, float]:
     found: dict[str, float] = {}
+    expected = family.parameters
+    optional = ("temperature",) if family.task == "classification" and family.spread != "rank" else ()
     for part in (text or "").split(","):
         key, _, value = (piece.strip() for piece in part.partition("="))
-        if key in expected and key not in found and _NUMBER.fullmatch(value):
+        if key in (*expected, *optional) and key not in found and _NUMBER.fullmatch(value):
             found[key] = float(value)
         elif part.strip() or text is not None:
             found.clear()
             break
     wanted = f"({','.join(f'{key}=...' for key in expected)})" if expected else ""
-    if set(found) != set(expected) or (text is not None and not expected):
+    if {*found} - {*optional} != {*expected} or (text is not None and not found):
         raise InputError(f"score must name its parameters as {name.split('(')[0]}{wanted}; found {name!r}")
+    if not COLDEST <= found.get("temperature", 1.0) <= HOTTEST:
+        raise InputError(f"score must have a temperature between {COLDEST:g} and {HOTTEST:g}; found {name!r}")
     if not all(map(math.isfinite, found.values())) or found.get("k_reg", 0) != int(found.get("k_reg", 0)):
         raise InputError(f"score must have finite parameters and a whole k_reg; found {name!r}")
     return found
@@ -206,8 +229,8 @@ def score_kind(name: str | None) -> ScoreKind:
     return known or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
 
 
-def score_name(family: str, *, randomised: bool = False, **parameters: float) -> str:
-    """The name of a score with its parameters, as `calibrate(..., score=...)` records it.
+def score_name(family: str, *, randomised: bool = False, **given: float | None) -> str:
+    """The name of a score with its parameters, those of None left out, as `calibrate(..., score=...)` records it.
 
     Examples
     --------
@@ -215,6 +238,7 @@ def score_name(family: str, *, randomised: bool = False, **parameters: float) ->
     'raps_randomised(penalty=0.01,k_reg=5)'
     """
     suffix = "_randomised" if randomised else ""
+    parameters = {key: value for key, value in given.items() if value is not None}
     order = [key for key in FAMILIES[family].parameters if key in parameters] if family in FAMILIES else []
     order += [key for key in parameters if key not in order]
     inside = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)

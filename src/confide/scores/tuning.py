@@ -1,4 +1,6 @@
-"""RAPS parameters from separate data: tuning them on the calibration records would break both guarantees.
+"""A score's parameters from separate data: RAPS's, and the temperature.
+
+Tuning them on the calibration records would break both guarantees.
 
 A score has to be a function of one record and of public information. Parameters that were fitted to the calibration
 records depend on all of them: the threshold is then no longer protected by its epsilon, and calibration and new records
@@ -15,7 +17,7 @@ from numpy.typing import ArrayLike
 from confide.arrays import as_array, as_labels, as_probabilities
 from confide.errors import InputError
 from confide.scores.classification import class_score, set_mask
-from confide.scores.kinds import score_name
+from confide.scores.kinds import COLDEST, HOTTEST, score_name
 from confide.support import Level, exact_level
 
 
@@ -95,6 +97,57 @@ def tune_raps(
             size = float(np.count_nonzero(set_mask(p, name, threshold, out=mask))) / len(p)
             found.append(RapsParameters(float(penalty), int(k_reg), size))
     return min(found, key=lambda choice: choice.mean_size)
+
+
+def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration: ArrayLike) -> float:
+    """The temperature of least log loss on tuning records, rounded to three digits: a public number for any score.
+
+    Guo, Pleiss, Sun and Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2. It cannot
+    change which labels are likelier; it brings the scores of an over-confident model away from the ends of [0, 1],
+    where evenly spaced candidates are too coarse.
+
+    Parameters
+    ----------
+    probabilities, labels
+        Tuning records, shapes (n, K) and (n,), which are not calibration records. Entries of 0 count as 1e-300.
+    calibration
+        The probabilities of the calibration records, as in `tune_raps`: nothing is read of them.
+
+    Returns
+    -------
+    float
+        Between .01 and 100; above 1 for an over-confident model.
+
+    Raises
+    ------
+    InputError
+        If tuning and calibration records are the same array, or an argument is wrong.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p, other = rng.dirichlet(np.ones(4), 2000), rng.dirichlet(np.ones(4), 10)
+    >>> y = np.array([rng.choice(4, p=row) for row in p])
+    >>> sure = p**3 / (p**3).sum(axis=1, keepdims=True)
+    >>> 2.7 < tune_temperature(sure, y, calibration=other) < 3.3
+    True
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
+
+    _refuse_same(probabilities, calibration)
+    p = as_probabilities("probabilities", probabilities)
+    y = as_labels("labels", labels, *p.shape)
+    if not len(y):
+        raise InputError("probabilities must hold tuning records; found none")
+    logs = np.log(np.maximum(p.astype(np.float64), 1e-300))
+
+    def loss(log_temperature: float) -> float:
+        z = logs / math.exp(log_temperature)
+        return float(np.mean(logsumexp(z, axis=1) - z[np.arange(len(y)), y]))
+
+    found = minimize_scalar(loss, bounds=(math.log(COLDEST), math.log(HOTTEST)), method="bounded")
+    return float(f"{math.exp(found.x):.3g}")
 
 
 def _refuse_same(tuning: ArrayLike, calibration: ArrayLike) -> None:

@@ -267,7 +267,7 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
         adds=(SET + suffix, SIZE + suffix),
         requirements=(*p.probability_requirements, *sums, *([] if group is None else [group.requirement])),
         width=p.width,
-        in_sql=score_kind(score).family == "lac" and not p.logits,
+        in_sql=score_kind(score).of_one_entry and not p.logits,
         thresholds=release.class_thresholds(names, len(names)) if by_class else np.array(thresholds),
         group=group,
         probabilities=p,

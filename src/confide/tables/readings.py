@@ -248,7 +248,7 @@ class ClassReading(Reading):
     @classmethod
     def of(cls, p: NumberColumns, label: NamedColumn, score: str, *, entries: bool) -> "ClassReading":
         """The reading of probabilities and labels; `entries` says whether the table can read those of lists."""
-        in_sql = score_kind(score).family == "lac" and not p.logits  # one minus a probability
+        in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
         own = (Read(p.columns[0], "entry", label.column), Read(p.columns[0], "length")) if by_entry else p.reads
         wanted = (*p.probability_requirements, label.requirement, p.sum_requirement)

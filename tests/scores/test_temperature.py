@@ -1,0 +1,145 @@
+"""Scores at a public temperature: the numbers, every front that makes sets, and what a name may say."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import InputError
+from confide.scores import FAMILIES, score_kind
+from confide.scores.tempered import tempered
+from tests.calibrations import calibration_at
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+TEMPERED = ["lac(temperature=2)", "aps(temperature=0.5)", "raps_randomised(penalty=0.01,k_reg=2,temperature=3)"]
+
+
+@pytest.mark.parametrize("temperature", [0.01, 0.5, 1.0, 2.5, 100.0])
+def test_probabilities_at_a_temperature_are_powers_rescaled(temperature):
+    rows = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [1e-300, 0.5, 0.5], [0.25, 0.25, 0.5]])
+    with mpmath.workdps(60):
+        for row, found in zip(rows, tempered(rows, temperature), strict=True):
+            powers = [mpmath.mpf(float(p)) ** (1 / mpmath.mpf(temperature)) for p in row]
+            expected = [float(power / mpmath.fsum(powers)) for power in powers]
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_it_is_the_softmax_of_scaled_logits():
+    z = np.random.default_rng(0).normal(size=(50, 6)) * 4
+    exact = np.exp(z / 3) / np.exp(z / 3).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(tempered(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), 3.0), exact, atol=1e-14)
+
+
+def test_a_row_is_computed_for_itself():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(7) / 5, 301)
+    together = tempered(p, 1.7)
+    for rows in (slice(0, 1), slice(3, 4), slice(100, 205)):
+        assert (tempered(p[rows], 1.7) == together[rows]).all()
+    assert (tempered(np.asfortranarray(p), 1.7) == together).all()
+    assert not tempered(np.zeros((2, 3)), 2.0).any()
+
+
+@pytest.mark.parametrize("name", TEMPERED)
+def test_calibration_sets_and_all_scores_agree(name):
+    rng = np.random.default_rng(1)
+    p, u = rng.dirichlet(np.ones(5) / 3, 400).astype(np.float32), rng.random(400)
+    y = rng.integers(0, 5, 400)
+    own = u if "randomised" in name else None
+    every = confide.all_scores(p, name, u=own)
+    assert (confide.class_score(p, y, name, u=own) == every[np.arange(400), y]).all()
+    for threshold in (*every[:20, 0], np.inf):
+        sets = confide.predict_set(p, calibration_at(float(threshold), name), u=own)
+        assert (sets.mask == (every <= threshold)).all()
+    with pytest.raises(InputError, match="probabilities must lie"):
+        confide.class_score(np.where(np.arange(400)[:, None] == 7, np.nan, p), y, name, u=own)
+
+
+def test_the_option_is_the_name():
+    p, y = [[0.64, 0.04, 0.32]], [1]
+    at = {"temperature": 2}
+    for scores, plain in [
+        (confide.lac_score(p, y, **at), "lac"),
+        (confide.aps_score(p, y, **at), "aps"),
+        (confide.raps_score(p, y, 0.1, 2, **at), "raps(penalty=0.1,k_reg=2)"),
+        (confide.saps_score(p, y, 0.1, **at), "saps(penalty=0.1)"),
+        (confide.margin_score(p, y, **at), "margin"),
+    ]:
+        kind = score_kind(scores.score)
+        assert (kind.temperature, kind.at_one.name) == (2.0, plain)
+        assert scores[0] == confide.class_score(tempered(np.array(p), 2.0), y, plain)[0]
+    assert [score_kind(name).of_one_entry for name in ("lac", "lac(temperature=2)")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)", "lac(temperature=2,temperature=2)", "lac()",
+     "lac(temperature=inf)", "absolute_residual(temperature=2)", "raps(temperature=2)"],
+)  # fmt: skip
+def test_other_names_are_refused(name):
+    with pytest.raises(InputError, match="score must"):
+        score_kind(name)
+
+
+def test_every_score_of_probabilities_has_one():
+    for family, known in FAMILIES.items():
+        if known.task == "classification" and family != "top_k":
+            parameters = dict.fromkeys(known.parameters, 1)
+            assert score_kind(confide.score_name(family, **parameters, temperature=2)).temperature == 2.0
+
+
+def test_a_device_gives_the_same_scores(monkeypatch):
+    """By the functions of the array standard, whose logarithms and powers are the library's: up to the last digits."""
+    xp = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
+    from confide.array_api import predict_mask, true_scores
+
+    monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
+    rng = np.random.default_rng(2)
+    p, u, y = rng.dirichlet(np.ones(5) / 3, 300), rng.random(300), rng.integers(0, 5, 300)
+    p[0] = [1, 0, 0, 0, 0]
+    for name in TEMPERED:
+        own = u if "randomised" in name else None
+        there = None if own is None else xp.asarray(own)
+        found = true_scores(xp.asarray(p), xp.asarray(y), name, u=there)
+        every = confide.all_scores(p, name, u=own)
+        np.testing.assert_allclose(found.numpy(), every[np.arange(300), y], atol=1e-12)
+        sets = predict_mask(xp.asarray(p), calibration_at(0.4375, name), u=there)
+        assert (sets.numpy() == (every <= 0.4375)).all()
+
+
+def test_tuning_finds_the_temperature_that_undoes_over_confidence():
+    """Labels are drawn from softmax(z); the model says softmax(3 z). The estimate's error is a few hundredths."""
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(20_000, 5))
+    p, sure = (np.exp(k * z) / np.exp(k * z).sum(axis=1, keepdims=True) for k in (1, 3))
+    y = (p.cumsum(axis=1) > rng.random((20_000, 1))).argmax(axis=1)
+    assert abs(confide.tune_temperature(sure, y, calibration=p[:10].copy()) - 3) < 0.2
+    assert confide.tune_temperature(p, y, calibration=sure[:10]) == pytest.approx(1, abs=0.07)
+    with pytest.raises(InputError, match="must not be the same records"):
+        confide.tune_temperature(sure, y, calibration=sure)
+    with pytest.raises(InputError, match="none"):
+        confide.tune_temperature(sure[:0], y[:0], calibration=p)
+
+
+def test_uniform_bins_serve_an_over_confident_model_at_its_temperature():
+    """Of 200 even bins the scores of a sure model reach the first and the last; at its temperature they spread."""
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(9000, 6)) * 1.5
+    p, sure = (np.exp(k * z) / np.exp(k * z).sum(axis=1, keepdims=True) for k in (1, 25))
+    y = (p.cumsum(axis=1) > rng.random((9000, 1))).argmax(axis=1)
+    held, new = slice(0, 4000), slice(4000, None)
+    sizes = []
+    for name in ("lac", "lac(temperature=25)"):
+        scores = confide.class_score(sure[held], y[held], name)
+        released = confide.calibrate(scores, 0.1, 5.0, candidates=confide.Candidates.unit(200))
+        sets = confide.predict_set(sure[new], released)
+        assert sets.contains(y[new]).mean() > 0.87  # 5000 new records: six standard deviations
+        sizes.append(sets.sizes.mean())
+    assert sizes[1] < 0.9 * sizes[0]
+
+
+def test_pages_say_it():
+    from confide.reports.thresholds import rule
+
+    said = rule(calibration_at(0.5, "lac(temperature=2)"))
+    assert "temperature 2: each to the power 1/2" in said
