@@ -112,9 +112,9 @@ SERVER = """
 SAMPLES = ROOT / "tests" / "releases" / "samples"
 READ = [
     *("calibration.json", "calibration-rho.json", "calibration-infinite.json", "none.json", "opendp-quantile.json"),
-    *("levels.json", "groups.json", "sides.json", "risk.json"),
+    *("pps-laplace.json", "levels.json", "groups.json", "sides.json", "risk.json"),
 ]
-NEED_SCIPY = ["calibration-delta.json", "pps-laplace.json", "noisy-histogram.json"]
+NEED_SCIPY = ["calibration-delta.json", "noisy-histogram.json"]
 NEED_KEYS = ["federated.json"]
 SERVED = [str(SAMPLES / name) for name in READ + NEED_SCIPY + NEED_KEYS]
 TO_FEDERATE = "federation needs the package 'cryptography'; install the extra: pip install 'confide[standard]'"

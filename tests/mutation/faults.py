@@ -1314,7 +1314,25 @@ FAULTS = (
           "return calibrate_histogram(total, alpha, epsilon, score=score, classes=len(known), **options)",
           "tests/test_same_everywhere.py"
           "::test_every_front_releases_the_same_of_the_same_records[by_torch-replace_one]"),
+<<<<<<< HEAD
     Fault("a Rob-FCP bound that forgets the liars", "papers/rob_fcp.py",
           "* (1 + 2 * tau / (1 - tau))", "* (1 + tau / (1 - tau))",
           "tests/papers/test_rob_fcp.py::test_the_certificate_is_the_programs"),
+=======
+    Fault("a walk with one eigenvalue too few", "mechanisms/laplace_walk.py", "np.exp(-m * np.log1p(w2))",
+          "np.exp((1 - m) * np.log1p(w2))",
+          "tests/papers/test_private_prediction_sets_v1.py::test_theorem_2_exceedance_by_integration"),
+    Fault("an upper bound that adds where it should mix", "mechanisms/pps_laplace.py",
+          "(fails + (1 - fails) * np.minimum(most / (n + 1), 1.0)).min()", "(fails + most / (n + 1)).min()",
+          "tests/mechanisms/test_pps_laplace.py::test_upper_bound_is_theorem_3_or_less"),
+    Fault("bins by the level alone", "mechanisms/pps_laplace.py", "np.argmax(reached, axis=1)).mean() / m",
+          "np.argmax(reached, axis=1)).mean() / m - 1 / m",
+          "tests/mechanisms/test_pps_laplace.py::test_number_of_bins_has_the_least_excess_on_uniform_scores"),
+    Fault("Theorem 3 with zeta once", "papers/private_prediction_sets_v1.py", "(1 / (n + 1) + p_max + 2 * noise)",
+          "(1 / (n + 1) + p_max + noise)",
+          "tests/papers/test_private_prediction_sets_v1.py::test_theorem_3_exactly"),
+    Fault("scores that count ties whole, as Smith's", "papers/opendp_quantile.py",
+          "level * (len(x) - sum(v == c for v in x))", "level * len(x)",
+          "tests/papers/test_opendp_quantile.py::test_section_1_1_worked_examples"),
+>>>>>>> a44d8cd (Private Prediction Sets version 1 and OpenDP's note by number; zeta exactly, Theorem 3 and Algorithm 5 as they are)
 )  # fmt: skip

@@ -4,6 +4,7 @@ interface.py        what every mechanism says about itself
 slopes.py           the mechanism of this project
 pps.py              Private Prediction Sets, the exponential mechanism
 pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram
+laplace_walk.py     how far its noise goes, exactly
 noisy_histogram.py  the same release, calibrated by the random-rank lemma
 opendp_quantile.py  OpenDP's private quantile
 split_conformal.py  no privacy: the baseline
@@ -19,6 +20,7 @@ from confide.mechanisms.certify import certify
 from confide.mechanisms.composition import in_sequence, shares_of, side_by_side
 from confide.mechanisms.fields import mechanism_fields, read_mechanism
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName
+from confide.mechanisms.laplace_walk import walk_quantiles, walk_stays_below
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
 from confide.mechanisms.pps import (
@@ -29,7 +31,7 @@ from confide.mechanisms.pps import (
     optimal_gamma,
     pps_for,
 )
-from confide.mechanisms.pps_laplace import LaplaceHistogram, pps_laplace_for
+from confide.mechanisms.pps_laplace import LaplaceHistogram, laplace_level, noise_closed_form, pps_laplace_for
 from confide.mechanisms.privacy import (
     NEIGHBORS,
     Neighbors,
@@ -43,10 +45,10 @@ from confide.mechanisms.split_conformal import SplitConformal, split_conformal_f
 __all__ = [
     "MECHANISMS", "NEIGHBORS", "UNIT", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
     "NoisyHistogram", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "adjusted_level",
-    "certify", "fade_for", "gamma_roots", "in_sequence", "mechanism_fields", "noisy_histogram_for",
-    "opendp_quantile_for", "optimal_bins", "optimal_gamma", "pps_for", "pps_laplace_for", "practically_none",
-    "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side", "slopes_for",
-    "split_conformal_for",
+    "certify", "fade_for", "gamma_roots", "in_sequence", "laplace_level", "mechanism_fields", "noise_closed_form",
+    "noisy_histogram_for", "opendp_quantile_for", "optimal_bins", "optimal_gamma", "pps_for", "pps_laplace_for",
+    "practically_none", "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side",
+    "slopes_for", "split_conformal_for", "walk_quantiles", "walk_stays_below",
 ]  # fmt: skip
 
 

@@ -5,10 +5,9 @@ give F(z) = 1 - (1/n) sum_j (c_j + noise_j) 1{z < e_j}, and the threshold is the
 
     F(e_k) >= (n+1)(1-alpha) / (n(1-gamma alpha)) + zeta.
 
-Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n, by simulation. The simulation's
-error is accounted for: an order statistic is used that lies below the quantile with probability at most 1e-6, and
-1e-6 is taken from gamma alpha. Corollary 1: zeta = 4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where the
-simulation cannot resolve gamma alpha or would be too long.
+Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it; here it is
+computed (laplace_walk.py), so that no simulation's error has to be paid for. Corollary 1: zeta at most
+4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where gamma alpha is too small for floating-point sums.
 
 The noise is Laplace noise on a lattice of 2**-20 records, sampled exactly by OpenDP. Coupled with continuous Laplace
 noise it differs by less than one lattice step per bin, which is added to zeta.
@@ -20,7 +19,6 @@ is public. Coverage is at least 1 - alpha.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -29,6 +27,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.guarantee import RankLaw
 from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.laplace_walk import walk_quantiles
 from confide.selection import noisy_counts, scale_for
 from confide.support import ceil_to, float_above
 
@@ -36,12 +35,11 @@ STEPS = 2**20
 """Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID."""
 
 GRID = 2**24
-UNSURE = 1e-6
-"""Probability with which the simulated quantile may be too small; it is part of gamma alpha."""
+_RESOLVED = 1e-9
+"""Probabilities below this are left to the closed form."""
 
-_WALKS = 50_000
-_MOST_STEPS = 2 * 10**7
-_SEED = 20210212
+GAMMAS = np.geomspace(1e-4, 0.1, 61)
+_RUNS, _SEED = 1000, 20210212
 _INT64_ROOM = 2**62
 
 
@@ -62,7 +60,7 @@ class LaplaceHistogram(Mechanism):
     --------
     >>> mechanism = pps_laplace_for(5000, Fraction(1, 10), 1.0, 100)
     >>> mechanism.replace_one, round(float(mechanism.level), 3)
-    (1.0, 0.922)
+    (1.0, 0.92)
     """
 
     name: ClassVar[Literal["pps-laplace"]] = "pps-laplace"
@@ -106,16 +104,15 @@ class LaplaceHistogram(Mechanism):
         return math.ceil(self.level * n - Fraction(noise_bound(m, fails, self.scale)) - Fraction(1, 10**9)), fails
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound for continuous scores, up to the mass of one bin; the subject of the paper's Theorem 3.
+        """Upper bound for continuous scores, up to the mass of one bin: Theorem 3 of version 1, at this level.
 
-        The candidate before the selected one did not reach the level, so A_J < n level + n zeta but for a probability
-        of gamma alpha; the bound takes the best of a few failure probabilities.
+        The candidate before the selected one did not reach the level, so A_J < x = n level + n zeta but for a
+        probability f, whatever the data: coverage is at most f + (1-f) ceil(x)/(n+1), and one bin. The best of a few f,
+        that of the level among them, which gives Theorem 3 or less.
         """
-        best = 1.0
-        for fails in np.geomspace(1e-4, 0.1, 13).tolist():
-            over = noise_bound(m, fails, self.scale)
-            best = min(best, (float(self.level * n) + over + 1) / (n + 1) + fails)
-        return best
+        fails = np.append(np.geomspace(1e-4, 0.1, 13), self.gamma / 10)
+        most = np.ceil(float(self.level) * n + noise_bounds(m, fails, self.scale) + 1e-9)
+        return float((fails + (1 - fails) * np.minimum(most / (n + 1), 1.0)).min())
 
 
 def pps_laplace_for(
@@ -131,15 +128,23 @@ def pps_laplace_for(
     True
     """
     scale = scale_for(2, epsilon)
-    grid = np.geomspace(1e-4, 0.1, 61).tolist() if gamma is None else [gamma]
-    level, gamma = min((published_level(n, alpha, m, g, scale), g) for g in grid)
-    return LaplaceHistogram(ceil_to(level, GRID), gamma, scale) if level <= 1 - 1 / GRID else None
+    grid = GAMMAS if gamma is None else np.array([gamma])
+    levels = published_levels(n, alpha, m, grid, scale)
+    best = int(np.argmin(levels))
+    level = float(levels[best])
+    return LaplaceHistogram(ceil_to(level, GRID), float(grid[best]), scale) if level <= 1 - 1 / GRID else None
 
 
-def published_level(n: int, alpha: Fraction, m: int, gamma: float, scale: float) -> float:
-    """(n+1)(1-alpha)/(n(1-gamma alpha)) + zeta, with zeta by Theorem 2 or Corollary 1, whichever is smaller."""
-    a = float(alpha)
-    return (n + 1) * (1 - a) / (n * (1 - gamma * a)) + noise_bound(m, gamma * a, scale) / n + 1e-12
+def published_levels(n: int, alpha: Fraction, m: int, gammas: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller."""
+    return laplace_level(n, alpha, gammas, noise_bounds(m, gammas * float(alpha), scale) / n) + 1e-12
+
+
+def laplace_level(
+    n: int, alpha: Fraction, gamma: NDArray[np.float64], zeta: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The level of (4): (n+1)(1-alpha)/(n(1-gamma alpha)) + zeta."""
+    return (n + 1) * (1 - float(alpha)) / (n * (1 - gamma * float(alpha))) + zeta
 
 
 def noise_bound(m: int, fails: float, scale: float) -> float:
@@ -147,15 +152,23 @@ def noise_bound(m: int, fails: float, scale: float) -> float:
 
     Examples
     --------
-    >>> round(noise_bound(100, 0.01, 2.0)), round(closed_form(100, 0.01, 2.0))
-    (81, 138)
+    >>> round(noise_bound(100, 0.01, 2.0)), round(noise_closed_form(100, 0.01, 2.0))
+    (78, 138)
     """
-    simulated = simulated_bound(m, fails)
-    bound = closed_form(m, fails, scale)
-    return bound if simulated is None else min(bound, scale * simulated + m / STEPS)
+    return float(noise_bounds(m, np.array([fails]), scale)[0])
 
 
-def closed_form(m: int, fails: float, scale: float) -> float:
+def noise_bounds(m: int, fails: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """`noise_bound` for several probabilities at once."""
+    bounds = np.array([noise_closed_form(m, f, scale) for f in fails.tolist()])
+    seen = fails >= _RESOLVED
+    if seen.any():
+        quantiles = walk_quantiles(m, tuple(fails[seen].tolist()), float(bounds[seen].max()) / scale)
+        bounds[seen] = np.minimum(bounds[seen], scale * quantiles + m / STEPS)
+    return bounds
+
+
+def noise_closed_form(m: int, fails: float, scale: float) -> float:
     """Corollary 1, in records: 4 sqrt(2 m log(4/(gamma alpha)))/epsilon with epsilon = 2/scale.
 
     Levy's inequality and Chernoff's bound with E[exp(r X)] <= exp(2 (r scale)^2) for r scale <= 1/sqrt(2), which asks
@@ -165,52 +178,41 @@ def closed_form(m: int, fails: float, scale: float) -> float:
     return scale * (2 * math.sqrt(2 * m * logs) if m >= logs else math.sqrt(2) * (logs + m * math.log(2)))
 
 
-def simulated_bound(m: int, fails: float) -> float | None:
-    """The (1 - fails) quantile of max_k |walk_k| for unit Laplace steps, from above; None if it cannot be resolved.
+def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40) -> int:
+    """The number of bins with the smallest mean threshold on uniform scores: Algorithm 5 of version 1, on average.
 
-    The simulation is public and the same everywhere (a fixed seed). The r-th smallest of K simulated maxima lies below
-    the quantile only if at least r of them do, so r is the smallest with P(Bin(K, 1 - fails') >= r) <= 1e-6, where
-    fails' = fails - 1e-6.
-    """
-    from scipy.stats import binom
-
-    walks = simulated_maxima(m)
-    if walks is None or fails <= 2 * UNSURE:
-        return None
-    rank = int(binom.isf(UNSURE, len(walks), 1 - (fails - UNSURE))) + 1
-    return float(walks[rank - 1]) if rank <= len(walks) else None
-
-
-@lru_cache(maxsize=64)
-def simulated_maxima(m: int) -> NDArray[np.float64] | None:
-    """Sorted maxima of |walks| of m unit Laplace steps; None for m so large that too few walks can be made."""
-    walks = min(_WALKS, _MOST_STEPS // m)
-    if walks < 1000:
-        return None
-    rng, out, block = np.random.default_rng(_SEED), np.empty(walks), max(1, 4_000_000 // m)
-    for start in range(0, walks, block):
-        steps = rng.laplace(size=(min(block, walks - start), m))
-        out[start : start + block] = np.abs(np.cumsum(steps, axis=1, out=steps), out=steps).max(axis=1)
-    return np.sort(out)
-
-
-def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 25) -> int:
-    """A number of bins near (n epsilon)^(2/3), the subject of version 1's Algorithm 5.
-
-    For uniform scores the threshold is the level plus half a bin. That sum is minimised over multiples of the order,
-    with the walk's quantile by the reflection principle, P(max |walk| > x) near 4 P(N > x/(scale sqrt(2 m))): it
-    touches efficiency only, and depends on public numbers only.
+    Algorithm 5 compares one noisy threshold per number of bins, on one simulated data set; this compares means, over
+    public simulations that are the same everywhere. A few numbers of bins near (n epsilon)^(2/3) are tried, each with
+    the best gamma of the grid.
 
     Examples
     --------
     >>> optimal_bins(5000, Fraction(1, 10), 1.0)
-    65
+    36
     """
-    from scipy.special import ndtri
+    order = (n * epsilon) ** (2 / 3)
+    tried: list[int] = np.unique(np.maximum(10, np.geomspace(order / 10, 2 * order, options)).astype(int)).tolist()
+    return min(tried, key=lambda m: uniform_threshold(n, alpha, epsilon, m))
 
-    order, scale, a = (n * epsilon) ** (2 / 3), scale_for(2, epsilon), float(alpha)
-    tried = np.unique(np.maximum(10, np.geomspace(order / 8, 2 * order, options)).astype(int))
-    gammas = np.geomspace(1e-4, 0.1, 31)
-    levels = (n + 1) * (1 - a) / (n * (1 - gammas * a))
-    noise = scale * np.sqrt(2 * tried[:, None]) * -ndtri(gammas * a / 4) / n
-    return int(tried[np.argmin((levels + noise).min(axis=1) + 0.5 / tried)])
+
+def uniform_threshold(n: int, alpha: Fraction, epsilon: float, m: int, runs: int = _RUNS) -> float:
+    """The mean threshold on n uniform scores with the edges j/m, by public simulation; 1 where it is +inf.
+
+    Examples
+    --------
+    >>> round(uniform_threshold(5000, Fraction(1, 10), 1.0, 36), 2)
+    0.92
+    """
+    mechanism = pps_laplace_for(n, alpha, epsilon, m)
+    if mechanism is None:
+        return 1.0
+    rng, level, scale = np.random.default_rng(_SEED), float(mechanism.level), mechanism.scale
+    # Bins so far down that none of them reaches the level but for a probability below 1e-9 are drawn as one.
+    far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
+    low = max(0, math.floor(m * (level - far / n)))
+    counts = rng.multinomial(n, [low / m, *[1 / m] * (m - low)], runs)[:, 1:]
+    noisy = counts + rng.laplace(scale=scale, size=counts.shape)
+    beyond = noisy.sum(axis=1, keepdims=True) - np.cumsum(noisy, axis=1)
+    reached = n - beyond >= level * n
+    reached[:, -1] = True
+    return float((low + 1 + np.argmax(reached, axis=1)).mean() / m)

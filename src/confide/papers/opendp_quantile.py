@@ -1,0 +1,110 @@
+"""OpenDP's note on quantile scores of candidates, by number, in exact fractions.
+
+Shoemate, Covington and Globus-Harris, "def quantile_score_candidates", 28 September 2022. It is about the scores, and
+names no way to select by them; `mechanism="opendp-quantile"` is the later library's private quantile, which has these
+scores. A slip: the pseudocode of section 3.1 multiplies d_in by 2, where 2 is the sensitivity per changed record, that is
+two units of symmetric distance, and 3.4 concludes 1 per unit; as printed it asks for twice what is needed.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement, pairwise
+
+from confide.support import Level, exact_level
+
+Scores = list[Fraction]
+
+
+def scores(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
+    """(1) and (2): -|(1-a) #(X < c) - a #(X > c)| for each candidate c.
+
+    Examples
+    --------
+    >>> [float(s) for s in scores(range(5), range(5), 0.5)]
+    [-2.0, -1.0, 0.0, -1.0, -2.0]
+    """
+    level = exact_level("a", a)
+    return [-abs((1 - level) * sum(v < c for v in x) - level * sum(v > c for v in x)) for c in candidates]
+
+
+def scores_by_rank(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
+    """(4): -|candidate rank - ideal rank| = -|#(X < c) - a (|X| - #(X = c))|, the same numbers.
+
+    Examples
+    --------
+    >>> [float(s) for s in scores_by_rank(range(6), range(6), 0.25)]
+    [-1.25, -0.25, -0.75, -1.75, -2.75, -3.75]
+    """
+    level = exact_level("a", a)
+    return [-abs(sum(v < c for v in x) - level * (len(x) - sum(v == c for v in x))) for c in candidates]
+
+
+def scores_with_discount(x: Sequence[float], candidates: Sequence[float], a: Level, discount: Fraction) -> Scores:
+    """-|#(X < c) + discount #(X = c) - a |X||: with discount a the note's scores, with discount 1 Smith's.
+
+    Examples
+    --------
+    >>> ties, smith = [1, 1, 1, 2], Fraction(1)
+    >>> [float(s) for s in scores_with_discount(ties, [1, 2], 0.5, smith)]
+    [-1.0, -2.0]
+    >>> [float(s) for s in scores(ties, [1, 2], 0.5)]
+    [-0.5, -1.5]
+    """
+    level = exact_level("a", a)
+    return [-abs(sum(v < c for v in x) + discount * sum(v == c for v in x) - level * len(x)) for c in candidates]
+
+
+def unsized_sensitivity(a: Level) -> Fraction:
+    """Section 2.4: the range of score differences when one record is added or removed, 2 max(a, 1-a).
+
+    Examples
+    --------
+    >>> unsized_sensitivity(0.9)
+    Fraction(9, 5)
+    """
+    level = exact_level("a", a)
+    return 2 * max(level, 1 - level)
+
+
+def sized_sensitivity(distance: int = 2) -> Fraction:
+    """Section 3.4: the range of score differences at a symmetric distance when the size is public, 1 per unit.
+
+    One changed record is a distance of 2. The pseudocode of 3.1 has twice as much.
+
+    Examples
+    --------
+    >>> sized_sensitivity()
+    Fraction(2, 1)
+    """
+    return Fraction(distance)
+
+
+def largest_range(n: int, candidates: Sequence[float], a: Level, *, sized: bool) -> Fraction:
+    """Sections 2.4 and 3.4 without a bound: max_(i,j) |(s_i - s'_i) - (s_j - s'_j)| over all data sets of n records.
+
+    Values lie at the candidates, between them, and beyond both ends; neighbours have one record more, or, sized, one
+    record changed.
+
+    Examples
+    --------
+    >>> largest_range(4, [1, 2], 0.75, sized=False), largest_range(4, [1, 2], 0.75, sized=True)
+    (Fraction(3, 2), Fraction(2, 1))
+    """
+    ordered = sorted(candidates)
+    between = [(p + q) / 2 for p, q in pairwise(ordered)]
+    places = [ordered[0] - 1, *ordered, *between, ordered[-1] + 1]
+    worst = Fraction(0)
+    for x in combinations_with_replacement(places, n):
+        here = scores(x, candidates, a)
+        for other in _neighbours(x, places, sized):
+            change = [s - t for s, t in zip(here, scores(other, candidates, a), strict=True)]
+            worst = max(worst, max(change) - min(change))
+    return worst
+
+
+def _neighbours(x: tuple[float, ...], places: list[float], sized: bool) -> Iterator[tuple[float, ...]]:
+    for place in places:
+        if sized:
+            yield from ((*x[:i], place, *x[i + 1 :]) for i in range(len(x)))
+        else:
+            yield (*x, place)

@@ -1,0 +1,372 @@
+"""Private Prediction Sets, version 1, by number: a histogram with Laplace noise.
+
+Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", arXiv 2102.06202v1. n scores, m bins with the edges
+0 = e_0 < ... < e_m = 1, loss epsilon when one record is replaced, coverage 1 - alpha, and gamma in (0, 1), the share of
+alpha that is set aside for the noise. The mechanism itself is `mechanism="pps-laplace"`. Slips of the text:
+
+- (4) takes the infimum over all z, where F~ is constant below e_1. If F~(e_0) reaches the level, as noise can make it,
+  that is no edge; read over [0, 1] it is 0. Our mechanism answers e_1 at least.
+- Lemma 1 prints Z_n, a variable that it does not define, for Z_m.
+- The sentence that follows Corollary 2 takes m proportional to (n epsilon)^(-2/3), where its statement has 2/3.
+- The proof of Lemma 4 prints Beta(ceil(n alpha), ...) for Beta(ceil(n q), ...).
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.errors import InputError
+from confide.mechanisms import laplace_level, noise_closed_form, walk_quantiles, walk_stays_below
+from confide.support import Level, exact_level
+
+GAMMAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+"""Coarsely spaced values from 1e-4 to 0.1, as App. C.1 says."""
+
+
+def are_neighbours(counts: ArrayLike, other: ArrayLike) -> bool:
+    """Definition 1 (version 1): whether one data set comes from the other by replacing one record; here, of counts.
+
+    Examples
+    --------
+    >>> are_neighbours([3, 1, 0], [2, 1, 1]), are_neighbours([3, 1, 0], [3, 1, 1])
+    (True, False)
+    """
+    change = np.asarray(other) - np.asarray(counts)
+    return bool(change.sum() == 0 and np.abs(change).sum() <= 2)
+
+
+def private_distribution(noisy_counts: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Algorithm 2 (version 1): F~(e_0), ..., F~(e_m) from counts with noise of scale 2/epsilon.
+
+    F~(s) = 1 - (1/n) sum_j noisy_j 1{s < e_j}: constant between edges, 1 at e_m, maybe falling, maybe not 0 at e_0.
+
+    Parameters
+    ----------
+    noisy_counts
+        Shape (..., m).
+    n
+        The public number of records.
+
+    Returns
+    -------
+    Shape (..., m+1).
+
+    Examples
+    --------
+    >>> private_distribution([3.5, -0.5, 1.5], 4)
+    array([-0.125,  0.75 ,  0.625,  1.   ])
+    """
+    noisy = np.asarray(noisy_counts, dtype=np.float64)
+    beyond = np.cumsum(noisy[..., ::-1], axis=-1)[..., ::-1] / n
+    return np.concatenate([1 - beyond, np.ones((*noisy.shape[:-1], 1))], axis=-1)
+
+
+def cutoff(distribution: NDArray[np.float64], level: float, edges: Sequence[float]) -> float:
+    """(4): the first edge at which F~ reaches the level; +inf if the level is above 1.
+
+    Examples
+    --------
+    >>> cutoff(private_distribution([3.5, -0.5, 1.5], 4), 0.7, [0, 0.5, 0.75, 1])
+    0.5
+    """
+    reached = distribution >= level
+    return float(edges[int(np.argmax(reached))]) if reached.any() else math.inf
+
+
+def calibrate(noisy_counts: ArrayLike, n: int, level: float) -> float:
+    """Algorithm 3 (version 1): the calibrated cutoff over m even bins, from noisy counts and the level of (4).
+
+    Examples
+    --------
+    >>> calibrate([3.5, -0.5, 1.5, 0.5], 5, 0.55)
+    0.25
+    """
+    distribution = private_distribution(noisy_counts, n)
+    m = len(distribution) - 1
+    return cutoff(distribution, level, [j / m for j in range(m + 1)])
+
+
+def exceedance(n: int, m: int, epsilon: float, t: float) -> float:
+    """(3): P(max_(k<=m) |sum_(j<=k) noise_j|/n >= t) for noise of scale 2/epsilon, exactly.
+
+    Examples
+    --------
+    >>> round(exceedance(5000, 36, 1.0, 0.01), 4)
+    0.0056
+    """
+    return float(1 - walk_stays_below(m, np.array([t * n * epsilon / 2]))[0])
+
+
+def zeta(n: int, m: int, epsilon: float, nu: float) -> float:
+    """Theorem 2 (version 1), (3): the smallest t with `exceedance` at most nu, exactly; nu = gamma alpha.
+
+    Examples
+    --------
+    >>> round(zeta(5000, 36, 1.0, 0.01), 5)
+    0.00934
+    """
+    walk = float(walk_quantiles(m, (nu,), noise_closed_form(m, nu, 1.0))[0])
+    return 2 * walk / (n * epsilon)
+
+
+def simulated_zeta(
+    n: int, m: int, epsilon: float, nu: float, rng: np.random.Generator, walks: int = 50_000, unsure: float = 1e-6
+) -> float:
+    """Algorithm 3 (version 1): zeta by simulation, from above; +inf if so few walks cannot tell.
+
+    The r-th smallest of the simulated maxima lies below the (1 - nu + unsure) quantile only if at least r maxima do, so
+    r is the smallest with P(Bin(walks, 1 - nu + unsure) >= r) <= unsure. Then Theorem 2 holds at nu with all that may
+    go wrong. The paper counts on a simulation so long that its error may be forgotten; `zeta` has none.
+
+    Examples
+    --------
+    >>> found = simulated_zeta(5000, 36, 1.0, 0.01, np.random.default_rng(0), walks=4_000)
+    >>> zeta(5000, 36, 1.0, 0.01) < found < 1.2 * zeta(5000, 36, 1.0, 0.01)
+    True
+    """
+    from scipy.stats import binom
+
+    if nu <= unsure:
+        return math.inf
+    rank = int(binom.isf(unsure, walks, 1 - nu + unsure)) + 1
+    if rank > walks:
+        return math.inf
+    maxima, block = np.empty(walks), max(1, 4_000_000 // m)
+    for start in range(0, walks, block):
+        steps = rng.laplace(size=(min(block, walks - start), m))
+        maxima[start : start + block] = np.abs(np.cumsum(steps, axis=1, out=steps), out=steps).max(axis=1)
+    return 2 * float(np.partition(maxima, rank - 1)[rank - 1]) / (n * epsilon)
+
+
+def adjusted_level(n: int, alpha: Level, gamma: float, noise: float) -> float:
+    """Theorem 2 (version 1), (4): the level that F~ has to reach, (n+1)(1-alpha)/(n(1-gamma alpha)) + zeta.
+
+    Examples
+    --------
+    >>> round(adjusted_level(5000, 0.1, 0.01, zeta(5000, 36, 1.0, 0.001)), 5)
+    0.91291
+    """
+    return float(laplace_level(n, exact_level("alpha", alpha), np.array(gamma), np.array(noise)))
+
+
+def coverage_lower_bound(n: int, alpha: Level, gamma: float) -> float:
+    """Theorem 2 (version 1), the end of its proof (B.1): (1-gamma alpha) j/(n+1), which is at least 1 - alpha.
+
+    j = ceil((n+1)(1-alpha)/(1-gamma alpha)), the rank that is left when zeta is taken off the level.
+
+    Examples
+    --------
+    >>> round(coverage_lower_bound(5000, 0.1, 0.01), 5)
+    0.90012
+    """
+    share = 1 - Fraction(gamma) * exact_level("alpha", alpha)
+    rank = math.ceil((n + 1) * (1 - exact_level("alpha", alpha)) / share)
+    return float(share * rank / (n + 1))
+
+
+def simplified_zeta(n: int, m: int, epsilon: float, alpha: Level, gamma: float) -> float:
+    """Corollary 1 (version 1), (6): 4 sqrt(2 m log(4/(gamma alpha)))/(n epsilon), which is at least zeta(gamma alpha).
+
+    Raises
+    ------
+    InputError
+        Unless alpha > 4 exp(-m), and gamma is in [4 exp(-m)/alpha, 1).
+
+    Examples
+    --------
+    >>> round(simplified_zeta(5000, 36, 1.0, 0.1, 0.01), 5)
+    0.01955
+    """
+    a, least = float(exact_level("alpha", alpha)), 4 * math.exp(-m)
+    if not a > least:
+        raise InputError(f"alpha must be above 4 exp(-m) = {least:.3g} for m = {m} bins; found {a:g}")
+    if not least / a <= gamma < 1:
+        raise InputError(f"gamma must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1; found {gamma:g}")
+    return noise_closed_form(m, gamma * a, 2 / epsilon) / n
+
+
+def coverage_upper_bound(n: int, alpha: Level, gamma: float, noise: float, p_max: float) -> float:
+    """Theorem 3 (version 1): 1 - alpha + gamma alpha + (1 - gamma alpha)(1/(n+1) + p_max + 2 zeta).
+
+    Parameters
+    ----------
+    noise
+        zeta(gamma alpha), the one in the level.
+    p_max
+        The largest probability that a score falls into one bin.
+
+    Examples
+    --------
+    >>> round(coverage_upper_bound(5000, 0.1, 0.01, zeta(5000, 36, 1.0, 0.001), 1 / 36), 4)
+    0.9526
+    """
+    a = float(exact_level("alpha", alpha))
+    return 1 - a + gamma * a + (1 - gamma * a) * (1 / (n + 1) + p_max + 2 * noise)
+
+
+def coverage_upper_bound_by_rank(n: int, alpha: Level, gamma: float, noise: float, p_max: float) -> float:
+    """(12) and (13), before (14) rounds up: gamma alpha + (1 - gamma alpha)(ceil(n (level + zeta))/(n+1) + p_max).
+
+    Never above `coverage_upper_bound`, and cut at 1, as coverage is.
+
+    Examples
+    --------
+    >>> round(coverage_upper_bound_by_rank(5000, 0.1, 0.01, zeta(5000, 36, 1.0, 0.001), 1 / 36), 4)
+    0.9524
+    """
+    fails = gamma * float(exact_level("alpha", alpha))
+    rank = math.ceil(n * (adjusted_level(n, alpha, gamma, noise) + noise))
+    return fails + (1 - fails) * min(1.0, rank / (n + 1) + p_max)
+
+
+def balanced_bins(n: int, epsilon: float, factor: float = 1.0) -> int:
+    """Corollary 2 (version 1): m proportional to (n epsilon)^(2/3).
+
+    Examples
+    --------
+    >>> balanced_bins(5000, 1.0)
+    292
+    """
+    return max(1, round(factor * math.cbrt(n * epsilon) ** 2))
+
+
+def simplified_upper_bound(n: int, alpha: Level, epsilon: float, density: float = 1.0, factor: float = 1.0) -> float:
+    """Corollary 2 (version 1): Theorem 3 with m of the order (n epsilon)^(2/3), gamma = 1/m, bounded density.
+
+    Examples
+    --------
+    >>> round(simplified_upper_bound(5000, 0.1, 1.0), 4)
+    0.9762
+    """
+    m = balanced_bins(n, epsilon, factor)
+    noise = zeta(n, m, epsilon, float(exact_level("alpha", alpha)) / m)
+    return coverage_upper_bound(n, alpha, 1 / m, noise, density / m)
+
+
+def excess_rate(n: int, alpha: Level, epsilon: float) -> float:
+    """Corollary 2 (version 1): sqrt(log(n epsilon/alpha)) / (n epsilon)^(2/3), of whose order the excess is at most.
+
+    Examples
+    --------
+    >>> round(excess_rate(5000, 0.1, 1.0), 4)
+    0.0112
+    """
+    return math.sqrt(math.log(n * epsilon / float(exact_level("alpha", alpha)))) / math.cbrt(n * epsilon) ** 2
+
+
+def sum_tail(m: int, t: float) -> float:
+    """P(|S_m| >= t) for the sum of m Laplace variables of scale 1: the right-hand side of Lemma 1 (version 1).
+
+    S_m is the difference of two Gamma(m) variables: P(S_m >= t) = sum_k C(m-1+k, k) 2^-(m+k) P(Gamma(m-k) >= t).
+
+    Examples
+    --------
+    >>> sum_tail(1, 2.0) == math.exp(-2.0)
+    True
+    """
+    from scipy.special import gammaincc, gammaln
+
+    k = np.arange(m)
+    weights = np.exp(gammaln(m + k) - gammaln(m) - gammaln(k + 1) - (m + k) * math.log(2))
+    return float(2 * weights @ gammaincc(m - k, t))
+
+
+def levy_bound(m: int, t: float) -> float:
+    """Lemma 1 (version 1), Levy's inequality: P(max_(k<=m) |S_k| >= t) <= 2 P(|S_m| >= t), for Laplace steps.
+
+    Examples
+    --------
+    >>> exceedance(1, 36, 2.0, 20.0) < levy_bound(36, 20.0) < 1.4 * exceedance(1, 36, 2.0, 20.0)
+    True
+    """
+    return 2 * sum_tail(m, t)
+
+
+def subexponential_parameters(b: float) -> tuple[float, float]:
+    """Lemma 2 (version 1): a Laplace variable of scale b is (2b, sqrt(2) b)-subexponential.
+
+    Examples
+    --------
+    >>> subexponential_parameters(1.0)
+    (2.0, 1.4142135623730951)
+    """
+    return 2 * b, math.sqrt(2) * b
+
+
+def laplace_moment(b: float, rate: float) -> float:
+    """Lemma 2 (version 1): E[exp(rate X)] = 1/(1 - b^2 rate^2) for a Laplace variable X of scale b, |rate| < 1/b.
+
+    Examples
+    --------
+    >>> laplace_moment(1.0, 0.5) <= moment_bound(2.0, 0.5)
+    True
+    """
+    if not abs(rate) * b < 1:
+        raise InputError(
+            f"rate must lie between -1/b and 1/b, where the moment is finite; found {rate:g} with b = {b:g}"
+        )
+    return 1 / ((1 - b * rate) * (1 + b * rate))
+
+
+def moment_bound(nu: float, rate: float) -> float:
+    """Lemmas 2 and 3 (version 1): exp(nu^2 rate^2 / 2), what bounds a (nu, b)-subexponential moment, |rate| < 1/b.
+
+    Examples
+    --------
+    >>> round(moment_bound(2.0, 0.5), 4)
+    1.6487
+    """
+    return math.exp(nu * nu * rate * rate / 2)
+
+
+def bernstein_tail(t: float, nu: float, b: float) -> float:
+    """Lemma 3 (version 1), Bernstein's inequality: P(|X| >= t) for a (nu, b)-subexponential X of mean 0.
+
+    2 exp(-t^2/(2 nu^2)) up to t = nu^2/b, and 2 exp(-t/(2b)) beyond.
+
+    Examples
+    --------
+    >>> bernstein_tail(1.0, 2.0, 1.4) == 2 * math.exp(-1 / 8)
+    True
+    """
+    return 2 * math.exp(-t * t / (2 * nu * nu) if t <= nu * nu / b else -t / (2 * b))
+
+
+def beta_of_quantile(n: int, q: Level) -> tuple[int, int]:
+    """Lemma 4 (version 1): Z ~ Beta(ceil(n q), n - ceil(n q) + 1) with Z <= F(F^-1(q)) <= Z + p_max in distribution.
+
+    Examples
+    --------
+    >>> beta_of_quantile(1000, 0.9)
+    (900, 101)
+    """
+    rank = math.ceil(n * exact_level("q", q))
+    return rank, n - rank + 1
+
+
+def optimal_bins(
+    n: int, epsilon: float, alpha: Level, rng: np.random.Generator, bins: Sequence[int] | None = None
+) -> tuple[int, float]:
+    """Algorithm 5 (version 1): m* and gamma, by one run of Algorithm 3 on n simulated uniform scores for each m.
+
+    m* is the m with the smallest output, gamma the best of a grid for each m. Without `bins` 20 values around
+    (n epsilon)^(2/3) are tried. One noisy output each makes m* a matter of chance; what `experiments` use compares
+    means (`confide.mechanisms.pps_laplace.optimal_bins`).
+
+    Examples
+    --------
+    >>> m, gamma = optimal_bins(5000, 1.0, 0.1, np.random.default_rng(0), bins=[20, 36, 65, 300])
+    >>> m in (36, 65), gamma in GAMMAS
+    (True, True)
+    """
+    order = (n * epsilon) ** (2 / 3)
+    tried = np.unique(np.geomspace(order / 10, 4 * order, 20).astype(int)).tolist() if bins is None else bins
+    a, scores, best = float(exact_level("alpha", alpha)), np.sort(rng.random(n)), (math.inf, 0, 0.0)
+    for m in (m for m in tried if m >= 1):
+        level, gamma = min((adjusted_level(n, alpha, g, zeta(n, m, epsilon, g * a)), g) for g in GAMMAS)
+        counts = np.diff(np.searchsorted(scores, np.arange(m + 1) / m, side="right"))
+        best = min(best, (calibrate(counts + rng.laplace(scale=2 / epsilon, size=m), n, level), m, gamma))
+    return best[1:]
