@@ -1314,11 +1314,9 @@ FAULTS = (
           "return calibrate_histogram(total, alpha, epsilon, score=score, classes=len(known), **options)",
           "tests/test_same_everywhere.py"
           "::test_every_front_releases_the_same_of_the_same_records[by_torch-replace_one]"),
-<<<<<<< HEAD
     Fault("a Rob-FCP bound that forgets the liars", "papers/rob_fcp.py",
           "* (1 + 2 * tau / (1 - tau))", "* (1 + tau / (1 - tau))",
           "tests/papers/test_rob_fcp.py::test_the_certificate_is_the_programs"),
-=======
     Fault("a walk with one eigenvalue too few", "mechanisms/laplace_walk.py", "np.exp(-m * np.log1p(w2))",
           "np.exp((1 - m) * np.log1p(w2))",
           "tests/papers/test_private_prediction_sets_v1.py::test_theorem_2_exceedance_by_integration"),
@@ -1334,5 +1332,4 @@ FAULTS = (
     Fault("scores that count ties whole, as Smith's", "papers/opendp_quantile.py",
           "level * (len(x) - sum(v == c for v in x))", "level * len(x)",
           "tests/papers/test_opendp_quantile.py::test_section_1_1_worked_examples"),
->>>>>>> a44d8cd (Private Prediction Sets version 1 and OpenDP's note by number; zeta exactly, Theorem 3 and Algorithm 5 as they are)
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 Shoemate, Covington and Globus-Harris, "def quantile_score_candidates", 28 September 2022. It is about the scores, and
 names no way to select by them; `mechanism="opendp-quantile"` is the later library's private quantile, which has these
-scores. A slip: the pseudocode of section 3.1 multiplies d_in by 2, where 2 is the sensitivity per changed record, that is
+scores. A slip: the pseudocode of section 3.1 multiplies d_in by 2, where 2 is the sensitivity per changed record, or
 two units of symmetric distance, and 3.4 concludes 1 per unit; as printed it asks for twice what is needed.
 """
 

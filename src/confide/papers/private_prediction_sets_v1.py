@@ -20,7 +20,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
 from confide.mechanisms import laplace_level, noise_closed_form, walk_quantiles, walk_stays_below
+from confide.papers.private_prediction_sets import beta_of_quantile
 from confide.support import Level, exact_level
+
+__all__ = [
+    "GAMMAS",
+    "adjusted_level",
+    "are_neighbours",
+    "balanced_bins",
+    "bernstein_tail",
+    "beta_of_quantile",  # Lemma 4 is Lemma 2 of versions 2 and 3
+    "calibrate",
+    "coverage_lower_bound",
+    "coverage_upper_bound",
+    "coverage_upper_bound_by_rank",
+    "cutoff",
+    "exceedance",
+    "excess_rate",
+    "laplace_moment",
+    "levy_bound",
+    "moment_bound",
+    "optimal_bins",
+    "private_distribution",
+    "simplified_upper_bound",
+    "simplified_zeta",
+    "simulated_zeta",
+    "subexponential_parameters",
+    "sum_tail",
+    "zeta",
+]
 
 GAMMAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 """Coarsely spaced values from 1e-4 to 0.1, as App. C.1 says."""
@@ -333,18 +361,6 @@ def bernstein_tail(t: float, nu: float, b: float) -> float:
     True
     """
     return 2 * math.exp(-t * t / (2 * nu * nu) if t <= nu * nu / b else -t / (2 * b))
-
-
-def beta_of_quantile(n: int, q: Level) -> tuple[int, int]:
-    """Lemma 4 (version 1): Z ~ Beta(ceil(n q), n - ceil(n q) + 1) with Z <= F(F^-1(q)) <= Z + p_max in distribution.
-
-    Examples
-    --------
-    >>> beta_of_quantile(1000, 0.9)
-    (900, 101)
-    """
-    rank = math.ceil(n * exact_level("q", q))
-    return rank, n - rank + 1
 
 
 def optimal_bins(
