@@ -27,7 +27,7 @@ with needs_extra("confide.monai", "monai"):
     from torch import Tensor
 
 from confide.torch import calibrate_masks as _calibrate_masks
-from confide.torch import predict_masks, predict_set
+from confide.torch import evaluating, predict_masks, predict_set
 
 __all__ = [
     "AreaRatio", "ConformalSet", "ConformalSetd", "Coverage", "MissedArea", "SetSize", "calibrate_masks",
@@ -322,16 +322,9 @@ def calibrate_masks(
             raise InputError("sigmoid must be asked for with one channel, of which softmax is 1 everywhere")
         return outputs.as_tensor() if hasattr(outputs, "as_tensor") else outputs
 
-    training = getattr(network, "training", False)
-    if training:
-        network.eval()  # type: ignore[attr-defined]
-    try:
-        pairs = _Pairs(loader, image_key, label_key)
-        logits = softmax or sigmoid
-        return _calibrate_masks(model, pairs, risk, epsilon, logits=logits, sigmoid=sigmoid, **options)
-    finally:
-        if training:
-            network.train()  # type: ignore[attr-defined]
+    pairs = _Pairs(loader, image_key, label_key)
+    with evaluating(network):
+        return _calibrate_masks(model, pairs, risk, epsilon, logits=softmax or sigmoid, sigmoid=sigmoid, **options)
 
 
 class _Pairs:

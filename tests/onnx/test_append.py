@@ -357,7 +357,7 @@ def sequence_model():
         (sequence_model, None, {}, "zipmap"),
         (lambda: passing(["n", 3], name="sets"), None, {}, "must not use the name 'sets'"),
         (lambda: passing(["n", 2]), "classes", {}, "must have one column for each of the 3 classes"),
-        (lambda: passing(["n", 3]), None, {"alpha": 0.1}, "alpha must be left out"),
+        (lambda: passing(["n", 3]), None, {"alpha": 0.2}, "alpha must be left out, or 0.1"),
         (lambda: passing(["n", 3]), None, {"difficulty": "p"}, "difficulty must be left out"),
         (lambda: passing(["n", 3]), None, {"score": "aps"}, "score must be left out"),
         (lambda: passing(["n", 3]), "absolute_residual", {}, r"shape \(n,\) or \(n, 1\)"),

@@ -26,8 +26,7 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.estimators.split import calibrating
-from confide.releases import LevelCalibration
-from confide.support import Level, outside
+from confide.support import outside
 
 Self = TypeVar("Self", bound="PrivateConformal")
 
@@ -237,17 +236,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         last = np.zeros(candidates.size, dtype=np.int64)
         last[-1] = np.count_nonzero(beyond)
         return counted + ScoreHistogram(candidates, last)
-
-    def _level(self, alpha: Level | None) -> Any:
-        """The thresholds to predict with: those of one of several levels, or all there are."""
-        if isinstance(self.calibration_, LevelCalibration):
-            if alpha is None:
-                known = ", ".join(f"{float(level):g}" for level in self.calibration_)
-                raise InputError(f"alpha must be given, one of the calibrated levels {known}")
-            return self.calibration_[alpha]
-        if alpha is not None:
-            raise InputError("alpha must be left out: the estimator was calibrated for one level")
-        return self.calibration_
 
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)

@@ -15,6 +15,7 @@ from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
+from confide.releases import at_level
 from confide.scores import class_score
 from confide.sets import PredictionSets, predict_set
 from confide.support import Level
@@ -113,7 +114,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         """
         self._check_new(X)
         p = self._probabilities(X) if rows_of(X) else np.zeros((0, len(self.classes_)))
-        return predict_set(p, self._level(alpha), classes=self.classes_.tolist(), u=u, groups=groups)
+        return predict_set(p, at_level(self.calibration_, alpha), classes=self.classes_.tolist(), u=u, groups=groups)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         if len(y):

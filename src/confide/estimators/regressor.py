@@ -14,6 +14,7 @@ from confide.candidates import AnyCandidates
 from confide.errors import InputError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
+from confide.releases import at_level
 from confide.scores import interval_score
 from confide.sets import predict_interval
 from confide.support import Level
@@ -93,7 +94,9 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         `groups` as in `confide.predict_interval`, `alpha` is one of several levels. X may have no rows.
         """
         self._check_new(X)
-        ends = predict_interval(self._centers(X), self._level(alpha), difficulty=self._difficulty(X), groups=groups)
+        ends = predict_interval(
+            self._centers(X), at_level(self.calibration_, alpha), difficulty=self._difficulty(X), groups=groups
+        )
         if not hasattr(X, "iloc"):
             return ends
         import pandas as pd

@@ -14,10 +14,10 @@ from confide.errors import ConfideError, FormatError, InputError
 from confide.mlflow.wrapped import Outputs, digest, outputs_of
 from confide.releases import (
     GroupCalibration,
-    LevelCalibration,
     Release,
     RiskCalibration,
     SidesCalibration,
+    at_level,
     classes_of,
     facts_of,
     load_release,
@@ -25,7 +25,6 @@ from confide.releases import (
 )
 from confide.scores import score_kind
 from confide.sets import predict_interval, predict_labels, predict_set
-from confide.support import exact_level
 
 CALIBRATION, MODEL = "calibration", "model"
 """The artifacts: the release, and the model in front of it, if there is one."""
@@ -127,26 +126,6 @@ def task_of(release: Release) -> str:
 
 def _score(release: Release) -> str | None:
     return next(iter(parts_of(release).values())).score
-
-
-def at_level(release: Any, alpha: Any) -> Any:
-    """The thresholds of a release at a level; without one those of its only level.
-
-    Raises
-    ------
-    InputError
-        If it is not one of its levels, or has to be said.
-    """
-    if isinstance(release, LevelCalibration):
-        if alpha is None:
-            known = ", ".join(f"{float(level):g}" for level in release)
-            raise InputError(f"alpha must be given, one of the calibrated levels {known}: params={{'alpha': ...}}")
-        return release[alpha]
-    if alpha is not None:
-        own = release.calibration.alpha if isinstance(release, RiskCalibration) else release.alpha
-        if exact_level("alpha", alpha) != own:
-            raise InputError(f"alpha must be left out, or {float(own):g}: the release is for this level alone")
-    return release
 
 
 def needs(release: Release) -> dict[str, bool]:

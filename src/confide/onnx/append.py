@@ -24,6 +24,7 @@ from confide.releases import (
     Release,
     RiskCalibration,
     SidesCalibration,
+    at_level,
     facts_of,
     names_for,
     warn_of,
@@ -139,7 +140,9 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
 
 
 def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any]) -> onnx.ModelProto:
-    chosen = _level(release, options["alpha"])
+    if not isinstance(release, Calibration | GroupCalibration | LevelCalibration | SidesCalibration | RiskCalibration):
+        raise InputTypeError(f"calibration must be a release; found {type(release).__name__}")
+    chosen = at_level(release, options["alpha"])
     kind = _kind(chosen, options["score"])
     graph, taken = model.graph, names_of(model.graph)
     if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in taken):
@@ -259,19 +262,6 @@ def _vector(tail: Tail, one: Tensor) -> str:
             f"output {one.name!r} must have shape (n,) or (n, 1), one number per record; found {_shape(one)}"
         )
     return tail.double(tail.flat(one.name, one.shape))
-
-
-def _level(release: Any, alpha: str | None) -> Calibration | GroupCalibration | SidesCalibration | RiskCalibration:
-    if isinstance(release, LevelCalibration):
-        if alpha is None:
-            known = ", ".join(f"{float(level):g}" for level in release)
-            raise InputError(f"alpha must be given, one of the calibrated levels {known}")
-        return release[alpha]
-    if alpha is not None:
-        raise InputError("alpha must be left out: the release is for one level")
-    if isinstance(release, Calibration | GroupCalibration | SidesCalibration | RiskCalibration):
-        return release
-    raise InputTypeError(f"calibration must be a release; found {type(release).__name__}")
 
 
 def _kind(release: Any, said: str | None) -> ScoreKind:

@@ -29,7 +29,14 @@ from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks, warn_of
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, check_bound, critical_score
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of, promised_coverage
+from confide.releases.several import (
+    GroupCalibration,
+    LevelCalibration,
+    SidesCalibration,
+    at_level,
+    parts_of,
+    promised_coverage,
+)
 from confide.releases.words import (
     UNNAMED,
     Words,
@@ -45,8 +52,8 @@ from confide.releases.words import (
 __all__ = [
     "ABOUT", "FALSE_NEGATIVES", "FROM_LOGITS", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration",
     "LevelCalibration", "Links", "MissedAreaLoss", "Predecessor", "Release", "RiskCalibration", "SidesCalibration",
-    "Words", "about_of", "area_of", "calibration_json", "candidates_of", "check_about", "check_bound", "class_list",
-    "classes_of", "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release",
+    "Words", "about_of", "area_of", "at_level", "calibration_json", "candidates_of", "check_about", "check_bound",
+    "class_list", "classes_of", "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release",
     "miss_if_reused", "names_among", "names_for", "parts_of", "predecessors_of", "promised_coverage", "read_words",
     "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
 ]  # fmt: skip

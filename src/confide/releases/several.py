@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -292,3 +292,30 @@ def promised_coverage(release: Release) -> float:
     """
     parts = [part.coverage for part in parts_of(release).values()]
     return max(0.0, 1 - sum(1 - one for one in parts)) if isinstance(release, SidesCalibration) else min(parts)
+
+
+def at_level(release: Any, alpha: Level | None) -> Any:
+    """The thresholds of a release at a level; without one those of its only level.
+
+    Raises
+    ------
+    InputError
+        If it is not one of its levels, or has to be said.
+
+    Examples
+    --------
+    >>> import confide
+    >>> made = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.1, 0.2], 2.0)
+    >>> at_level(made, 0.2) == made[0.2] == at_level(made[0.2], None)
+    True
+    """
+    if isinstance(release, LevelCalibration):
+        if alpha is None:
+            known = ", ".join(f"{float(level):g}" for level in release)
+            raise InputError(f"alpha must be given, one of the calibrated levels {known}")
+        return release[alpha]
+    if alpha is not None:
+        own = release.calibration.alpha if isinstance(release, RiskCalibration) else release.alpha
+        if exact_level("alpha", alpha) != own:
+            raise InputError(f"alpha must be left out, or {float(own):g}: the release is for this level alone")
+    return release

@@ -16,11 +16,11 @@ with needs_extra("confide.torch", "torch"):
 
 from confide.torch.calibrate import calibrate
 from confide.torch.masks import calibrate_masks, evaluate_masks, predict_masks
-from confide.torch.outputs import probabilities
+from confide.torch.outputs import evaluating, probabilities
 from confide.torch.predict import predict_interval, predict_set, to_prediction_sets
 
 __all__ = [
-    "calibrate", "calibrate_masks", "evaluate_masks", "predict_interval", "predict_masks", "predict_set",
+    "calibrate", "calibrate_masks", "evaluate_masks", "evaluating", "predict_interval", "predict_masks", "predict_set",
     "probabilities", "to_prediction_sets",
 ]  # fmt: skip
 

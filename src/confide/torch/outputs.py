@@ -66,12 +66,18 @@ def answered(
     model: Callable[..., Any], loader: Iterable[Any], device: torch.device | str | None, *, progress: bool
 ) -> Iterator[Iterator[tuple[Tensor, Tensor]]]:
     """What a model returns for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
+    with evaluating(model), torch.no_grad(), _bar(loader, progress) as batches:
+        yield (_answer(model, batch, device) for batch in batches)
+
+
+@contextmanager
+def evaluating(model: Callable[..., Any]) -> Iterator[None]:
+    """A model in evaluation mode, and then in the mode that it was in."""
     training = getattr(model, "training", False)
     if training:
         model.eval()  # type: ignore[attr-defined]
     try:
-        with torch.no_grad(), _bar(loader, progress) as batches:
-            yield (_answer(model, batch, device) for batch in batches)
+        yield
     finally:
         if training:
             model.train()  # type: ignore[attr-defined]
