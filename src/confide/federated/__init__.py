@@ -32,12 +32,13 @@ from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.comparison import Alternative, compare
 from confide.federated.envelope import read_time
+from confide.federated.exact_sum import coverage_fraction
 from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
 from confide.federated.open_part import open_part
 from confide.federated.openings import openings
-from confide.federated.order_statistics import conditional_coverage_failure, order_statistic_coverage
+from confide.federated.order_statistics import conditional_coverage_failure, expectation, order_statistic_coverage
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import FederatedPlan
 from confide.federated.plan_words import colluders, identity_rows, openers, roster_number
@@ -45,7 +46,17 @@ from confide.federated.planning import plan
 from confide.federated.poisson_binomial import poisson_binomial
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.protocols import METHODS, OpenedSum, Promise, SecureSum, best_published
+from confide.federated.protocols import (
+    METHODS,
+    OpenedSum,
+    Promise,
+    PublishedChoice,
+    SecureSum,
+    best_published,
+    published_at,
+    published_correction,
+    published_quantile,
+)
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
 from confide.federated.random_rank_reply import RandomRankReply, ReplyLaw
 from confide.federated.refusals import CODES, Refusal
@@ -60,14 +71,15 @@ from confide.federated.verification import Verification, verify
 __all__ = [
     "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "Alternative", "FederatedCalibration", "FederatedGroups",
     "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise",
-    "RandomRankReply", "Refusal", "ReplyLaw", "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys",
-    "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold", "best_private_qq",
-    "best_published", "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta", "clones_epsilon",
-    "colluders", "compare", "conditional_coverage_failure", "coverage_in_silo", "fingerprint", "identity_rows",
-    "message_head", "open_part", "openers", "opening_head", "openings", "order_statistic_coverage",
-    "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels", "poisson_binomial",
-    "published_ranks", "qq_coverage", "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number",
-    "shrunk_threshold", "verify",
+    "PublishedChoice", "RandomRankReply", "Refusal", "ReplyLaw", "RoundHead", "SecureSum", "SeveralPlans", "Silo",
+    "SiloKeys", "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold",
+    "best_private_qq", "best_published", "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta",
+    "clones_epsilon", "colluders", "compare", "conditional_coverage_failure", "coverage_fraction", "coverage_in_silo",
+    "expectation", "fingerprint", "identity_rows", "message_head", "open_part", "openers", "opening_head", "openings",
+    "order_statistic_coverage", "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels",
+    "poisson_binomial", "published_at", "published_correction", "published_quantile", "published_ranks",
+    "qq_coverage", "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold",
+    "verify",
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from confide.federated.exact_sum import DOUBT, coverage_fraction, is_simple
 from confide.federated.order_statistics import conditional_coverage_failure, nodes_around, order_statistic_coverage
 from confide.federated.random_rank_reply import ReplyLaw
 from confide.federated.reply_table import ReplyTable
@@ -30,7 +31,7 @@ def certified_k(
         return None
     table = ReplyTable.of(replies)
     if delta is None:
-        return smallest_k(lambda k: order_statistic_coverage(table, k, honest), float(level), m, guess)
+        return smallest_k(lambda k: certain_coverage(table, k, float(level), honest), float(level), m, guess)
     sure = smallest_k(lambda k: 1 - conditional_coverage_failure(table, k, float(level), honest), 1 - delta, m, guess)
     return None if sure is None else (sure[0], float(level))
 
@@ -72,8 +73,27 @@ def certifies(
 ) -> bool:
     """Whether the k-th smallest honest reply reaches the level, as in `certified_k`."""
     if delta is None:
-        return order_statistic_coverage(replies, k, honest) >= level
+        return certain_coverage(ReplyTable.of(replies), k, float(level), honest) >= float(level)
     return conditional_coverage_failure(replies, k, float(level), honest) <= delta
+
+
+def certain_coverage(table: ReplyTable, k: int, wanted: float, honest: int | None = None) -> float:
+    """The coverage; where quadrature cannot tell it from what is wanted, the exact one of order statistics.
+
+    Examples
+    --------
+    >>> from confide.federated.random_rank_reply import RandomRankReply
+    >>> certain_coverage(ReplyTable([RandomRankReply.fixed(29, 27)]), 1, 0.9)
+    0.9
+    """
+    coverage = order_statistic_coverage(table, k, honest)
+    if abs(coverage - wanted) >= DOUBT or k < 1:
+        return coverage
+    fixed = table.fixed() if honest is None or honest >= len(table) or table.alike else None
+    if fixed is None:
+        return coverage
+    sizes, ranks = zip(*fixed[:honest], strict=True)
+    return float(coverage_fraction(sizes, ranks, k)) if is_simple(sizes) else coverage
 
 
 def smallest_k(

@@ -100,10 +100,24 @@ def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
     True
     """
     low, high, bottom, top = _steep(curve)
+    return low * bottom + (1 - high) * top + _halved(curve, np.linspace(low, high, 3), tolerance)
+
+
+def expectation(curve: Curve, tolerance: float = _TOLERANCE) -> float:
+    """The integral over [0, 1] of any curve that is smooth but for a few kinks, by the same halving of panels.
+
+    Examples
+    --------
+    >>> round(expectation(lambda t: np.abs(t - 0.3)), 13)
+    0.29
+    """
+    return _halved(curve, np.linspace(0.0, 1.0, 17), tolerance)
+
+
+def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float:
     x, w = gauss_legendre(_NODES)
-    edges = np.linspace(low, high, 3)
     left, right = edges[:-1], edges[1:]
-    total = low * bottom + (1 - high) * top
+    total = 0.0
 
     def panels(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         values = curve((a[:, None] + (b - a)[:, None] * x[None, :]).ravel()).reshape(len(a), -1)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.federated.certified_k import certified_k
+from confide.federated.certified_k import bisect, certified_k
+from confide.federated.exact_sum import settled
 from confide.federated.order_statistics import gauss_legendre, order_statistic_coverage
 from confide.federated.random_rank_reply import RandomRankReply
 from confide.support import Level, exact_level, positive_integer
@@ -106,27 +107,72 @@ def best_qq(
     """
     m, n = positive_integer("m", m), positive_integer("n", n)
     wanted = float(exact_level("level", level))
+    if delta is None:
+        return least_above(m, n, wanted, most_k)
     l = np.arange(1, n + 1, dtype=np.float64)
-    k = _marginal_k(l, m, n, wanted) if delta is None else _conditional_k(l, m, n, wanted, delta)
+    k = _conditional_k(l, m, n, wanted, delta)
     coverage = qq_coverage(l, np.minimum(k, m), m, n)
-    coverage[(k > (m if most_k is None else most_k)) | ((coverage < wanted) & (delta is None))] = np.inf
+    coverage[k > (m if most_k is None else most_k)] = np.inf
+    return _least(l, k, coverage, m)
+
+
+def least_above(m: int, n: int, wanted: float, most_k: int | None = None) -> RankChoice | None:
+    """The pair of least M(l, k) >= wanted, for any number that is wanted; of equal ones that of least l.
+
+    Examples
+    --------
+    >>> least_above(3, 3, 0.9)
+    RankChoice(ranks=(3, 3, 3), k=3, coverage=0.9)
+    """
+    l, k = smallest_k_of_ranks(m, n, wanted)
+    if not l.size:
+        return None
+    coverage = settled(qq_coverage(l, k, m, n), l, k, m, n, wanted)
+    coverage[k > (m if most_k is None else most_k)] = np.inf
+    return _least(l, k, coverage, m)
+
+
+def _least(l: NDArray[np.float64], k: NDArray[np.float64], coverage: NDArray[np.float64], m: int) -> RankChoice | None:
     best = int(np.argmin(coverage))
     if not np.isfinite(coverage[best]):
         return None
-    return RankChoice((best + 1,) * m, int(k[best]), float(coverage[best]))
+    return RankChoice((int(l[best]),) * m, int(k[best]), float(coverage[best]))
+
+
+def smallest_k_of_ranks(m: int, n: int, wanted: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The ranks l that may be best, and for each the smallest k with M(l, k) >= wanted.
+
+    M rises in both: below the first l no k is enough, and beyond the first l for which k = 1 is enough all are worse.
+
+    Examples
+    --------
+    >>> smallest_k_of_ranks(3, 9, 0.8)
+    (array([7., 8., 9.]), array([3., 2., 1.]))
+    """
+
+    def enough(l: int, k: int) -> bool:
+        return bool(settled(qq_coverage(l, k, m, n), l, k, m, n, wanted) >= wanted)
+
+    first = bisect(lambda l: enough(l, m), 0, n + 1)
+    last = min(bisect(lambda l: enough(l, 1), first - 1, n + 1), n)
+    l = np.arange(first, last + 1, dtype=np.float64)
+    return l, _marginal_k(l, m, n, wanted) if l.size else l
 
 
 def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArray[np.float64]:
     """For every l the smallest k with M(l, k) >= wanted, or m."""
     from scipy.special import betainc
 
+    def enough(k: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return settled(qq_coverage(l, k, m, n), l, k, m, n, wanted) >= wanted
+
     # Around k = m G(level) the coverage crosses the level; gallop from there, then bisect.
     guess = np.floor(m * betainc(l, n - l + 1, wanted))
     low, high = np.clip(guess - 2, 0, m - 1), np.clip(guess + 3, 1, m)
     step = 4.0
     while True:
-        too_high = (low > 0) & (qq_coverage(l, np.maximum(low, 1), m, n) >= wanted)
-        too_low = (high < m) & (qq_coverage(l, high, m, n) < wanted)
+        too_high = (low > 0) & enough(np.maximum(low, 1))
+        too_low = (high < m) & ~enough(high)
         if not (too_high.any() or too_low.any()):
             break
         low, high = (
@@ -136,9 +182,9 @@ def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArra
         step *= 2
     while ((high - low) > 1).any():
         middle = np.floor((low + high) / 2)
-        enough = qq_coverage(l, np.maximum(middle, 1), m, n) >= wanted
+        reached = enough(np.maximum(middle, 1))
         open_ = high - low > 1
-        low, high = np.where(open_ & ~enough, middle, low), np.where(open_ & enough, middle, high)
+        low, high = np.where(open_ & ~reached, middle, low), np.where(open_ & reached, middle, high)
     found: NDArray[np.float64] = high
     return found
 

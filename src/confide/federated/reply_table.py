@@ -58,6 +58,15 @@ class ReplyTable:
         """Whether all silos have one law."""
         return len(self._distinct) == 1
 
+    def fixed(self) -> list[tuple[int, int]] | None:
+        """The number of scores and the rank of every silo, if all replies are order statistics of their scores."""
+        found = list[tuple[int, int]]()
+        for law in self._distinct:
+            if not isinstance(law, RandomRankReply) or law.probabilities != (1.0,) or law.ranks[0] % 1:
+                return None
+            found.append((law.n, int(law.ranks[0])))
+        return [found[place] for place in self._place]
+
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """G_j(t), float64 of shape (silos, nodes)."""
         rows = np.empty((len(self._distinct), len(t)))

@@ -3,7 +3,14 @@
 Terms and options come in; planned protocols leave. They say what a silo sends, what becomes of it and what is promised.
 """
 
-from confide.federated.protocols.fedcp2_qq import FedCP2QQ, best_published
+from confide.federated.protocols.fedcp2_qq import (
+    FedCP2QQ,
+    PublishedChoice,
+    best_published,
+    published_at,
+    published_correction,
+    published_quantile,
+)
 from confide.federated.protocols.fedcp_avg import FedCPAvg
 from confide.federated.protocols.fedcp_qq import FedCPQQ
 from confide.federated.protocols.opened_sum import OpenedSum
@@ -14,7 +21,8 @@ from confide.federated.protocols.sorted_replies import CandidateReplies
 
 __all__ = [
     "METHODS", "PROTOCOLS", "CandidateReplies", "Counts", "FedCP2QQ", "FedCPAvg", "FedCPQQ", "FederatedProtocol",
-    "OpenedSum", "Options", "PrivateQQ", "Promise", "SecureSum", "best_published", "protocol_of",
+    "OpenedSum", "Options", "PrivateQQ", "Promise", "PublishedChoice", "SecureSum", "best_published", "protocol_of",
+    "published_at", "published_correction", "published_quantile",
 ]  # fmt: skip
 
 

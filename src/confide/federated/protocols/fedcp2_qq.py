@@ -1,8 +1,9 @@
-"""FedCP^2-QQ: the published private version of FedCP-QQ, with its grid over gamma, for equal public sizes.
+"""FedCP^2-QQ: the published private version of FedCP-QQ with the best of all gamma, for equal public sizes.
 
 Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023: ranks (l, k) for the level
 (1-alpha)/(1-gamma alpha), a correction of 2/epsilon log(B/(1-(1-gamma alpha)^(1/m))) ranks by a union bound over
 silos, and the exponential mechanism of Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", in each silo.
+gamma is chosen as there, for the least M(l + l_cor, k); no grid is published, and none is needed (`best_published`).
 The certificate, and all that concerns absent and lying silos, is that of docs/federated.md, Theorems F1 and F3.
 """
 
@@ -19,14 +20,14 @@ from confide.federated.order_statistics import order_statistic_coverage
 from confide.federated.protocols.plan_fields import read_field
 from confide.federated.protocols.protocol import Options, too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies, read_ranks
-from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
+from confide.federated.quantile_of_quantiles import least_above, qq_coverage, smallest_k_of_ranks
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
 from confide.selection import scale_for
 from confide.support import Fields, Level, exact_level, positive_integer, privacy_loss
 
-GAMMAS = np.logspace(-4, -0.01, 40)
-"""The grid of the publication's experiments."""
+_ROUNDING = 1e-13
+"""Levels are raised by so much, so that what is rounded still reaches what is claimed."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class FedCP2QQ(SortedReplies):
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
-        """The published ranks and k of least aimed-at coverage over the grid of gamma."""
+        """The published ranks and k of least aimed-at coverage over all gamma."""
         sizes = {silo.size or 0 for silo in terms.silos}
         if len(sizes) > 1:
             raise InputError("silos must have equal sizes for the published method 'fedcp2-qq'; use private-qq")
@@ -104,7 +105,7 @@ def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSe
 
 @dataclass(frozen=True)
 class PublishedChoice:
-    """The published (l + l_cor, k) of least aimed-at coverage M(l + l_cor, k) over the grid of gamma.
+    """A published pair (l + l_cor, k), and what it aims at.
 
     Parameters
     ----------
@@ -124,35 +125,62 @@ class PublishedChoice:
     compensation: float
 
 
-def correction(epsilon: float, candidates: int, m: int, share: float) -> int:
+def published_correction(epsilon: float, candidates: int, m: int, share: float) -> int:
     """l_cor = ceil(2/epsilon log(B / (1 - (1 - share)^(1/m)))) with share = gamma alpha.
 
     Examples
     --------
-    >>> correction(5.0, 100, 5, 0.01)
+    >>> published_correction(5.0, 100, 5, 0.01)
     5
     """
     return math.ceil(2 / epsilon * math.log(candidates / -math.expm1(math.log1p(-share) / m)))
 
 
-@lru_cache(maxsize=256)
-def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
-    """The published choice for m silos of n scores each; None if no gamma leaves the rank within n.
+def published_at(gamma: float, m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
+    """What is published for one gamma: the best pair for (1-alpha)/(1-gamma alpha), and l_cor; None if beyond n.
 
     Examples
     --------
-    >>> round(best_published(5, 200, 0.1, 5.0, 100).compensation, 3)
-    0.928
+    >>> published_at(0.01, 5, 200, 0.1, 5.0, 100)
+    PublishedChoice(rank=189, k=2, gamma=0.01, compensation=0.93276...)
     """
-    level, n = exact_level("alpha", alpha), positive_integer("n", n)
-    epsilon, found = privacy_loss("epsilon", epsilon), []
-    for gamma in GAMMAS:
-        share = gamma * float(level)
-        choice = best_qq(m, n, round((1 - float(level)) / (1 - share), 6))
-        if choice is None:
+    share = gamma * float(exact_level("alpha", alpha))
+    choice = least_above(m, n, (1 - float(exact_level("alpha", alpha))) / (1 - share) * (1 + _ROUNDING))
+    if choice is None:
+        return None
+    rank = choice.ranks[0] + published_correction(epsilon, candidates, m, share)
+    return PublishedChoice(rank, choice.k, gamma, float(qq_coverage(rank, choice.k, m, n))) if rank <= n else None
+
+
+@lru_cache(maxsize=256)
+def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
+    """The choice of least compensation over all gamma in (0, 1), for m silos of n scores; None if all are beyond n.
+
+    Some gamma selects the pair (l, k), and the largest of them, with the least l_cor, is the one whose level
+    (1-alpha)/(1-gamma alpha) is M(l, k) itself. So for every l_cor there is one level, and for every l the smallest k
+    that reaches it; a larger l_cor cannot be better once the pairs of the level 1-alpha are not.
+
+    Examples
+    --------
+    >>> best_published(5, 200, 0.1, 5.0, 100)
+    PublishedChoice(rank=184, k=4, gamma=0.02176..., compensation=0.92567...)
+    """
+    level, m, n = float(exact_level("alpha", alpha)), positive_integer("m", m), positive_integer("n", n)
+    epsilon, best = privacy_loss("epsilon", epsilon), None
+    all_l, all_k = smallest_k_of_ranks(m, n, 1 - level)
+    for l_cor in range(published_correction(epsilon, candidates, m, level), n):
+        within = all_l + l_cor <= n
+        bound = np.min(qq_coverage(all_l[within] + l_cor, all_k[within], m, n), initial=np.inf)
+        if not within.any() or (best is not None and bound >= best.compensation):
+            break
+        share = -math.expm1(m * math.log1p(-min(candidates * math.exp(-epsilon * l_cor / 2), 1.0)))
+        l, k = smallest_k_of_ranks(m, n, (1 - level) / (1 - share) * (1 + 4 * _ROUNDING))
+        l, k = l[l + l_cor <= n], k[l + l_cor <= n]
+        if not l.size:
             continue
-        rank = choice.ranks[0] + correction(epsilon, candidates, m, share)
-        if rank <= n:
-            compensation = float(qq_coverage(rank, choice.k, m, n))
-            found.append(PublishedChoice(rank, choice.k, float(gamma), compensation))
-    return min(found, key=lambda option: option.compensation, default=None)
+        compensation = qq_coverage(l + l_cor, k, m, n)
+        at = int(np.argmin(compensation))
+        if best is None or compensation[at] < best.compensation:
+            gamma = (1 - (1 - level) / float(qq_coverage(l[at], k[at], m, n)) * (1 + 3 * _ROUNDING)) / level
+            best = PublishedChoice(int(l[at]) + l_cor, int(k[at]), gamma, float(compensation[at]))
+    return best
