@@ -74,6 +74,7 @@ Lines end where the answer is +inf whatever the data.
 
 {table}
 
-At n = 1000, epsilon = 1 and 1000 bins equation (3) gives .9289, as it should. The level is not the whole price:
+With m* in place of 1000 bins, for all n and epsilon of the papers, and beside the authors' curves:
+[Figure 2 at the papers' settings](private-prediction-sets/figure2.md). The level is not the whole price:
 `pps` is flat above its target and drifts further to the right, see [cost.md](cost.md).
 """

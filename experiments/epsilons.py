@@ -11,7 +11,8 @@ PAGE = f"""# Figure 5: the privacy loss
 
 Made by `python -m experiments figure5`. alpha = .1, n = {N}, LAC scores, logit-spaced candidates ({BINS}; noisy
 histograms near (n epsilon)^(2/3)), {SPLITS} random splits; line: mean over the splits, band: 5 % to 95 %. Dotted: no
-privacy. `opendp-quantile` claims no coverage; epsilon is add/remove for it and replace-one for the others.
+privacy. `opendp-quantile` claims no coverage; epsilon is add/remove for it and replace-one for the others. These settings are
+ours; at the papers': [Figures 4 and 5](private-prediction-sets/figures4-5.md).
 
 ![Privacy loss](figure5.png)
 

@@ -18,12 +18,18 @@ PARTS = {
     "figure5": "experiments.epsilons:run",
     "figures1-6": "experiments.medical:run",
     "figure3": "experiments.pipeline:run",
+    "pps-figure2": "experiments.private_prediction_sets.figure2:run",
+    "pps-figures4-5": "experiments.private_prediction_sets.figures4_5:run",
+    "pps-figures1-6": "experiments.private_prediction_sets.figures1_6:run",
     "federated": "experiments.federated.__main__:main",
     "hospitals": "experiments.federated.hospitals:main",
 }
 """What `make experiments` runs, in under an hour."""
 
-FULL_PARTS: dict[str, str] = {}
+FULL_PARTS = {
+    **{name: code for name, code in PARTS.items() if name.startswith("pps-")},
+    "pps-figure3": "experiments.private_prediction_sets.figure3:run",
+}
 """What `make experiments-full` runs: the papers' settings in full."""
 
 TIMES = RESULTS / "times.json"
