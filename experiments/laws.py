@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PrivatePredictionSets
+from confide.mechanisms.pps_removal import PpsOfSecretSize
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
@@ -63,7 +64,7 @@ def _utility(mechanism: Any, counts: NDArray[np.int64]) -> tuple[NDArray[np.floa
     """Utilities over the noise scale, and the selector."""
     if isinstance(mechanism, Slopes):
         return mechanism.utilities(counts) / mechanism.scale, mechanism.selector
-    if isinstance(mechanism, PrivatePredictionSets):
+    if isinstance(mechanism, PrivatePredictionSets | PpsOfSecretSize):
         return mechanism.utilities(counts) / mechanism.scale, "exponential"
     if isinstance(mechanism, OpenDPQuantile):
         below, level = np.cumsum(counts) - counts, float(mechanism.level)

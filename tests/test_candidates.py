@@ -26,6 +26,8 @@ MADE = {
     "logit 1": lambda: Candidates.unit(1, "logit"),
     "logit 2": lambda: Candidates.unit(2, "logit"),
     "logit 3": lambda: Candidates.unit(3, "logit"),
+    "published": lambda: Candidates.published(212),
+    "published 1": lambda: Candidates.published(1),
     "mass": lambda: Candidates.mass(),
     "mass with penalties": lambda: Candidates.mass(1400, 1000),
     "mass 1": lambda: Candidates.mass(1, 1),
@@ -473,3 +475,16 @@ def test_a_hedged_guess_is_half_of_the_list():
 def test_recipes_that_make_nothing(recipe):
     with pytest.raises(confide.ConfideError):
         Candidates.made_by(recipe)
+
+
+def test_the_published_bins_are_those_that_their_number_is_chosen_for():
+    """e_j = j/m with +inf for e_m = 1, as in `optimal_bins` and Algorithm 5; `unit(m)` has other edges."""
+    scores = np.random.default_rng(2).random(500)
+    for m in (2, 212, 1000):
+        candidates = Candidates.published(m)
+        assert candidates.size == m
+        np.testing.assert_allclose(candidates.edges, np.arange(1, m) / m, atol=1e-12)
+        edges = np.arange(1, m + 1) / m
+        counts = np.diff(np.searchsorted(np.sort(scores), edges, side="right"), prepend=0)
+        assert counts.tolist() == np.bincount(np.searchsorted(candidates.edges, scores), minlength=m).tolist()
+        assert candidates != Candidates.unit(m)

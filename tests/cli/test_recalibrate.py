@@ -214,6 +214,20 @@ def test_guesses_that_are_none(text):
         parse_candidates(text)
 
 
+def test_the_published_method_for_a_secret_number_on_the_published_bins(months, confide_run):
+    """`--mechanism pps` under the papers' own relation, over their bins."""
+    published = ("--alpha", "0.1", "--epsilon", "5", "--mechanism", "pps", "--candidates", "published:30")
+    ran = confide_run("calibrate", "1.parquet", *COLUMNS, *published, "--n-min", "200", "--out", "1.json")
+    assert ran.code == 0
+    released = load_release("1.json")
+    assert dict(released.recipe) == {"kind": "published", "size": 30}
+    assert (released.mechanism.name, released.privacy.neighbors) == ("pps", "add_remove")
+    assert (released.privacy.epsilon, released.privacy.claimed, released.guarantee.n) == (2.5, 5.0, None)
+    for text in ("published", "published:x", "published:9:uniform"):
+        with pytest.raises(confide.InputError):
+            parse_candidates(text)
+
+
 def test_calibrate_and_plan_take_a_guess(months, confide_run):
     public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1", "--candidates", "around:0.8:hedged")
     assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, "--out", "1.json").code == 0

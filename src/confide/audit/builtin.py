@@ -16,12 +16,14 @@ from confide.mechanisms import (
     LaplaceHistogram,
     Neighbors,
     NoisyHistogram,
+    PpsOfSecretSize,
     PrivatePredictionSets,
     certify,
     noisy_histogram_for,
     opendp_quantile_for,
     pps_for,
     pps_laplace_for,
+    pps_of_secret_size,
     quantile_scores,
 )
 from confide.planning import plan
@@ -39,7 +41,7 @@ def library_subjects() -> Iterator[Subject]:
     for neighbors in NEIGHBORS:
         for selector in SELECTORS:
             yield slopes_subject(neighbors, selector)
-    yield _pps()
+    yield from map(_pps, NEIGHBORS)
     yield from map(_noisy_histogram, NEIGHBORS)
     yield _pps_laplace()
     yield from map(_opendp_quantile, NEIGHBORS)
@@ -68,11 +70,19 @@ def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
     return _subject(f"slopes {selector}", neighbors, small.mechanism, law, run, small_coverage=coverage)
 
 
-def _pps() -> Subject:
+def _pps(neighbors: Neighbors) -> Subject:
     """The published exponential mechanism; its claim is the published epsilon, of which it spends about half."""
-    small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / EPSILON)
-    large, law = pps_for(2000, Fraction(1, 10), EPSILON, 100), partial(utility_law, small, Candidates.of(EDGES))
-    return _subject("pps", "replace_one", small, law, (2000, large, 100))
+    small: PpsOfSecretSize | PrivatePredictionSets
+    large: PpsOfSecretSize | PrivatePredictionSets
+    if neighbors == "replace_one":
+        small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / EPSILON)
+        large = pps_for(2000, Fraction(1, 10), EPSILON, 100)
+    else:
+        scale = pps_of_secret_size(Fraction(1, 2), EPSILON, 4, RECORDS).scale
+        small = PpsOfSecretSize(rate=Fraction(1, 2), offset=Fraction(3, 2), gamma=0.1, scale=scale)
+        large = pps_of_secret_size(Fraction(1, 10), EPSILON, 100, 2000)
+    law = partial(utility_law, small, Candidates.of(EDGES))
+    return _subject("pps", neighbors, small, law, (2000, large, 100))
 
 
 def _noisy_histogram(neighbors: Neighbors) -> Subject:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
-from confide.mechanisms import Mechanism, SplitConformal, certify, privacy_statement
+from confide.mechanisms import Mechanism, PpsOfSecretSize, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, Predecessor, Words, remark
 from confide.support import Level, outside
@@ -47,7 +47,14 @@ class PricedThreshold:
         return self.words.of(_stated(threshold, mechanism, request, m, recipe, self.score))
 
     def warn(self, drawn: Calibration) -> None:
-        """Say that a threshold is +inf, or nearly so, and why."""
+        """Say that a threshold is +inf, or nearly so, and why; and that less is promised than was asked for."""
+        made, level, m = drawn.mechanism, self.request.level, self.request.m
+        if isinstance(made, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
+            note = (
+                f"the promise is coverage of at least {drawn.guarantee.coverage:.3g}, not {float(level):g}: with few "
+                f"records pps covers less; state n_min={made.certified_from(level, m)} or more, if so many are certain"
+            )
+            warnings.warn(note, CoverageWarning, stacklevel=outside())
         needed = _records_needed(self.request) if math.isinf(drawn.threshold) else None
         if note := remark(drawn, needed, self.request.epsilon):
             warnings.warn(note, CoverageWarning, stacklevel=outside())

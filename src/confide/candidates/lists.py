@@ -30,7 +30,7 @@ _OF = {
 }
 """How candidates are spread, in words, by the kind of `Spread`."""
 
-BUILDERS = ("spread", "unit", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
+BUILDERS = ("spread", "unit", "published", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
 """The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""
 
 Spacing = Literal["uniform", "logit"]
@@ -40,8 +40,8 @@ Spacing = Literal["uniform", "logit"]
 class Candidates:
     """Candidate thresholds, always ending in +inf.
 
-    By default they are `spread` as suits the score and the number of records. Or build them with `unit`, `mass`,
-    `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
+    By default they are `spread` as suits the score and the number of records. Or build them with `unit`, `published`,
+    `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
 
     Parameters
     ----------
@@ -213,6 +213,22 @@ class Candidates:
             logits = np.linspace(-end, end, max(size - 2, 0))
             edges = np.append(1 / (1 + np.exp(-logits)), 1.0)[: size - 1]
         return cls._build(edges, {"kind": "unit", "size": size, "spacing": spacing})
+
+    @classmethod
+    def published(cls, size: int) -> "Candidates":
+        """The bins of *Private Prediction Sets*: e_j = j/size for scores in [0, 1], the last one +inf for e_m = 1.
+
+        A set is whole at either. `unit(size)` has the finite candidates j/(size-1), 1 among them, and +inf besides.
+        Evenly spaced bins are poor where a model is over-confident, as its scores crowd at both ends: scale its
+        temperature first, or take `unit(size, "logit")`.
+
+        Examples
+        --------
+        >>> Candidates.published(4).values
+        array([0.25, 0.5 , 0.75,  inf])
+        """
+        size = positive_integer("size", size, most=MOST_CANDIDATES)
+        return cls._build(np.arange(1, size) / size, {"kind": "published", "size": size})
 
     @classmethod
     def mass(cls, below: int = 1400, beyond: int = 100) -> "Candidates":

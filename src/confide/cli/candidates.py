@@ -8,7 +8,7 @@ from confide.errors import InputError
 from confide.support import MOST_CANDIDATES, positive_integer
 
 SPEC_HELP = (
-    "unit[:SIZE[:uniform|logit]], geometric[:UNIT[:STEP[:DECADES]]], sinh[:UNIT[:STEP[:DECADES]]], "
+    "unit[:SIZE[:uniform|logit]], published:SIZE, geometric[:UNIT[:STEP[:DECADES]]], sinh[:UNIT[:STEP[:DECADES]]], "
     "around:THRESHOLD[:hedged], anything, or a number of them"
 )
 
@@ -24,11 +24,15 @@ def _hedged(text: str) -> bool:
 
 _FORMS: dict[str, tuple[Callable[..., Candidates | Spread], tuple[_Field, ...]]] = {
     "unit": (Candidates.unit, (("size", int), ("spacing", str))),
+    "published": (Candidates.published, (("size", int),)),
     "geometric": (Candidates.geometric, _SCALED),
     "sinh": (Candidates.sinh, _SCALED),
     "around": (Candidates.around, (("guess", float), ("hedged", _hedged))),
     "anything": (Candidates.anything, ()),
 }
+
+
+_NEEDED = {"around": "the guess, as around:0.93", "published": "a number, as published:212"}
 
 
 def parse_candidates(spec: str) -> Candidates | Spread | int:
@@ -61,6 +65,6 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
         except ValueError:
             kind = {int: "an integer", _hedged: "'hedged', or be left out"}.get(read, "a number")
             raise InputError(f"candidates: {field} must be {kind}; found {text!r} in {spec!r}") from None
-    if name == "around" and "guess" not in arguments:
-        raise InputError(f"candidates: around needs the guess, as around:0.93; found {spec!r}")
+    if name in _NEEDED and not arguments:
+        raise InputError(f"candidates: {name} needs {_NEEDED[name]}; found {spec!r}")
     return make(**arguments)

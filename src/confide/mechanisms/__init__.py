@@ -2,7 +2,8 @@
 
 interface.py        what every mechanism says about itself
 slopes.py           the mechanism of this project
-pps.py              Private Prediction Sets, the exponential mechanism
+pps.py              Private Prediction Sets, the exponential mechanism, for a public number of records
+pps_removal.py      the same for a secret one, under the paper's own relation
 pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram
 laplace_walk.py     how far its noise goes, exactly
 noisy_histogram.py  the same release, calibrated by the random-rank lemma
@@ -32,6 +33,7 @@ from confide.mechanisms.pps import (
     pps_for,
 )
 from confide.mechanisms.pps_laplace import LaplaceHistogram, laplace_level, noise_closed_form, pps_laplace_for
+from confide.mechanisms.pps_removal import PpsOfSecretSize, pps_of_secret_size
 from confide.mechanisms.privacy import (
     NEIGHBORS,
     Neighbors,
@@ -44,11 +46,12 @@ from confide.mechanisms.split_conformal import SplitConformal, split_conformal_f
 
 __all__ = [
     "MECHANISMS", "NEIGHBORS", "UNIT", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
-    "NoisyHistogram", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal", "adjusted_level",
-    "certify", "fade_for", "gamma_roots", "in_sequence", "laplace_level", "mechanism_fields", "noise_closed_form",
-    "noisy_histogram_for", "opendp_quantile_for", "optimal_bins", "optimal_gamma", "pps_for", "pps_laplace_for",
-    "practically_none", "privacy_statement", "quantile_scores", "read_mechanism", "shares_of", "side_by_side",
-    "slopes_for", "split_conformal_for", "walk_quantiles", "walk_stays_below",
+    "NoisyHistogram", "PpsOfSecretSize", "PrivacyStatement", "PrivatePredictionSets", "Slopes", "SplitConformal",
+    "adjusted_level", "certify", "fade_for", "gamma_roots", "in_sequence", "laplace_level", "mechanism_fields",
+    "noise_closed_form", "noisy_histogram_for", "opendp_quantile_for", "optimal_bins", "optimal_gamma", "pps_for",
+    "pps_laplace_for", "pps_of_secret_size", "practically_none", "privacy_statement", "quantile_scores",
+    "read_mechanism", "shares_of", "side_by_side", "slopes_for", "split_conformal_for", "walk_quantiles",
+    "walk_stays_below",
 ]  # fmt: skip
 
 

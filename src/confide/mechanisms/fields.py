@@ -11,6 +11,7 @@ from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
+from confide.mechanisms.pps_removal import PpsOfSecretSize
 from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
 from confide.selection import SELECTORS
@@ -54,6 +55,8 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 def read_mechanism(content: Fields) -> Mechanism:
     """The mechanism that `mechanism_fields` wrote."""
     made = _STATEMENTS[one_of("mechanism.name", content.take("name", str), MECHANISMS)]
+    if made is PrivatePredictionSets and "rate" in content:
+        made = PpsOfSecretSize
     rises = any(name in content for name in _SINCE_02)
     known = [field.name for field in fields(made) if rises or field.name not in _SINCE_02]
     stated = [name for name in known if name in content or name not in _WHERE_THERE]

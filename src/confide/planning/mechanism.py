@@ -32,6 +32,7 @@ from confide.mechanisms import (
     opendp_quantile_for,
     pps_for,
     pps_laplace_for,
+    pps_of_secret_size,
     slopes_for,
     split_conformal_for,
 )
@@ -68,6 +69,8 @@ def mechanism_for(request: Request) -> Mechanism | None:
             return noisy_histogram_for(level, epsilon, m, n, request.n_min)
         case "opendp-quantile":
             return opendp_quantile_for(level, epsilon, n)
+        case "pps" if n is None:
+            return pps_of_secret_size(request.alpha, epsilon, m, request.n_known)
     assert n is not None  # the request was checked
     match request.mechanism:
         case "pps":

@@ -37,10 +37,10 @@ _DESERTS = ((0.7, 0.25), (0.9, 0.1))
 _ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
 
 _SPREAD_AS: dict[str, SpreadKind] = {
-    "unit": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank", "anything": "any",
-    "geometric": "residual", "sinh": "signed",
+    "unit": "probability", "published": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank",
+    "anything": "any", "geometric": "residual", "sinh": "signed",
 }  # fmt: skip
-"""The lists of version 0.1, and how they are spread."""
+"""Lists that are no quantiles of a law, and how they are spread."""
 
 
 @dataclass(frozen=True)

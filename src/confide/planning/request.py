@@ -133,7 +133,7 @@ def check_request(
     method = one_of("mechanism", mechanism, MECHANISMS)
     if method != "slopes":
         options = {"delta": delta, "selector": selector, "slopes": slopes, "rise": rise, "shift": shift}
-        _check_other(method, neighbors, rho=rho, **options)
+        _check_other(method, neighbors, alpha, rho=rho, **options)
     if population is not None:
         _check_shifted(population, method, neighbors, n_min=n_min != 1, delta=delta, shift=shift)
     if method == "none":
@@ -238,12 +238,17 @@ _NOT_SHIFTED = {
 }
 
 
-def _check_other(method: MechanismName, neighbors: Neighbors, **options: object) -> None:
+def _check_other(method: MechanismName, neighbors: Neighbors, alpha: Level, **options: object) -> None:
     """Refuse options that only `slopes` has, and a secret n where the method's formulas need a public one."""
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise InputError(f"{given[0]} must be left out with mechanism={method!r}; it belongs to mechanism='slopes'")
-    if method in ("pps", "pps-laplace") and neighbors != "replace_one":
+    if method == "pps-laplace" and neighbors != "replace_one":
         raise InputError(
             f"neighbors must be 'replace_one' for mechanism={method!r}: its level depends on n, a public n"
+        )
+    if method == "pps" and neighbors == "add_remove" and exact_level("alpha", alpha) > Fraction(1, 2):
+        raise InputError(
+            "alpha must be at most 1/2 for mechanism='pps' with neighbors='add_remove': for more nothing is proved; "
+            "take neighbors='replace_one'"
         )

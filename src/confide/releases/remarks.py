@@ -161,6 +161,8 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
             return float(Candidates.made_by(recipe).edges[-1])
         case "unit" | "signed_unit":
             return 1.0 if recipe.get("size", 0) > 1 else None
+        case "published":
+            return 1.0  # which +inf stands for
         case "ranks" | "anything":
             return 1e6
         case "mass":
