@@ -1,4 +1,4 @@
-"""Private Prediction Sets, versions 2 and 3: published numbers, law, true loss, coverage, defects."""
+"""Private Prediction Sets, versions 2 and 3: level, law, true loss, coverage, defects."""
 
 from fractions import Fraction
 
@@ -31,8 +31,11 @@ def formula(h, q, epsilon, factor):
     return p / p.sum()
 
 
-def test_published_numbers():
-    """n=1000, alpha=.1, epsilon=1, m=1000: q = .9289, and mean coverage near .947 on uniform scores."""
+def test_level_and_mean_coverage_at_a_thousand_bins():
+    """n=1000, alpha=.1, epsilon=1, m=1000: q = .9289, and mean coverage near .947 on uniform scores.
+
+    Neither number is in a paper, whose m is chosen by Algorithm 5; those are in tests/papers.
+    """
     mechanism = pps_for(1000, TENTH, 1.0, 1000)
     assert round(float(mechanism.level), 4) == 0.9289
     candidates, rng, coverage = confide.Candidates.unit(1000), np.random.default_rng(1), []
@@ -181,7 +184,7 @@ def test_upper_bound_holds():
 
 
 def test_number_of_bins():
-    """Algorithm 5: on fresh uniform scores no other number of bins has a mean threshold smaller by 1 %."""
+    """On fresh uniform scores no other number of bins has a mean threshold that is clearly smaller (by .003)."""
     n, rng = 1000, np.random.default_rng(7)
     best = optimal_bins(n, TENTH, 1.0, np.random.default_rng(0))
     assert 100 <= best <= 1000
@@ -192,7 +195,7 @@ def test_number_of_bins():
         means[m] = np.array([exact_law_many(mechanism, c) @ edges for c in counts])
     for thresholds in means.values():
         gain = means[best] - thresholds
-        assert gain.mean() - stats.norm.isf(1e-6) * gain.std(ddof=1) / np.sqrt(60) <= 0.01
+        assert gain.mean() - stats.norm.isf(1e-6) * gain.std(ddof=1) / np.sqrt(60) <= 0.003
 
 
 def test_same_law_as_slopes_up_to_the_bin_of_the_target():

@@ -14,13 +14,13 @@ from tests.exact import histograms, law
 
 TENTH = Fraction(1, 10)
 
-# n, epsilon, m*; q~, Theorem 3, `coverage_at_most` + 1/m; mean coverage on uniform scores, by 4000 exact laws each
+# n, epsilon, m*; q~, Theorem 3, `coverage_at_most` + 1/m; mean coverage on uniform scores, by thousands of exact laws each, within .0002
 TABLE = [
-    (1000, 1.0, 145, ".92508", "1.211", 1.0, 0.9442),
-    (1000, 10.0, 212, ".90385", ".9383", 0.9187, 0.9055),
-    (5000, 1.0, 308, ".90596", ".9641", 0.9313, 0.9094),
-    (5000, 8.0, 4291, ".90114", ".9097", 0.9052, 0.9012),
-    (30_000, 5.0, 19_306, ".90032", ".9029", 0.9016, 0.9003),
+    (1000, 1.0, 145, ".92508", "1.211", 1.0, 0.9448),
+    (1000, 10.0, 212, ".90385", ".9383", 0.9187, 0.9062),
+    (5000, 1.0, 308, ".90596", ".9641", 0.9313, 0.9097),
+    (5000, 8.0, 4291, ".90114", ".9097", 0.9052, 0.9015),
+    (30_000, 5.0, 19_306, ".90032", ".9029", 0.9016, 0.9004),
     (30_000, 1.0, 2023, ".90124", ".9126", 0.9064, 0.9018),
 ]
 
@@ -73,7 +73,7 @@ def test_mean_coverage_on_uniform_scores(n, epsilon, m, level, bound, ours, mean
         counts = np.bincount((rng.random(n) * m).astype(int), minlength=m)
         covered.append(pps.quantile_law(counts, q, epsilon) @ edges)
     error = stats.t.isf(5e-7, 39) * np.std(covered, ddof=1) / np.sqrt(40)
-    assert abs(np.mean(covered) - mean) <= error + 2e-4
+    assert abs(np.mean(covered) - mean) <= error + 1e-4
     assert error < 0.015
 
 

@@ -1,7 +1,8 @@
 """`pps`: the exponential mechanism of Private Prediction Sets.
 
 Angelopoulos, Bates, Zrnic and Jordan, "Private Prediction Sets", arXiv 2102.06202 versions 2 and 3 (HDSR 2022):
-Algorithms 2 to 4 with the adjusted level (3), the optimal gamma (10), and the number of bins of Algorithm 5.
+Algorithms 2 to 4 with the adjusted level (3), the optimal gamma (10), and a number of bins as in Algorithm 5. Every
+statement by its number is in `confide.papers.private_prediction_sets`.
 
 With B_j = #{scores <= e_j}, A_j = B_(j-1) and the adjusted level
 
@@ -14,9 +15,10 @@ With q = a/D the exponent is exactly -max((D-a) A_j, a (n-B_j)) / scale with sca
 divided by one float, which OpenDP's exponential mechanism samples exactly. q is rounded *up* to a multiple of 2**-24
 (that is the only difference from the formula, at most 6e-8), the safe side.
 
-Privacy. The paper claims epsilon. Replacing one record moves every exponent within an interval of length D/scale, so
-the proven loss is epsilon/(2 max(q, 1-q)), for example .556 epsilon at q = .9: the mechanism spends about half of what
-it is given. n enters the level, so n is public and the relation is `replace_one`.
+Privacy. The paper claims epsilon, for one record REMOVED (Definition 1; version 1 replaces one). Here n enters the
+level, so n is public and the relation is `replace_one`; for the paper's own, with n secret, see pps_removal.py.
+Replacing one record moves every exponent within an interval of length D/scale, so the proven loss is
+epsilon/(2 max(q, 1-q)), for example .556 epsilon at q = .9: the mechanism spends about half of what it is given.
 
 Coverage. At least 1 - alpha while q <= 1. Once q is capped at 1 the published proof says nothing, and coverage can be
 far below 1 - alpha (docs/methods.md); what is certified then is the random-rank lemma (docs/theory.md, Theorem 2).
@@ -123,8 +125,9 @@ class PrivatePredictionSets(Mechanism):
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin.
 
-        The subject of the paper's Theorem 3. Both come from P(A_J >= q n + d) <= m exp(-slope_right d); here that tail
-        is integrated, P <= x/(1+x), instead of being cut at one deviation.
+        Smaller than the paper's Theorem 3 (`confide.papers.private_prediction_sets.published_upper_bound`). Both come
+        from P(A_J >= q n + d) <= m exp(-slope_right d); here that tail is integrated, P <= x/(1+x), where the paper
+        cuts it at one deviation.
         """
         if self._b == 0:
             return 1.0
@@ -190,10 +193,12 @@ def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Generator", options: int = 50) -> int:
-    """The number of bins that minimises the mean threshold on simulated uniform scores, Algorithm 5.
+    """The number of bins that minimises the mean threshold on simulated uniform scores.
 
-    The mean is taken exactly over the mechanism's law, and the scores are public simulations by rng: no private data.
-    `options` numbers of bins are tried, evenly spaced in the logarithm between 1e2 and 1e6.
+    As Algorithm 5, which compares one random threshold for each number of bins; here the mean is taken exactly over the
+    mechanism's law, so that the answer varies with the scores only. These are public simulations by rng: no private
+    data. `options` numbers of bins are tried, evenly spaced in the logarithm between 1e2 and 1e6; the edges are those
+    of `Candidates.published`. Where n is secret, pass a public guess.
 
     Examples
     --------
