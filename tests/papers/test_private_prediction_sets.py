@@ -14,7 +14,8 @@ from tests.exact import histograms, law
 
 TENTH = Fraction(1, 10)
 
-# n, epsilon, m*; q~, Theorem 3, `coverage_at_most` + 1/m; mean coverage on uniform scores, by thousands of exact laws each, within .0002
+# n, epsilon, m*; q~, Theorem 3, `coverage_at_most` + 1/m; mean coverage on uniform scores, by thousands of exact laws
+# each, within .0002
 TABLE = [
     (1000, 1.0, 145, ".92508", "1.211", 1.0, 0.9448),
     (1000, 10.0, 212, ".90385", ".9383", 0.9187, 0.9062),
