@@ -48,6 +48,7 @@ TAIL = f"{MASKS}::test_the_critical_threshold_has_the_missed_area_as_its_tail"
 RENEWED = "tests/calibration/test_recalibrate.py"
 PLOTS = "tests/plots/test_plots.py"
 SECTIONS = "tests/reports/test_sections.py"
+ONE_SHOT = "tests/papers/test_one_shot_federated.py"
 
 FAULTS = (
     Fault("a temperature is upside down", "scores/tempered.py", "z /= temperature", "z *= temperature",
@@ -1350,4 +1351,32 @@ FAULTS = (
     Fault("published bins that are ours", "candidates/lists.py", "np.arange(1, size) / size, {",
           "np.arange(1, size) / max(size - 1, 1), {",
           "tests/test_candidates.py::test_the_published_bins_are_those_that_their_number_is_chosen_for"),
+    Fault("a published sum that starts one reply too late", "federated/exact_sum.py", "sum(ways[k:])",
+          "sum(ways[k + 1 :])", f"{ONE_SHOT}::test_theorem_3_2[2-3]"),
+    Fault("a level met exactly is missed", "federated/exact_sum.py", "coverage[place] = float(coverage_fraction(",
+          "coverage[place] = -float(coverage_fraction(", f"{ONE_SHOT}::test_algorithm_1_6[3-4]"),
+    Fault("a certificate that leaves ties to quadrature", "federated/certified_k.py",
+          "if abs(coverage - wanted) >= DOUBT or k < 1:", "if True:",
+          f"{ONE_SHOT}::test_one_score_each_is_split_conformal[0.1-29]"),
+    Fault("ranks that may be best end too early", "federated/quantile_of_quantiles.py",
+          "lambda l: enough(l, 1), first - 1, n + 1), n)", "lambda l: enough(l, m), first - 1, n + 1), n)",
+          f"{ONE_SHOT}::test_algorithm_1_6[3-4]"),
+    Fault("gamma is looked for too briefly", "federated/protocols/fedcp2_qq.py", "bound >= best.compensation",
+          "bound >= 1 - level", f"{ONE_SHOT}::test_choosing_gamma_by_all_pairs[5-200-0.1-5.0-100]"),
+    Fault("Theorem 3.3 for any delta", "papers/one_shot_federated/conditional.py", "if exact > Fraction(1, 2):",
+          "if exact > 1:", f"{ONE_SHOT}::test_theorem_3_3_refuses_large_delta[0.9]"),
+    Fault("Theorem 3.3 for any pair", "papers/one_shot_federated/conditional.py", "if l * k < (1 - level) * m * n:",
+          "if l * k < (1 - level) * m:", f"{ONE_SHOT}::test_theorem_3_3_asks_for_the_product"),
+    Fault("Proposition 3.4 about sizes alone", "papers/one_shot_federated/unlike_silos.py",
+          "replies, copy = [UnlikeReply(silo, n, l) for silo in silos]",
+          "replies, copy = [UnlikeReply(lambda u: u, n, l) for silo in silos]",
+          f"{ONE_SHOT}::test_proposition_3_4_of_five_silos_with_half_as_large_scores"),
+    Fault("Ehm's product without its factor", "papers/one_shot_federated/unlike_silos.py", "len(p) / (len(p) + 1) * ",
+          "1.0 * ", f"{ONE_SHOT}::test_theorem_c_3_both_sides"),
+    Fault("rectangles of the wrong urn", "papers/one_shot_federated/rectangles.py", "binom.pmf(r, m * n, t))",
+          "binom.pmf(r, n, t))", f"{ONE_SHOT}::test_rectangles_11[3]"),
+    Fault("the largest scores one reply too few", "papers/one_shot_federated/largest.py", "np.arange(k, m + 1)",
+          "np.arange(k, m)", f"{ONE_SHOT}::test_proposition_a_1[3-5-2]"),
+    Fault("the smaller of two losses", "papers/one_shot_federated/private.py", "return max(privacy_loss(",
+          "return min(privacy_loss(", f"{ONE_SHOT}::test_remark_4_2"),
 )  # fmt: skip

@@ -91,8 +91,8 @@ class FedCP2QQ(SortedReplies):
 def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSets:
     """The exponential mechanism of Private Prediction Sets at quantile max(rank/n, 1/2), for a published loss.
 
-    The published method never aims below the median. `rank` is the corrected rank l + l_cor, at most n; `epsilon` the
-    published loss when one record is replaced, which is up to twice the proven one.
+    The published method never aims below the median, which is rounded up to a whole rank. `rank` is the corrected rank
+    l + l_cor, at most n; `epsilon` the published loss when one record is replaced, which is up to twice the proven one.
 
     Examples
     --------

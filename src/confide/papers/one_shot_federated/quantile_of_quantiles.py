@@ -83,7 +83,8 @@ class UpperBounds:
         1-alpha + 1/(n+1): the same for the scores of a single agent.
     constant
         (mn+1)(M(l*, k*) - (1-alpha)). The paper proves no upper bound for M(l*, k*); it conjectures that one is "of the
-        same order as in the centralized framework", 1-alpha + O(1/(mn+1)), that is, that this number stays bounded.
+        same order as in the centralized framework", 1-alpha + O(1/(mn+1)), that is, that this number stays bounded. It
+        grows with m: over n < 1500 at alpha = .1 it reaches 1.85, 2.54, 3.88 and 5.54 for m = 2, 3, 5 and 10.
     """
 
     exact: float

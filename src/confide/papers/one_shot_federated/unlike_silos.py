@@ -173,7 +173,8 @@ def ehm_bound(p: ArrayLike) -> NDArray[np.float64]:
 def ehm_lower_bound(p: ArrayLike, constant: float) -> NDArray[np.float64]:
     """Theorem C.3 (Ehm 1991), lower side: C a b with a = 1 - q^(m+1) - (1-q)^(m+1), b = 1 - sum p_i(1-p_i)/(m q(1-q)).
 
-    q is the mean of p. The paper says of C that it is universal, and gives no value.
+    q is the mean of p. The paper says of C that it is universal, and gives no value. It is below 1/4: for many p near
+    one another the distance is about a b / sqrt(2 pi e) = .242 a b.
 
     Parameters
     ----------
