@@ -94,6 +94,7 @@ def calibrations() -> tuple[Any, ...]:
         {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"},
         {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "noisy-histogram"},
         {"epsilon": 2.0, "mechanism": "opendp-quantile"},
+        {"rho": 0.5, "mechanism": "pcoqs", "neighbors": "replace_one"},
         {"neighbors": "replace_one", "mechanism": "none"},
     ]
     with warnings.catch_warnings():

@@ -39,7 +39,7 @@ OPTIONS = st.fixed_dictionaries(
         "score": st.one_of(st.sampled_from(["lac", "absolute_residual"]), ODD),
         "shift": st.one_of(st.floats(0, 10), ODD),
         "slopes": st.one_of(st.tuples(st.integers(0, 5), st.integers(0, 5)), ODD),
-        "mechanism": st.one_of(st.sampled_from(["pps", "noisy-histogram", "opendp-quantile", "none"]), ODD),
+        "mechanism": st.one_of(st.sampled_from(["pps", "noisy-histogram", "opendp-quantile", "pcoqs", "none"]), ODD),
         "ledger": ODD,
         "dataset": ODD,
     },

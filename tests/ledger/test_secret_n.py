@@ -60,7 +60,7 @@ def without_thresholds(document):
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
-    epsilon = {} if mechanism == "none" else {"epsilon": 0.5}
+    epsilon = {} if mechanism == "none" else {"rho" if mechanism.startswith("pcoqs") else "epsilon": 0.5}
     found = [told(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon}) for n in SIZES]
     assert all(each == found[0] for each in found)
     if neighbors == "replace_one" or mechanism == "none":

@@ -15,12 +15,16 @@ from confide.selection import zcdp_of_range
 SCORES = np.random.default_rng(0).random(4000)
 FEW = confide.Candidates.unit(40)
 NEIGHBORS = {"pps": "replace_one", "pps-laplace": "replace_one", "none": "replace_one"}
-CLAIMING = [name for name in MECHANISMS if name != "opendp-quantile"]
+CONCENTRATED = ("pcoqs", "pcoqs-published")
+NEIGHBORS |= dict.fromkeys(CONCENTRATED, "replace_one")
+CLAIMING = [name for name in MECHANISMS if name not in ("opendp-quantile", *CONCENTRATED)]
 
 
 def run(name, scores=SCORES, **options):
-    options = {"candidates": FEW, "neighbors": NEIGHBORS.get(name, "add_remove"), **options}
-    return confide.calibrate(scores, 0.1, None if name == "none" else 3.0, mechanism=name, **options)
+    candidates = {} if name == "pcoqs-published" else {"candidates": FEW}
+    loss = {"rho": 0.5} if name in CONCENTRATED else {"epsilon": None if name == "none" else 3.0}
+    options = {**candidates, **loss, "neighbors": NEIGHBORS.get(name, "add_remove"), **options}
+    return confide.calibrate(scores, 0.1, mechanism=name, **options)
 
 
 def resealed(released, change):
@@ -49,6 +53,7 @@ def test_json_round_trip(name):
         lambda c: c["guarantee"].update(kind="training_conditional", delta=0.05, coverage=0.9),
         lambda c: c["privacy"].update(epsilon=0.1),
         lambda c: c["privacy"].update(replace_one=0.1),
+        lambda c: c["privacy"].update(zcdp=0.1),
         lambda c: c["privacy"].update(claimed=0.1),
         lambda c: c["mechanism"].update(name="another"),
         lambda c: c["mechanism"].update(scale=-1.0) if "scale" in c["mechanism"] else c["mechanism"].update(rank=0),
@@ -72,13 +77,16 @@ def test_own_scores_as_candidates_belong_to_no_privacy_only():
     "option", [{"delta": 0.1}, {"shift": 3.0}, {"slopes": (1, 1)}, {"selector": "exponential"}, {"rho": 0.1}]
 )
 def test_options_of_slopes_are_refused(name, option):
-    with pytest.raises(confide.InputError, match="must be left out"):
+    if name in CONCENTRATED and "rho" in option:
+        option = {"rho": None, "epsilon": 1.0}
+    with pytest.raises(confide.InputError, match=r"(must be|and epsilon) left out"):
         run(name, **option)
 
 
 def test_methods_that_need_a_public_n_say_so():
-    with pytest.raises(confide.InputError, match="neighbors must be 'replace_one'"):
-        run("pps-laplace", neighbors="add_remove")
+    for name in ("pps-laplace", *CONCENTRATED):
+        with pytest.raises(confide.InputError, match="neighbors must be 'replace_one'"):
+            run(name, neighbors="add_remove")
     with pytest.raises(confide.InputError, match="mechanism must be one of"):
         run("best")
 

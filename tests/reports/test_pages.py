@@ -118,6 +118,7 @@ METHODS = {
     "pps-laplace": {"epsilon": 1.0, "neighbors": "replace_one"},
     "noisy-histogram": {"epsilon": 1.0},
     "opendp-quantile": {"epsilon": 1.0},
+    "pcoqs": {"rho": 0.5, "neighbors": "replace_one"},
     "none": {},
 }
 
@@ -130,7 +131,7 @@ def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     cal = confide.calibrate(scores, 0.1, score="lac", candidates=candidates, mechanism=method, **METHODS[method])
     words = words_of(page_of(cal))
     assert method in words
-    assert ("No coverage is promised" in words) == (method == "opendp-quantile")
+    assert ("No coverage is promised" in words) == (method in ("opendp-quantile", "pcoqs"))
     assert ("Not private. The threshold is a function" in words) == (method == "none")
     assert ("plans of the library’s own mechanism" in words) == (method != "slopes")
     assert ("exact for continuous scores" in words) == (method == "none")

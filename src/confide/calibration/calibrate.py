@@ -86,8 +86,9 @@ def calibrate(
         As in `confide.plan`.
     mechanism
         `"slopes"` (default), or a published method by its name, to compare: `"pps"`, `"pps-laplace"`,
-        `"noisy-histogram"`, `"opendp-quantile"` (no coverage promised) or `"none"` (**not private**: split conformal
-        prediction on the scores themselves; leave out epsilon). See docs/methods.md.
+        `"noisy-histogram"`, `"opendp-quantile"` (no coverage promised), `"pcoqs"` and `"pcoqs-published"` (no coverage
+        promised, asked for by `rho`: zero-concentrated privacy and no pure epsilon) or `"none"` (**not private**: split
+        conformal prediction on the scores themselves; leave out epsilon). See docs/methods.md.
     ledger, dataset
         A `confide.Ledger`, and the name (or `confide.Dataset`) under which it keeps these data's budget. The cost is
         charged durably before the mechanism runs. An identical request about the same data returns the kept release,

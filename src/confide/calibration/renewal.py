@@ -32,6 +32,7 @@ from confide.calibration.suited import suited_candidates, suited_for_levels
 from confide.calibration.threshold import price_threshold
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
+from confide.mechanisms import published_candidates
 from confide.planning import Population
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -288,6 +289,8 @@ def _budgets(
 ) -> list[dict[str, Any]]:
     """What each threshold may spend: what it spent, or its share of another budget."""
     # Of the published method that claims another loss than it has, the claimed one was asked for.
+    if epsilon is None and rho is None and all(part.privacy.concentrated_only for part in parts.values()):
+        return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
     spent = [part.privacy.claimed or part.privacy.epsilon for part in parts.values()]
     if epsilon is None and rho is None:
         if all(math.isinf(one) for one in spent):
@@ -320,6 +323,8 @@ def _as_typed(epsilon: float) -> float:
 
 def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
     """Over what a threshold is asked for again (see the head of this file)."""
+    if given is None and part.mechanism is not None and part.mechanism.name == "pcoqs-published":
+        return published_candidates()
     if given is not None:
         law = score_kind("lac" if part.score == critical_score(FALSE_NEGATIVES) else part.score).asked(given)
         if isinstance(law, Spread) and law.around is not None:

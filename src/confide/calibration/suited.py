@@ -7,6 +7,7 @@ import numpy as np
 
 from confide.calibration.shares import different_levels, part_of, part_of_failure, typical_of_groups
 from confide.candidates import AnyCandidates, Candidates
+from confide.mechanisms import published_candidates
 from confide.planning import OPTIONS, SIZES, check_request
 from confide.scores import score_kind
 from confide.support import Level
@@ -60,6 +61,8 @@ def suited_candidates(
     25.0
     """
     kind = score_kind(score)
+    if candidates is None and unit is None and options.get("mechanism") == "pcoqs-published":
+        return published_candidates()
     spread = kind.asked(candidates, unit)
     if isinstance(spread, Candidates):
         return spread

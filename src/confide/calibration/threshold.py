@@ -177,7 +177,7 @@ def _choices(request: Request) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if name not in _LATER or value is not None}
 
 
-_LATER = ("rise", "population")
+_LATER = ("rise", "population", "rho")
 
 
 def _plain(value: Any) -> Any:

@@ -53,7 +53,8 @@ def calibrate(
         str,
         o.making(
             "NAME",
-            "slopes, or to compare pps, pps-laplace, noisy-histogram, opendp-quantile, or none, which is NOT PRIVATE.",
+            "slopes, or to compare pps, pps-laplace, noisy-histogram, opendp-quantile, pcoqs and pcoqs-published "
+            "(with --rho: zCDP and no epsilon), or none, which is NOT PRIVATE.",
             click_type=click.Choice(MECHANISMS),
         ),
     ] = "slopes",

@@ -73,7 +73,8 @@ def report(
     )
     output.write(page.html)
     if isinstance(measured, PrivateEvaluation):
-        whole = "" if math.isinf(released.privacy.epsilon) else ": all of it may be published"
+        protected = released.privacy.concentrated_only or not math.isinf(released.privacy.epsilon)
+        whole = "" if not protected else ": all of it may be published"
         say(f"The page shows a private evaluation{whole}.")
     elif measured is not None:
         say("The page shows numbers from labelled records: that part is not private.")

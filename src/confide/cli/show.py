@@ -139,10 +139,17 @@ def _losses(privacy: PrivacyStatement, k: int) -> list[tuple[str, str]]:
             rows.append(
                 (
                     f"loss, {verb} {what}",
-                    "unlimited: the number is public" if math.isinf(loss) else decimal_text(loss, 6),
+                    _unlimited(privacy, relation) if math.isinf(loss) else decimal_text(loss, 6),
                 )
             )
     return rows
+
+
+def _unlimited(privacy: PrivacyStatement, relation: str) -> str:
+    """Why a loss is infinite."""
+    if relation == "add_remove":
+        return "unlimited: the number is public"
+    return "unlimited: zCDP alone, no epsilon" if privacy.concentrated_only else "unlimited: not private"
 
 
 def _making(released: Calibration) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from confide.ledger.account import Account, Entry, known
 from confide.ledger.book import Charge, Ledger, plain
 from confide.ledger.budget_plan import best_of, budget_plan, by_rules
 from confide.ledger.composition import compose
-from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form
+from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form, unbounded
 from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, request_digest
 from confide.ledger.limit import Limit
@@ -40,7 +40,7 @@ __all__ = [
     "IN_WORDS", "MOST_RELEASE", "RULES", "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group",
     "Ledger", "Limit", "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules",
     "check_head", "compose", "counted", "decimal_form", "file_of", "fingerprint", "known", "make_payment",
-    "make_server_ledger", "move", "pay", "place_of", "plain", "request_digest",
+    "make_server_ledger", "move", "pay", "place_of", "plain", "request_digest", "unbounded",
 ]  # fmt: skip
 
 

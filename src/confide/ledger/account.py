@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 
 from confide.errors import FormatError, InputError
 from confide.ledger.composition import compose, epsilon_of_zcdp, worst
-from confide.ledger.cost import Bound, Cost, Group, Loss, decimal, decimal_above, decimal_below, decimal_form
+from confide.ledger.cost import (
+    Bound,
+    Cost,
+    Group,
+    Loss,
+    decimal,
+    decimal_above,
+    decimal_below,
+    decimal_form,
+    unbounded,
+)
 from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Moved, Opened, Released
 from confide.ledger.following import Stage, stage_of
 from confide.ledger.limit import Limit, added, concentrated, fits, unfit
@@ -72,7 +82,7 @@ class Entry(Shown):
         zcdp = "" if self.cost.rho is None else f" ({self.cost.rho:.4g}-zCDP)"
         who = "" if self.by is None else f"  by {self.by}"
         kept = "" if self.release is not None else "  (no release: the run ended before it)"
-        return f"{self.made}  {self.what}  epsilon {_loss(self.cost.epsilon)}{zcdp}{group}{who}{kept}"
+        return f"{self.made}  {self.what}  epsilon {_loss(self.cost.epsilon, [self.cost])}{zcdp}{group}{who}{kept}"
 
     def _brief(self) -> str:
         return str(self).replace("  ", ", ")
@@ -165,7 +175,7 @@ class Account(Shown):
         total = self.per_person.epsilon
         weak = f", {practically_none(total)}" if practically_none(total) else ""
         each = "" if self.schedule is None else " per person"
-        spent = f"spent {_loss(total)}{each} in {_counted(self.entries)} ({self.neighbors}){weak}"
+        spent = f"spent {_loss(total, self.costs)}{each} in {_counted(self.entries)} ({self.neighbors}){weak}"
         if self.limit is None:
             return f"{spent}; no limit"
         at = f" at delta {self.limit.dp_delta:g}" if self.limit.dp_delta else ""
@@ -200,7 +210,8 @@ class Account(Shown):
         """Whether the schedule and the limit leave room for one more release, or several together.
 
         A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. One with dp_delta > 0 also allows
-        what zero-concentrated accounting allows; no figure is used that needs parameters to be fixed in advance, unless
+        what zero-concentrated accounting allows of releases that have an epsilon each. One with zCDP alone, or without
+        privacy, fits no limit. No figure is used that needs parameters to be fixed in advance, unless
         a schedule has fixed them. What a schedule says of how often one person comes back is believed.
         """
         if self.stages[-1].refusal(costs) is not None:
@@ -217,7 +228,8 @@ class Account(Shown):
         if self.neighbors != schedule.neighbors:
             return f"is accounted under {self.neighbors!r}, and the schedule is stated for {schedule.neighbors!r}"
         if not all(cost.private for cost in self.costs):
-            return "has had a release without privacy, which no schedule can hold"
+            lacks = "without privacy" if unbounded(self.costs) == "not private" else "with zCDP alone"
+            return f"has had a release {lacks}, which no schedule can hold"
         return unfit(self.limit, self.stages, schedule)
 
     def remaining(self, group: Group | None = None) -> float | None:
@@ -246,8 +258,8 @@ class Account(Shown):
         return tuple(one for one in reversed(self.entries) if one.request == request and one.release is not None)
 
 
-def _loss(epsilon: float) -> str:
-    return "+inf (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
+def _loss(epsilon: float, costs: Iterable[Cost]) -> str:
+    return f"+inf ({unbounded(costs)})" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
 def _counted(entries: Iterable[Entry]) -> str:

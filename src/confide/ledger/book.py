@@ -25,7 +25,7 @@ from confide.errors import BudgetError, InputError, InputTypeError, OtherDataErr
 from confide.ledger.account import Account, Entry, known, replay
 from confide.ledger.chain import moved_to
 from confide.ledger.composition import check_delta, worst
-from confide.ledger.cost import Cost, check_name, decimal_above, decimal_form
+from confide.ledger.cost import Cost, check_name, decimal_above, decimal_form, unbounded
 from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released, check_release
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
 from confide.ledger.limit import Limit
@@ -512,11 +512,17 @@ def refusal(account: Account, *costs: Cost) -> str:
     assert left is not None
     at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
     if not all(cost.private for cost in account.costs):
+        lacks = "without privacy" if unbounded(account.costs) == "not private" else "with zCDP alone and no epsilon"
         return (
             f"dataset {account.dataset!r} has nothing left of its limit epsilon = {bound}{at}: a release "
-            "without privacy was made from it, which no limit can hold; use other people's records"
+            f"{lacks} was made from it, which no limit can hold; use other people's records"
         )
     if not all(cost.private for cost in costs):
+        if unbounded(costs) == "zCDP alone":
+            return (
+                f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release has zCDP alone: no "
+                "limit in epsilon can hold it; use a mechanism that has an epsilon"
+            )
         return (
             f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release is not "
             "private: its loss is infinite; use a private mechanism"

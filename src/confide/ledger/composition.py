@@ -11,7 +11,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.ledger.accountants import accounted
-from confide.ledger.cost import Bound, Cost, Loss, decimal_above
+from confide.ledger.cost import NO_EPSILON, Bound, Cost, Loss, decimal_above
 from confide.selection import check_sampler, with_contrib
 from confide.support import float_above
 
@@ -21,7 +21,8 @@ _LARGE_RHO = 50.0
 def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = False) -> Loss:
     """The tightest valid (epsilon, dp_delta) of releases together.
 
-    One release without privacy makes it infinite, whatever the others are.
+    One release without privacy makes it infinite, whatever the others are. One with zero-concentrated privacy alone
+    has no pure epsilon, and is bounded at a dp_delta above 0.
 
     Parameters
     ----------
@@ -51,13 +52,18 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = Fa
     if len({cost.neighbors for cost in charged}) > 1:
         raise InputError("costs are stated for different neighbouring relations; account for each relation by itself")
     check_delta(dp_delta)
-    if bare := sum(not cost.private for cost in charged):
+    if bare := sum(not (cost.private or cost.concentrated_only) for cost in charged):
         how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
         return Loss((Bound(math.inf, 0.0, "sum", how, adaptive=True),))
-    bounds = [_sum(charged)]
+    concentrated = sum(cost.concentrated_only for cost in charged)
+    if concentrated and not dp_delta:
+        have = "has" if concentrated == 1 else "have"
+        how = f"{concentrated} of {len(charged)} releases {have} zCDP alone; state a delta"
+        return Loss((Bound(math.inf, 0.0, NO_EPSILON, how, adaptive=True),))
+    bounds = [] if concentrated else [_sum(charged)]
     if dp_delta > 0 and charged:
         bounds.append(_zcdp(charged, dp_delta))
-        if not adaptive:
+        if not adaptive and not concentrated:
             bounds += accounted(charged, dp_delta)
     return Loss(tuple(sorted(bounds, key=lambda bound: bound.epsilon)))
 
@@ -105,8 +111,9 @@ def _sum(costs: Sequence[Cost]) -> Bound:
 def _zcdp(costs: Sequence[Cost], dp_delta: float) -> Bound:
     rho = float_above(worst(costs, lambda cost: cost.zcdp))
     better = sum(cost.rho is not None for cost in costs)
+    which = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
     how = (
-        f"{len(costs)} releases are {rho:.6g}-zCDP together (what is stated for {better} by the exponential mechanism, "
+        f"{len(costs)} releases are {rho:.6g}-zCDP together (what is stated for {better}{which}, "
         f"epsilon^2/2 for {len(costs) - better} others), converted at delta = {dp_delta:g}"
     )
     return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", how, adaptive=True)

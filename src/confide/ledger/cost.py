@@ -1,6 +1,7 @@
 """What one release costs, in the units that compose, and figures for what many cost together."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -14,6 +15,10 @@ MOST_NAME = 200
 
 KINDS = ("evaluation", "look")
 """What else than a calibration is paid for; the name of its mechanism begins with it: `look by discrete-laplace`."""
+
+
+NO_EPSILON = "no epsilon"
+"""The rule that gives an infinite epsilon because some release has zero-concentrated privacy alone."""
 
 
 class Group(NamedTuple):
@@ -36,7 +41,8 @@ class Cost:
     Parameters
     ----------
     epsilon
-        Pure differential-privacy loss per person, not negative; infinite for a release without privacy.
+        Pure differential-privacy loss per person, not negative; infinite for a release without privacy, and for one
+        that has zero-concentrated privacy (rho) alone.
     neighbors
         The relation it is stated for: `"add_remove"` or `"replace_one"`.
     mechanism
@@ -97,6 +103,17 @@ class Cost:
         return math.isfinite(self.epsilon)
 
     @property
+    def concentrated_only(self) -> bool:
+        """Whether all that bounds the loss is rho: zero-concentrated privacy without a pure epsilon.
+
+        Examples
+        --------
+        >>> Cost(math.inf, "replace_one", "pcoqs", 0.5).concentrated_only
+        True
+        """
+        return self.epsilon == math.inf and self.rho is not None
+
+    @property
     def exact(self) -> Fraction:
         """A finite epsilon as the decimal number that is printed for it, so that ten times 0.1 is 1."""
         return decimal(self.epsilon)
@@ -104,6 +121,8 @@ class Cost:
     @property
     def zcdp(self) -> Fraction:
         """The best known zCDP loss: rho if stated, else epsilon**2/2 (Bun and Steinke 2016, Proposition 1.4)."""
+        if self.concentrated_only and self.rho is not None:
+            return decimal(self.rho)
         general = self.exact**2 / 2
         return general if self.rho is None else min(general, decimal(self.rho))
 
@@ -193,6 +212,8 @@ class Loss(Shown):
 
     def __str__(self) -> str:
         best = self.best
+        if best.rule == NO_EPSILON:
+            return f"NO PURE EPSILON: {best.derivation}"
         if best.epsilon == math.inf:
             return f"NOT PRIVATE: {best.derivation}"
         loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
@@ -201,6 +222,20 @@ class Loss(Shown):
 
     def _brief(self) -> str:
         return str(self)
+
+
+def unbounded(costs: Iterable[Cost]) -> str:
+    """What those of the costs that have no finite epsilon lack, in a few words; empty if there are none.
+
+    Examples
+    --------
+    >>> unbounded([Cost(math.inf, "replace_one", "none")]), unbounded([Cost(math.inf, "replace_one", "pcoqs", 0.5)])
+    ('not private', 'zCDP alone')
+    """
+    bare = [cost for cost in costs if not cost.private]
+    if not bare:
+        return ""
+    return "zCDP alone" if all(cost.concentrated_only for cost in bare) else "not private"
 
 
 def decimal(value: float) -> Fraction:

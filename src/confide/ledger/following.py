@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from confide.ledger.composition import worst
-from confide.ledger.cost import Cost, Group, decimal, decimal_form
+from confide.ledger.cost import Cost, Group, decimal, decimal_form, unbounded
 from confide.ledger.schedule import Planned, Schedule, and_, counted
 
 Occasion: TypeAlias = tuple[Cost, ...]
@@ -119,7 +119,7 @@ def _dearer(occasion: Occasion, planned: Planned, schedule: Schedule) -> str | N
     """What one may cost at most, in words, if these cost more together."""
     most = planned.cost(schedule.neighbors)
     if not all(cost.private for cost in occasion):
-        return f"epsilon = {decimal_form(planned.epsilon)}, and this is not private"
+        return f"epsilon = {decimal_form(planned.epsilon)}, and this has no epsilon: {unbounded(occasion)}"
     if schedule.rule == "zcdp":
         asked = worst(occasion, lambda cost: cost.zcdp)
         by = f" by the {planned.selector} mechanism" if planned.selector else ""

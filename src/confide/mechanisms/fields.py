@@ -9,6 +9,7 @@ from confide.errors import FormatError
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
+from confide.mechanisms.pcoqs import NoisySearch, PublishedNoisySearch
 from confide.mechanisms.pps import PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.pps_removal import PpsOfSecretSize
@@ -33,7 +34,16 @@ _WHERE_THERE = frozenset({"weight"})
 
 _STATEMENTS: dict[MechanismName, type[Any]] = {
     made.name: made
-    for made in (Slopes, PrivatePredictionSets, LaplaceHistogram, NoisyHistogram, OpenDPQuantile, SplitConformal)
+    for made in (
+        Slopes,
+        PrivatePredictionSets,
+        LaplaceHistogram,
+        NoisyHistogram,
+        OpenDPQuantile,
+        NoisySearch,
+        PublishedNoisySearch,
+        SplitConformal,
+    )
 }
 
 
@@ -105,5 +115,6 @@ _READERS: dict[str, Callable[[Fields], Any]] = {
     "size": lambda content: content.optional(
         "size", (int,), lambda size: positive_integer("mechanism.size", size, most=MOST_RECORDS)
     ),
-    "rank": lambda content: positive_integer("mechanism.rank", content.take("rank", int), most=MOST_RECORDS),
+    "rank": lambda content: positive_integer("mechanism.rank", content.take("rank", int), most=MOST_RECORDS + 1),
+    "halvings": lambda content: positive_integer("mechanism.halvings", content.take("halvings", int), most=64),
 }

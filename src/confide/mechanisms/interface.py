@@ -1,16 +1,18 @@
 """What every mechanism says about itself. A calibration stores nothing else about how it was made."""
 
 from fractions import Fraction
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import RankLaw
 
-MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
+MechanismName: TypeAlias = Literal[
+    "slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "pcoqs", "pcoqs-published", "none"
+]
 
-MECHANISMS: tuple[MechanismName, ...] = ("slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none")
+MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
 
 
 class Mechanism(Protocol):
@@ -42,6 +44,11 @@ class Mechanism(Protocol):
     def bounded_range(self) -> bool:
         """Whether the loss is bounded-range, so that `zcdp_of_range` of it holds besides."""
         return False
+
+    @property
+    def zcdp(self) -> float | None:
+        """Proven zCDP loss when one record is replaced, of a mechanism that has no pure epsilon; else None."""
+        return None
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that sees private counts."""

@@ -29,7 +29,7 @@ class PrivacyStatement:
         The relation under which `epsilon` is stated.
     epsilon
         Loss for one person who owns up to `records_per_person` records; 0 if the data were not touched, infinite if
-        the release is not private at all.
+        the release has no pure epsilon: not private at all, or, with a `rho`, zero-concentrated privacy only.
     records_per_person
         Public bound on the number of records that one person owns.
     add_remove
@@ -37,7 +37,8 @@ class PrivacyStatement:
     replace_one
         Loss when one record is replaced by another.
     rho
-        zCDP loss per person under `neighbors` (exponential mechanism only, `zcdp_of_range`), else None.
+        zCDP loss per person under `neighbors`: of the exponential mechanism (`zcdp_of_range`), and of one that has
+        nothing else; else None.
     claimed
         Loss per person that a published analysis states, where it differs from the proven `epsilon`; else None.
 
@@ -64,6 +65,17 @@ class PrivacyStatement:
         return float("inf") if one is None else records * one
 
     @property
+    def concentrated_only(self) -> bool:
+        """Whether the release is private in the sense of zCDP alone: no pure epsilon bounds its loss.
+
+        Examples
+        --------
+        >>> PrivacyStatement("replace_one", float("inf"), 1, None, float("inf"), 0.5).concentrated_only
+        True
+        """
+        return math.isinf(self.epsilon) and self.rho is not None and not math.isinf(self.rho)
+
+    @property
     def weak(self) -> str:
         """What an epsilon above 10 means, in a sentence; empty if it is smaller."""
         return practically_none(self.epsilon)
@@ -77,16 +89,21 @@ class PrivacyStatement:
         >>> PrivacyStatement("replace_one", 1.0, 2, None, 0.5, None).brief
         'epsilon 1 (replace_one, 2 records per person)'
         """
-        if math.isinf(self.epsilon):
+        if math.isinf(self.epsilon) and not self.concentrated_only:
             return "NOT PRIVATE"
         several = f", {self.records_per_person} records per person" if self.records_per_person > 1 else ""
-        return f"epsilon {decimal_text(self.epsilon)} ({self.neighbors}{several})"
+        loss = f"epsilon {decimal_text(self.epsilon)}"
+        if self.concentrated_only and self.rho is not None:
+            loss = f"rho {decimal_text(self.rho)}, no epsilon"
+        return f"{loss} ({self.neighbors}{several})"
 
     def __str__(self) -> str:
-        if math.isinf(self.epsilon):
+        if math.isinf(self.epsilon) and not self.concentrated_only:
             return "NOT PRIVATE: the threshold is a function of the records without any noise"
         unit = "one record" if self.records_per_person == 1 else f"up to {self.records_per_person} records of a person"
         verb = "adding or removing" if self.neighbors == "add_remove" else "replacing"
+        if self.concentrated_only and self.rho is not None:
+            return f"{decimal_text(self.rho)}-zCDP for {verb} {unit}; NO PURE EPSILON"
         zcdp = "" if self.rho is None else f" and {decimal_text(self.rho)}-zCDP"
         paper = "" if self.claimed is None else f" (the published analysis states {decimal_text(self.claimed)})"
         weak = f"; {self.weak}" if self.weak else ""
@@ -125,7 +142,9 @@ def privacy_statement(
             f"neighbors must be 'replace_one' for mechanism={mechanism.name!r}: it uses n, which is public"
         )
     if math.isinf(per_record):
-        return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, None)
+        # Records that change together change a count by as many: zCDP grows with their square.
+        rho = None if mechanism.zcdp is None else float_above(records_per_person**2 * Fraction(mechanism.zcdp))
+        return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, rho)
     epsilon = float_above(records_per_person * Fraction(per_record))
     return PrivacyStatement(
         neighbors=neighbors,

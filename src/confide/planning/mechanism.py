@@ -30,9 +30,11 @@ from confide.mechanisms import (
     fade_for,
     noisy_histogram_for,
     opendp_quantile_for,
+    pcoqs_for,
     pps_for,
     pps_laplace_for,
     pps_of_secret_size,
+    published_pcoqs_for,
     slopes_for,
     split_conformal_for,
 )
@@ -77,6 +79,10 @@ def mechanism_for(request: Request) -> Mechanism | None:
             return pps_for(n, request.alpha, epsilon, m)
         case "pps-laplace":
             return pps_laplace_for(n, request.alpha, epsilon, m)
+        case "pcoqs":
+            return pcoqs_for(n, level, request.rho_per_record, m)
+        case "pcoqs-published":
+            return published_pcoqs_for(n, level, request.rho_per_record)
         case "none":
             return split_conformal_for(level, n)
 

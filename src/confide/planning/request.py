@@ -7,7 +7,7 @@ from numbers import Real
 
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import MECHANISMS, NEIGHBORS, MechanismName, Neighbors
+from confide.mechanisms import MECHANISMS, NEIGHBORS, MechanismName, Neighbors, published_candidates
 from confide.planning.choice import PARTS, Choice, Circumstances, choose
 from confide.planning.population import ClassShift, Population, RecordWeights
 from confide.selection import SELECTORS, Selector, range_of_zcdp
@@ -27,13 +27,17 @@ from confide.support import (
 
 _OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
 
+CONCENTRATED: tuple[MechanismName, ...] = ("pcoqs", "pcoqs-published")
+"""Methods that have zCDP and no pure epsilon: they are asked for by rho."""
+
 
 @dataclass(frozen=True)
 class Request:
     """What was asked for: everything public that a plan depends on.
 
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
-    otherwise. Without privacy (`mechanism="none"`) epsilon is infinite. `population` is the one that the promise is
+    otherwise. Without privacy (`mechanism="none"`) epsilon is infinite, and so it is where a mechanism has zCDP alone,
+    of which `rho` is the loss per person. `population` is the one that the promise is
     for, where it is a known shift away.
     """
 
@@ -52,6 +56,7 @@ class Request:
     shift: Fraction | None = None
     mechanism: MechanismName = "slopes"
     population: Population | None = None
+    rho: float | None = None
 
     @property
     def level(self) -> Fraction:
@@ -93,6 +98,12 @@ class Request:
         """The largest integer weight of a record; None where all count alike."""
         return None if self.population is None else self.population.heaviest
 
+    @property
+    def rho_per_record(self) -> float:
+        """The zCDP loss that one record may cost, of a mechanism that has no other; it grows with the square."""
+        assert self.rho is not None
+        return float_below(Fraction(self.rho) / self.records_per_person**2)
+
     def suited(self, spread: Spread) -> "Request":
         """The same request over as many candidates of a spread as suit it; a published method takes 1000."""
         if self.mechanism != "slopes":
@@ -133,13 +144,22 @@ def check_request(
     method = one_of("mechanism", mechanism, MECHANISMS)
     if method != "slopes":
         options = {"delta": delta, "selector": selector, "slopes": slopes, "rise": rise, "shift": shift}
-        _check_other(method, neighbors, alpha, rho=rho, **options)
+        _check_other(method, neighbors, alpha, **({} if method in CONCENTRATED else {"rho": rho}), **options)
     if population is not None:
         _check_shifted(population, method, neighbors, n_min=n_min != 1, delta=delta, shift=shift)
     if method == "none":
         if epsilon is not None:
             raise InputError("epsilon must be left out with mechanism='none', which is not private")
         neighbors, epsilon = "replace_one", MOST_LOSS
+    concentrated: float | None = None
+    if method in CONCENTRATED:
+        if epsilon is not None or rho is None:
+            raise InputError(
+                f"rho must be given with mechanism={method!r}, and epsilon left out: it has zero-concentrated privacy "
+                "alone and no pure epsilon; rho = epsilon**2/2, as its authors write, follows from epsilon and does "
+                "not imply it"
+            )
+        concentrated, rho, epsilon = privacy_loss("rho", rho), None, MOST_LOSS
     if (epsilon is None) == (rho is None):
         raise InputError("epsilon or rho must be given, and not both")
     if rho is not None:
@@ -170,7 +190,7 @@ def check_request(
     spread = candidates if isinstance(candidates, Spread) else None
     request = Request(
         alpha=exact_level("alpha", alpha),
-        epsilon=math.inf if method == "none" else epsilon,
+        epsilon=math.inf if method in ("none", *CONCENTRATED) else epsilon,
         neighbors=one_of("neighbors", neighbors, NEIGHBORS),
         n=positive_integer("n", n, most=MOST_RECORDS) if neighbors == "replace_one" else None,
         n_min=n_min,
@@ -184,7 +204,17 @@ def check_request(
         shift=None if shift is None else Fraction(shift).limit_denominator(16),
         mechanism=method,
         population=population,
+        rho=concentrated,
     )
+    if method == "pcoqs-published" and request.candidates != published_candidates():
+        raise InputError(
+            "candidates must be left out with mechanism='pcoqs-published', whose list from 0 to 1 is fixed"
+        )
+    if concentrated is not None and request.rho_per_record < LEAST_LOSS:
+        raise InputError(
+            f"records_per_person leaves each record less than a loss of {LEAST_LOSS:g}; found {records} records for "
+            f"rho={concentrated:g}; raise rho or keep fewer records of each person"
+        )
     return request if spread is None else request.suited(spread)
 
 
@@ -243,9 +273,9 @@ def _check_other(method: MechanismName, neighbors: Neighbors, alpha: Level, **op
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise InputError(f"{given[0]} must be left out with mechanism={method!r}; it belongs to mechanism='slopes'")
-    if method == "pps-laplace" and neighbors != "replace_one":
+    if method in ("pps-laplace", *CONCENTRATED) and neighbors != "replace_one":
         raise InputError(
-            f"neighbors must be 'replace_one' for mechanism={method!r}: its level depends on n, a public n"
+            f"neighbors must be 'replace_one' for mechanism={method!r}: what it aims at depends on n, a public n"
         )
     if method == "pps" and neighbors == "add_remove" and exact_level("alpha", alpha) > Fraction(1, 2):
         raise InputError(

@@ -10,11 +10,13 @@ from confide.errors import ConfideError, FormatError
 from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
     NEIGHBORS,
+    NoisySearch,
     PrivacyStatement,
     Slopes,
     certify,
     mechanism_fields,
     privacy_statement,
+    published_candidates,
     read_mechanism,
 )
 from confide.planning import read_population
@@ -79,7 +81,9 @@ def _check_claims(c: Calibration) -> None:
     selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
     privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector)
     private = c.mechanism is not None and c.mechanism.name != "none"
-    if private and not LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS:
+    if isinstance(c.mechanism, NoisySearch):
+        _check_search(c, c.mechanism, privacy)
+    elif private and not LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS:
         raise FormatError("the calibration has a privacy loss that no release has; do not use it")
     if c.privacy not in (privacy, replace(privacy, rho=_rho_of_0_1(privacy))):
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
@@ -91,6 +95,19 @@ def _check_claims(c: Calibration) -> None:
     if not near or replace(guarantee, coverage=c.guarantee.coverage) != said:
         raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
     _check_scores_recipe(c)
+
+
+def _check_search(c: Calibration, mechanism: NoisySearch, privacy: PrivacyStatement) -> None:
+    """Refuse a search that asks more than its loss is stated for, or another rank than the level's."""
+    rank = None if c.guarantee.n is None else math.ceil((1 - c.alpha) * (c.guarantee.n + 1))
+    published = mechanism.name == "pcoqs-published"
+    planned = mechanism.rank == rank and max(1, mechanism.asks(c.candidates)) <= mechanism.halvings
+    if not planned or (published and c.candidates != published_candidates().size):
+        raise FormatError(
+            "the calibration's mechanism is no search that its level and candidates ask for; do not use it"
+        )
+    if privacy.rho is None or not LEAST_LOSS * 0.99 <= privacy.rho <= MOST_LOSS:
+        raise FormatError("the calibration has a privacy loss that no release has; do not use it")
 
 
 def _check_target(c: Calibration, mechanism: Slopes) -> None:

@@ -19,7 +19,8 @@ def facts_of(release: Release) -> dict[str, str]:
     Returns
     -------
     dict
-        `alpha` and `epsilon` as numbers, several levels with commas between them; `promise` and `privacy` in words;
+        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` where there is no finite
+        epsilon; `promise` and `privacy` in words;
         `score`, if it has one; `checksum` and `version`.
 
     Raises
@@ -46,6 +47,8 @@ def facts_of(release: Release) -> dict[str, str]:
         "checksum": release.checksum,
         "version": parts[0].versions.get("confide", "unknown"),
     }
+    if release.privacy.concentrated_only:
+        facts["rho"] = f"{release.privacy.rho:.12g}"
     return facts | ({"score": ", ".join(scores)} if scores else {})
 
 

@@ -32,7 +32,7 @@ class Predecessor:
     threshold
         What it released, of several thresholds the one that this part renews; +inf included.
     epsilon
-        What it cost as a whole, per person; infinite if it was not private.
+        What it cost as a whole, per person; infinite if it was not private, or had no pure epsilon.
     date
         What it said of its date, if it said something.
 

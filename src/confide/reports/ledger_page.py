@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
 from confide.errors import InputError
-from confide.ledger import Account, Cost, Entry, Ledger, counted, decimal_form
+from confide.ledger import Account, Cost, Entry, Ledger, counted, decimal_form, unbounded
 from confide.mechanisms import practically_none
 from confide.reports.numbers import number
 from confide.reports.page import Page, page_of
@@ -79,7 +80,7 @@ def _headline(accounts: list[Account]) -> str:
     if not accounts:
         return "Nothing was charged yet."
     most = max(accounts, key=lambda account: account.per_person.epsilon)
-    spent = _loss(most.per_person.epsilon)
+    spent = _loss(most.per_person.epsilon, most.costs)
     sets = "One data set" if len(accounts) == 1 else f"{len(accounts):,} data sets"
     if most.limit is None:
         return f"{sets}; the most was spent on “{most.dataset}”: ε = {spent}, without a limit."
@@ -95,8 +96,8 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
     return {
         "id": f"set-{index}",
         "name": account.dataset,
-        "spent": _loss(spent),
-        "added_up": None if account.schedule is None else _loss(account.spent().epsilon),
+        "spent": _loss(spent, account.costs),
+        "added_up": None if account.schedule is None else _loss(account.spent().epsilon, account.costs),
         "limit": "none" if limit is None else _limit(account),
         "left": "as planned" if account.schedule else "unlimited" if left is None else decimal_form(left),
         "used": None if limit is None or not private else min(1.0, _share(spent, limit.epsilon)),
@@ -125,7 +126,9 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
 def _warnings(account: Account) -> list[tuple[str, str]]:
     found = []
     spent = account.per_person.epsilon
-    if bare := sum(not cost.private for cost in account.costs):
+    if (bare := sum(not cost.private for cost in account.costs)) and unbounded(account.costs) == "zCDP alone":
+        found.append(("No epsilon.", f"{counted_releases(bare)} with zCDP alone, which no limit in epsilon can hold."))
+    elif bare:
         found.append(("Not private.", f"{counted_releases(bare)} without privacy, which no limit can hold."))
     elif account.limit is None:
         found.append(("No limit.", "Everything that is asked for is charged. `confide ledger limit` sets one."))
@@ -174,7 +177,7 @@ def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
     group = "" if entry.cost.group is None else " = ".join(entry.cost.group)
     kept = "kept" if entry.release is not None else "none: the run ended before"
     made = entry.made.replace("T", " ").removesuffix("+00:00")
-    return (made, entry.what, _loss(entry.cost.epsilon), group, *([entry.by or ""] if who else []), kept)
+    return (made, entry.what, _loss(entry.cost.epsilon, [entry.cost]), group, *([entry.by or ""] if who else []), kept)
 
 
 def _course(account: Account) -> dict[str, Any] | None:
@@ -197,7 +200,7 @@ def _course(account: Account) -> dict[str, Any] | None:
         "limit": None if limit is None else f"{_HEIGHT * (1 - limit / top):.1f}",
         "first": account.entries[0].made[:10],
         "last": account.entries[-1].made[:10],
-        "spent": _loss(sums[-1]),
+        "spent": decimal_form(sums[-1]),
         "top": number(top),
     }
 
@@ -241,8 +244,8 @@ def _limit(account: Account) -> str:
     return decimal_form(account.limit.epsilon) + at
 
 
-def _loss(epsilon: float) -> str:
-    return "+∞ (not private)" if math.isinf(epsilon) else decimal_form(epsilon)
+def _loss(epsilon: float, costs: Iterable[Cost]) -> str:
+    return f"+∞ ({unbounded(costs)})" if math.isinf(epsilon) else decimal_form(epsilon)
 
 
 def _factor(epsilon: float) -> str | None:

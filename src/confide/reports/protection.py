@@ -41,6 +41,7 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
         "weak_loss": decimal_text(epsilon),
         "beliefs": tuple(_belief(prior, epsilon) for prior in PRIORS) if private else (),
         "units": _units(privacy),
+        "concentrated": privacy.concentrated_only,
     }
 
 
@@ -85,12 +86,14 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
 
 
 def _short(privacy: PrivacyStatement) -> tuple[str, str]:
-    if math.isinf(privacy.epsilon):
+    if math.isinf(privacy.epsilon) and not privacy.concentrated_only:
         return "none", "not private"
     unit = (
         "one record" if privacy.records_per_person == 1 else f"up to {privacy.records_per_person} records of a person"
     )
     verb = "adding or removing" if privacy.neighbors == "add_remove" else "replacing"
+    if privacy.concentrated_only and privacy.rho is not None:
+        return f"ρ = {decimal_text(privacy.rho)}, no ε", f"zero-concentrated privacy alone, for {verb} {unit}"
     return f"ε = {decimal_text(privacy.epsilon)}", f"differential privacy for {verb} {unit}"
 
 
@@ -115,14 +118,19 @@ def rounded_up(loss: float) -> str:
     return decimal_text(float((exact / digits).to_integral_value(ROUND_CEILING) * digits))
 
 
+def _infinite(privacy: PrivacyStatement) -> str:
+    if privacy.concentrated_only:
+        return "no ε"
+    return "not protected" if math.isinf(privacy.epsilon) else "not limited: the number is public"
+
+
 def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
     relations: tuple[tuple[str, Neighbors], ...] = (("added or removed", "add_remove"), ("replaced", "replace_one"))
     rows = []
     for k in sorted({1, privacy.records_per_person, 10 * privacy.records_per_person}):
         for verb, relation in relations:
             loss = privacy.loss(relation, k)
-            unlimited = "not protected" if math.isinf(privacy.epsilon) else "not limited: the number is public"
-            text = unlimited if math.isinf(loss) else rounded_up(loss)
+            text = _infinite(privacy) if math.isinf(loss) else rounded_up(loss)
             rows.append((f"{'one record' if k == 1 else f'{k} records'} {verb}", text))
     if privacy.rho is not None:
         rows.append(("one person, as zCDP (ρ)", decimal_text(privacy.rho, 6)))

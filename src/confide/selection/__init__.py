@@ -1,12 +1,12 @@
 """In come utilities, or counts; out goes one index, or noisy counts, drawn by OpenDP's secure samplers.
 
 selector.py       the two private selectors, their noise scales and their exact laws
-lattice_noise.py  discrete Laplace noise on integers
+lattice_noise.py  discrete Laplace and Gaussian noise on integers
 zcdp.py           the exact zCDP of the exponential mechanism
 padding.py        constant time for a release
 """
 
-from confide.selection.lattice_noise import noisy_counts
+from confide.selection.lattice_noise import gaussian_map, noisy_counts, noisy_integer
 from confide.selection.selector import (
     SELECTORS,
     Selector,
@@ -20,8 +20,8 @@ from confide.selection.selector import (
 from confide.selection.zcdp import range_of_zcdp, zcdp_by_square, zcdp_of_range
 
 __all__ = [
-    "SELECTORS", "Selector", "check_sampler", "noisy_counts", "range_of_zcdp", "scale_for", "select", "selection_law",
-    "unit_nodes", "with_contrib", "zcdp_by_square", "zcdp_of_range",
+    "SELECTORS", "Selector", "check_sampler", "gaussian_map", "noisy_counts", "noisy_integer", "range_of_zcdp",
+    "scale_for", "select", "selection_law", "unit_nodes", "with_contrib", "zcdp_by_square", "zcdp_of_range",
 ]  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""Discrete Laplace noise on integers, sampled by OpenDP: P(z) proportional to exp(-|z|/scale). It cannot be seeded."""
+"""Discrete noise on integers, sampled by OpenDP. It cannot be seeded.
+
+Laplace: P(z) proportional to exp(-|z|/scale). Gaussian: P(z) proportional to exp(-z^2/(2 scale^2)).
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -40,3 +43,36 @@ def laplace_map(distance: int, scale: float) -> float:
     1.0
     """
     return float(_laplace(scale).map(distance))
+
+
+def noisy_integer(value: int, scale: float) -> int:
+    """An integer plus Gaussian noise on integers; (largest change of the integer / scale)^2/2-zCDP.
+
+    Examples
+    --------
+    >>> noisy_integer(5, 1e-3)
+    5
+    """
+    return int(_gaussian(scale)(int(value)))
+
+
+@lru_cache(maxsize=64)
+def _gaussian(scale: float) -> Any:
+    check_sampler()
+    from opendp.domains import atom_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import absolute_distance
+
+    domain, metric = atom_domain(T="i64"), absolute_distance(T="i64")
+    return with_contrib(lambda: make_gaussian(domain, metric, scale=scale))
+
+
+def gaussian_map(distance: int, scale: float) -> float:
+    """OpenDP's own statement of the zCDP loss for integers at a distance.
+
+    Examples
+    --------
+    >>> gaussian_map(2, 2.0)
+    0.5
+    """
+    return float(_gaussian(scale).map(distance))

@@ -1,0 +1,144 @@
+"""P-COQS by its program: halvings, noise, target, and the exact law of its answer.
+
+Romanus and Molinari, "Differentially Private Conformal Prediction via Quantile Binary Search", arXiv 2507.12497, TMLR;
+R package in SMAC-Group/pcoqs (commit 8845977), whose defaults are the ones here. The interval [low, high] is halved N
+times. Each time the number of scores up to the middle is asked with Gaussian noise; below the target the search goes on
+right of the middle (by delta), else left of it. The answer is the middle of the last interval, to two decimals.
+
+The abstract owns to slight under-coverage: nothing is added to the target for the noise.
+
+The mechanisms `pcoqs` and `pcoqs-published` of `confide.calibrate` search the same way over a list of candidates.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_vector
+from confide.errors import InputError
+from confide.support import Level, exact_level, positive_integer, positive_number
+
+DELTA = 1e-10
+"""How narrow the last interval is."""
+
+DECIMALS = 2
+"""To how many decimals the published program rounds its answer."""
+
+
+def halvings(low: float = 0.0, high: float = 1.0, delta: float = DELTA) -> int:
+    """How often the interval is halved: N = ceil(log2((high - low)/delta)).
+
+    Examples
+    --------
+    >>> halvings(), halvings(0.0, 1000.0)
+    (34, 44)
+    """
+    if not -math.inf < low < high < math.inf:
+        raise InputError(f"low and high must be finite numbers, low below high; found {low!r} and {high!r}")
+    return max(1, math.ceil(math.log2((high - low) / positive_number("delta", delta))))
+
+
+def noise_scale(rho: float, count: int | None = None) -> float:
+    """Standard deviation of the noise of each of N counts, sqrt(N/(2 rho)): rho-zCDP together.
+
+    Examples
+    --------
+    >>> round(noise_scale(0.5), 3)
+    5.831
+    """
+    count = halvings() if count is None else positive_integer("count", count)
+    return math.sqrt(count / (2 * positive_number("rho", rho)))
+
+
+def target(n: int, alpha: Level) -> int:
+    """The count that is looked for: ceil((1 - alpha)(n + 1)), nothing added for the noise.
+
+    Examples
+    --------
+    >>> target(1000, 0.1)
+    901
+    """
+    return math.ceil((1 - exact_level("alpha", alpha)) * (positive_integer("n", n) + 1))
+
+
+def answer_law(
+    scores: ArrayLike,
+    alpha: Level,
+    rho: float,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    delta: float = DELTA,
+    decimals: int | None = DECIMALS,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The law of the program's answer for these scores, over its noise alone.
+
+    With `decimals` every answer has its chance. Unrounded, the program has up to 2^N answers; those between which there
+    is no score are one here, at their mean, so that coverage of the scores themselves is exact.
+
+    Parameters
+    ----------
+    scores
+        Shape (n,).
+    alpha, rho
+        Miscoverage level and zCDP loss.
+    low, high, delta
+        The interval, and how narrow the last one is.
+    decimals
+        To how many decimals the answer is rounded; None for the unrounded answer.
+
+    Returns
+    -------
+    answers, chances
+        float64, shape (k,) each; chances below 1e-18 on the way are left out.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used.
+
+    Examples
+    --------
+    >>> answers, chances = answer_law(np.linspace(0.0005, 0.9995, 1000), 0.1, 0.5)
+    >>> answers[chances > 0.01], round(float(chances.sum()), 9)
+    (array([0.89, 0.9 , 0.91]), 1.0)
+    """
+    ordered = np.sort(as_vector("scores", scores).astype(np.float64))
+    times = halvings(low, high, delta)
+    scale, wanted = noise_scale(rho, times), target(len(ordered), alpha)
+    found: dict[float, float] = {}
+    open_ends = [(low, high, 0, 1.0)]
+    while open_ends:
+        left, right, made, chance = open_ends.pop()
+        middle = (left + right) / 2
+        below = int(np.searchsorted(ordered, middle, side="right") - np.searchsorted(ordered, low, side="left"))
+        reached = math.erfc((wanted - below) / scale / math.sqrt(2)) / 2
+        if made == times or _settled(ordered, left, right, delta * times, decimals):
+            mean = _mean(left, right, times - made, delta, reached)
+            answer = mean if decimals is None else round(mean, decimals)
+            found[answer] = found.get(answer, 0.0) + chance
+            continue
+        for one, other, share in ((left, middle, reached), (middle + delta, right, 1 - reached)):
+            if chance * share > 1e-18:
+                open_ends.append((one, other, made + 1, chance * share))
+    answers = np.array(sorted(found))
+    return answers, np.array([found[answer] for answer in answers.tolist()])
+
+
+def _settled(ordered: NDArray[np.float64], left: float, right: float, drift: float, decimals: int | None) -> bool:
+    """Whether further halvings decide nothing: the same decimals, or no score between the ends."""
+    if decimals is not None:
+        return round(left - drift, decimals) == round(right + drift, decimals)
+    return bool(np.searchsorted(ordered, left, side="right") == np.searchsorted(ordered, right + drift, side="left"))
+
+
+def _mean(left: float, right: float, times: int, delta: float, reached: float) -> float:
+    """The mean middle of the last interval after halvings that all have the same chance to go left."""
+    for _ in range(times):
+        middle = (left + right) / 2
+        left, right = (
+            reached * left + (1 - reached) * (middle + delta),
+            reached * middle + (1 - reached) * right,
+        )
+    return (left + right) / 2
