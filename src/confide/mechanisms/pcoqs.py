@@ -100,7 +100,7 @@ class NoisySearch(Mechanism):
         Examples
         --------
         >>> NoisySearch(rank=3, halvings=2, scale=1.0).law(np.array([1, 2, 1, 0, 0])).round(3)
-        array([0.005, 0.495, 0.421, 0.079, 0.   ])
+        array([0.011, 0.489, 0.421, 0.079, 0.   ])
         """
         below, found = np.cumsum(counts), np.zeros(len(counts))
         open_ends = [(-1, len(counts) - 2, 1.0)]
@@ -121,7 +121,7 @@ class NoisySearch(Mechanism):
 
     def asks(self, m: int) -> int:
         """How many counts are asked at most, among m candidates."""
-        return max(0, math.ceil(math.log2(m - 1))) if m > 1 else 0
+        return max(0, m - 2).bit_length()  # ceil(log2(m - 1))
 
 
 @dataclass(frozen=True)

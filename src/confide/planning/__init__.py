@@ -25,14 +25,15 @@ from confide.planning.population import (
     shifted_population,
 )
 from confide.planning.reference_laws import law_of
-from confide.planning.request import OPTIONS, Request, check_request
+from confide.planning.request import CONCENTRATED, OPTIONS, Request, check_request
 from confide.planning.rise import flat_for
 from confide.planning.typical import typical_answer, typical_law
 
 __all__ = [
-    "OPTIONS", "PARTS", "SIZES", "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Request",
-    "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of", "make_plan", "mechanism_for", "plan",
-    "read_population", "rounding_text", "share_of_pilot", "shifted_population", "typical_answer", "typical_law",
+    "CONCENTRATED", "OPTIONS", "PARTS", "SIZES", "ClassShift", "OnPilot", "Pilot", "Plan", "Population",
+    "RecordWeights", "Request", "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of",
+    "make_plan", "mechanism_for", "plan", "read_population", "rounding_text", "share_of_pilot",
+    "shifted_population", "typical_answer", "typical_law",
 ]  # fmt: skip
 
 

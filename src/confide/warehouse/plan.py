@@ -24,6 +24,7 @@ from confide.calibration import (
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
+from confide.planning import CONCENTRATED
 from confide.support import (
     Level,
     Place,
@@ -252,6 +253,7 @@ class CountingPlan:
         """What is counted over what, and what is asked of the counts, as `confide show` prints it."""
         asked = self.options
         loss = f"epsilon {asked['epsilon']:g}" if asked["rho"] is None else f"rho {asked['rho']:g}"
+        loss += ", no epsilon" if asked["mechanism"] in CONCENTRATED else ""
         rows = [
             ("score", ", ".join(map(str, self.scores))),
             ("columns", ", ".join(self._columns)),
