@@ -151,8 +151,9 @@ def test_a_release_says_everywhere_that_there_is_no_epsilon(name):
     assert (privacy["epsilon"], privacy["replace_one"], privacy["add_remove"]) == ("+inf", "+inf", None)
     assert privacy["zcdp"] == pytest.approx(0.5)
     assert released.privacy.concentrated_only
-    with pytest.raises(confide.InputError, match="rho must be given"):
-        run(name, rho=None, epsilon=1.0)
+    for asked in ({"rho": None, "epsilon": 1.0}, {"epsilon": 1.0}, {"rho": None}):
+        with pytest.raises(confide.InputError, match="rho must be given"):
+            run(name, **asked)
     page = protection(released.privacy)
     assert page["concentrated"]
     assert (page["short"][0], page["factor"], page["beliefs"]) == ("ρ = 0.5, no ε", None, ())

@@ -474,7 +474,7 @@ FAULTS = (
           'if relation == "add_remove" and privacy.neighbors == "replace_one" and privacy.epsilon > 0:',
           "tests/ledger/test_secret_n.py::test_nothing_told_depends_on_n[slopes-replace_one]"),
     Fault("releases without privacy left out of the total", "ledger/composition.py",
-          "    if bare := sum(not cost.private for cost in charged):\n",
+          "    if bare := sum(not (cost.private or cost.concentrated_only) for cost in charged):\n",
           "    charged = [cost for cost in charged if cost.private]\n    if bare := 0:\n",
           "tests/ledger/test_without_privacy.py::test_without_a_limit_the_total_is_infinite"),
     Fault("a limit lets a release without privacy pass", "ledger/account.py",
