@@ -119,7 +119,8 @@ def _dearer(occasion: Occasion, planned: Planned, schedule: Schedule) -> str | N
     """What one may cost at most, in words, if these cost more together."""
     most = planned.cost(schedule.neighbors)
     if not all(cost.private for cost in occasion):
-        return f"epsilon = {decimal_form(planned.epsilon)}, and this has no epsilon: {unbounded(occasion)}"
+        how = "is not private" if unbounded(occasion) == "not private" else "has zCDP alone"
+        return f"epsilon = {decimal_form(planned.epsilon)}, and this {how}"
     if schedule.rule == "zcdp":
         asked = worst(occasion, lambda cost: cost.zcdp)
         by = f" by the {planned.selector} mechanism" if planned.selector else ""
