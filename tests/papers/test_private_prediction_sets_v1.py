@@ -185,7 +185,7 @@ def test_theorem_3_values(n, epsilon, m, gamma, bound):
 def test_theorem_3_bounds_the_coverage_on_uniform_scores():
     """The mean coverage of the mechanism, simulated, is at most the bound and at least 1 - alpha."""
     n, m, epsilon = 5000, 36, 1.0
-    mean = uniform_threshold(n, TENTH, epsilon, m, runs=4000)
+    mean = uniform_threshold(n, TENTH, epsilon, m, runs=4000, aligned=True)
     least = min(v1.coverage_upper_bound(n, TENTH, g, v1.zeta(n, m, epsilon, g / 10), 1 / m) for g in v1.GAMMAS)
     assert 0.9 + 0.01 < mean < least - 0.01  # the mean's standard error is .0002
 
@@ -288,5 +288,6 @@ def test_algorithm_5_is_a_matter_of_chance_where_means_are_not():
     n, epsilon = 1000, 3.0
     runs = [v1.optimal_bins(n, epsilon, TENTH, np.random.default_rng(seed))[0] for seed in range(12)]
     assert len(set(runs)) > 3
-    theirs = np.mean([uniform_threshold(n, TENTH, epsilon, m) for m in runs])
-    assert uniform_threshold(n, TENTH, epsilon, optimal_bins(n, TENTH, epsilon)) < theirs
+    theirs = np.mean([uniform_threshold(n, TENTH, epsilon, m, aligned=True) for m in runs])
+    chosen = optimal_bins(n, TENTH, epsilon, aligned=True)
+    assert uniform_threshold(n, TENTH, epsilon, chosen, aligned=True) < theirs

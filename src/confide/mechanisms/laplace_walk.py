@@ -21,7 +21,7 @@ ROUNDING = 1e-12
 
 
 def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(max_(k<=m) |S_k| < t) for each t > 0, but for less than `ROUNDING`.
+    """P(max_(k<=m) abs(S_k) < t) for each t > 0, but for less than `ROUNDING`.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
-    """For each probability the smallest t with P(max_(k<=m) |S_k| >= t) <= it, from above; `top` is not too small.
+    """For each probability the smallest t with P(max_(k<=m) abs(S_k) >= t) <= it, from above; `top` is not too small.
 
     Examples
     --------

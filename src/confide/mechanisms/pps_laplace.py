@@ -178,29 +178,35 @@ def noise_closed_form(m: int, fails: float, scale: float) -> float:
     return scale * (2 * math.sqrt(2 * m * logs) if m >= logs else math.sqrt(2) * (logs + m * math.log(2)))
 
 
-def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40) -> int:
-    """The number of bins with the smallest mean threshold on uniform scores: Algorithm 5 of version 1, on average.
+def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, aligned: bool = False) -> int:
+    """The number of bins with the smallest mean threshold on uniform scores, wherever edges lie.
 
-    Algorithm 5 compares one noisy threshold per number of bins, on one simulated data set; this compares means, over
-    public simulations that are the same everywhere. A few numbers of bins near (n epsilon)^(2/3) are tried, each with
-    the best gamma of the grid.
+    Algorithm 5 of version 1 compares one noisy threshold for each number of bins on one simulated data set, with edges
+    at j/m; `aligned` has that objective on average. What it gains are numbers of bins that happen to have an edge right
+    above the level, and scores that are not uniform do not find it there; so without `aligned` all edges are shifted by
+    parts of a bin. A few numbers near (n epsilon)^(2/3) are tried, each with the best gamma of the grid, in simulations
+    that are public and the same everywhere.
 
     Examples
     --------
-    >>> optimal_bins(5000, Fraction(1, 10), 1.0)
+    >>> optimal_bins(5000, Fraction(1, 10), 1.0, aligned=True)
     36
     """
     order = (n * epsilon) ** (2 / 3)
     tried: list[int] = np.unique(np.maximum(10, np.geomspace(order / 10, 2 * order, options)).astype(int)).tolist()
-    return min(tried, key=lambda m: uniform_threshold(n, alpha, epsilon, m))
+    return min(tried, key=lambda m: uniform_threshold(n, alpha, epsilon, m, aligned=aligned))
 
 
-def uniform_threshold(n: int, alpha: Fraction, epsilon: float, m: int, runs: int = _RUNS) -> float:
-    """The mean threshold on n uniform scores with the edges j/m, by public simulation; 1 where it is +inf.
+def uniform_threshold(
+    n: int, alpha: Fraction, epsilon: float, m: int, runs: int = _RUNS, *, aligned: bool = False
+) -> float:
+    """The mean threshold on n uniform scores, by public simulation; 1 where it is +inf.
+
+    The edges are j/m, or with `aligned=False` (j-1+u)/m with u uniform on (0, 1), and 1.
 
     Examples
     --------
-    >>> round(uniform_threshold(5000, Fraction(1, 10), 1.0, 36), 2)
+    >>> round(uniform_threshold(5000, Fraction(1, 10), 1.0, 36, aligned=True), 2)
     0.92
     """
     mechanism = pps_laplace_for(n, alpha, epsilon, m)
@@ -209,10 +215,15 @@ def uniform_threshold(n: int, alpha: Fraction, epsilon: float, m: int, runs: int
     rng, level, scale = np.random.default_rng(_SEED), float(mechanism.level), mechanism.scale
     # Bins so far down that none of them reaches the level but for a probability below 1e-9 are drawn as one.
     far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
-    low = max(0, math.floor(m * (level - far / n)))
-    counts = rng.multinomial(n, [low / m, *[1 / m] * (m - low)], runs)[:, 1:]
+    bins = m - max(0, math.floor(m * (level - far / n)) - 1)
+    last = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # the width of the last bin, in bins
+    widths = np.full((runs, bins), 1 / m)
+    widths[:, -1] = last / m
+    rest = np.maximum(1 - widths.sum(axis=1, keepdims=True), 0.0)
+    counts = rng.multinomial(n, np.hstack([rest, widths]))[:, 1:]
     noisy = counts + rng.laplace(scale=scale, size=counts.shape)
     beyond = noisy.sum(axis=1, keepdims=True) - np.cumsum(noisy, axis=1)
     reached = n - beyond >= level * n
     reached[:, -1] = True
-    return float((low + 1 + np.argmax(reached, axis=1)).mean() / m)
+    above = bins - 1 - np.argmax(reached, axis=1)  # bins above the selected one
+    return float(1 - np.where(above > 0, above - 1 + last, 0.0).mean() / m)

@@ -16,7 +16,7 @@ Scores = list[Fraction]
 
 
 def scores(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
-    """(1) and (2): -|(1-a) #(X < c) - a #(X > c)| for each candidate c.
+    """(1) and (2): -abs((1-a) #(X < c) - a #(X > c)) for each candidate c.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def scores(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
 
 
 def scores_by_rank(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
-    """(4): -|candidate rank - ideal rank| = -|#(X < c) - a (|X| - #(X = c))|, the same numbers.
+    """(3) and (4): minus the distance of candidate rank and ideal rank, -abs(#(X < c) - a (n - #(X = c))); the same.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def scores_by_rank(x: Sequence[float], candidates: Sequence[float], a: Level) ->
 
 
 def scores_with_discount(x: Sequence[float], candidates: Sequence[float], a: Level, discount: Fraction) -> Scores:
-    """-|#(X < c) + discount #(X = c) - a |X||: with discount a the note's scores, with discount 1 Smith's.
+    """Section 1: -abs(#(X < c) + discount #(X = c) - a n), with discount a the note's scores, with discount 1 Smith's.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def sized_sensitivity(distance: int = 2) -> Fraction:
 
 
 def largest_range(n: int, candidates: Sequence[float], a: Level, *, sized: bool) -> Fraction:
-    """Sections 2.4 and 3.4 without a bound: max_(i,j) |(s_i - s'_i) - (s_j - s'_j)| over all data sets of n records.
+    """Sections 2.4 and 3.4 without a bound: the largest range of score differences over all data sets of n records.
 
     Values lie at the candidates, between them, and beyond both ends; neighbours have one record more, or, sized, one
     record changed.

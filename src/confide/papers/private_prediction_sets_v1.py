@@ -118,7 +118,7 @@ def calibrate(noisy_counts: ArrayLike, n: int, level: float) -> float:
 
 
 def exceedance(n: int, m: int, epsilon: float, t: float) -> float:
-    """(3): P(max_(k<=m) |sum_(j<=k) noise_j|/n >= t) for noise of scale 2/epsilon, exactly.
+    """(3): P(max_(k<=m) abs(sum_(j<=k) noise_j)/n >= t) for noise of scale 2/epsilon, exactly.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def excess_rate(n: int, alpha: Level, epsilon: float) -> float:
 
 
 def sum_tail(m: int, t: float) -> float:
-    """P(|S_m| >= t) for the sum of m Laplace variables of scale 1: the right-hand side of Lemma 1 (version 1).
+    """P(abs(S_m) >= t) for the sum of m Laplace variables of scale 1: the right-hand side of Lemma 1 (version 1).
 
     S_m is the difference of two Gamma(m) variables: P(S_m >= t) = sum_k C(m-1+k, k) 2^-(m+k) P(Gamma(m-k) >= t).
 
@@ -303,7 +303,7 @@ def sum_tail(m: int, t: float) -> float:
 
 
 def levy_bound(m: int, t: float) -> float:
-    """Lemma 1 (version 1), Levy's inequality: P(max_(k<=m) |S_k| >= t) <= 2 P(|S_m| >= t), for Laplace steps.
+    """Lemma 1 (version 1), Levy's inequality: P(max_(k<=m) abs(S_k) >= t) <= 2 P(abs(S_m) >= t), for Laplace steps.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def subexponential_parameters(b: float) -> tuple[float, float]:
 
 
 def laplace_moment(b: float, rate: float) -> float:
-    """Lemma 2 (version 1): E[exp(rate X)] = 1/(1 - b^2 rate^2) for a Laplace variable X of scale b, |rate| < 1/b.
+    """Lemma 2 (version 1): E[exp(rate X)] = 1/(1 - b^2 rate^2) for a Laplace variable X of scale b, abs(rate) < 1/b.
 
     Examples
     --------
@@ -340,7 +340,7 @@ def laplace_moment(b: float, rate: float) -> float:
 
 
 def moment_bound(nu: float, rate: float) -> float:
-    """Lemmas 2 and 3 (version 1): exp(nu^2 rate^2 / 2), what bounds a (nu, b)-subexponential moment, |rate| < 1/b.
+    """Lemmas 2 and 3 (version 1): exp(nu^2 rate^2 / 2), what bounds a (nu, b)-subexponential moment, abs(rate) < 1/b.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def moment_bound(nu: float, rate: float) -> float:
 
 
 def bernstein_tail(t: float, nu: float, b: float) -> float:
-    """Lemma 3 (version 1), Bernstein's inequality: P(|X| >= t) for a (nu, b)-subexponential X of mean 0.
+    """Lemma 3 (version 1), Bernstein's inequality: P(abs(X) >= t) for a (nu, b)-subexponential X of mean 0.
 
     2 exp(-t^2/(2 nu^2)) up to t = nu^2/b, and 2 exp(-t/(2b)) beyond.
 
