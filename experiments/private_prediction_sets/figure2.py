@@ -76,7 +76,7 @@ def laplace_sizes(n: int) -> list[int]:
 
 def version_1_at(p: Level) -> dict[str, Any]:
     """`pps-laplace` with the m of the library, and what it aims at."""
-    m = pps_laplace.optimal_bins(p.n, ALPHA, p.epsilon)
+    m = pps_laplace.optimal_bins(p.n, ALPHA, p.epsilon, aligned=True)
     made = pps_laplace.pps_laplace_for(p.n, ALPHA, p.epsilon, m)
     return {"m": m, "gamma": None if made is None else made.gamma, "level": None if made is None else float(made.level)}
 

@@ -47,7 +47,7 @@ def mechanisms() -> dict[str, tuple[Any, int]]:
     m, code, laplace = (
         algorithm_5(N, EPSILON, TEXT),
         algorithm_5(N, EPSILON, CODE),
-        pps_laplace.optimal_bins(N, ALPHA, EPSILON_1),
+        pps_laplace.optimal_bins(N, ALPHA, EPSILON_1, aligned=True),
     )
     return {
         "none (not private)": ("none", 1),

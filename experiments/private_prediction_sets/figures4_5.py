@@ -64,7 +64,7 @@ def runs_4(version: str) -> list[Run]:
         stars = {"m* of the text": algorithm_5(N, epsilon, TEXT), "m* of the code": algorithm_5(N, epsilon, CODE)}
     else:
         unit, method = (N * epsilon) ** (2 / 3), "pps-laplace"
-        stars = {"m* of the library": pps_laplace.optimal_bins(N, ALPHA, epsilon)}
+        stars = {"m* of the library": pps_laplace.optimal_bins(N, ALPHA, epsilon, aligned=True)}
     unit_name = "n epsilon" if version == "version 3" else "(n epsilon)^(2/3)"
     chosen = {f"{x:g} {unit_name}": int(x * unit) for x in MULTIPLES} | stars
     return [Run(label, method, epsilon, m) for label, m in chosen.items()]
@@ -74,7 +74,7 @@ def runs_5(version: str) -> list[Run]:
     """The losses of Figure 5, each with its m* (version 3: of the code's range, as the authors)."""
     if version == "version 3":
         return [Run(f"{e:g}", "pps", e, algorithm_5(N, e, CODE)) for e in EPSILONS]
-    return [Run(f"{e:g}", "pps-laplace", e, pps_laplace.optimal_bins(N, ALPHA, e)) for e in EPSILONS]
+    return [Run(f"{e:g}", "pps-laplace", e, pps_laplace.optimal_bins(N, ALPHA, e, aligned=True)) for e in EPSILONS]
 
 
 def ours(run_: Run) -> Run:

@@ -215,7 +215,7 @@ def uniform_threshold(
     rng, level, scale = np.random.default_rng(_SEED), float(mechanism.level), mechanism.scale
     # Bins so far down that none of them reaches the level but for a probability below 1e-9 are drawn as one.
     far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
-    bins = m - max(0, math.floor(m * (level - far / n)) - 1)
+    bins = m - max(0, math.floor(m * (level - far / n)) - (not aligned))
     last = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # the width of the last bin, in bins
     widths = np.full((runs, bins), 1 / m)
     widths[:, -1] = last / m
