@@ -549,7 +549,10 @@ def test_remark_4_2():
 # Appendix A
 
 
-@pytest.mark.parametrize(("sizes", "ranks"), [((2, 3), (2, 2)), ((1, 3, 4), (1, 2, 4)), ((2, 2, 5), (1, 2, 3))])
+@pytest.mark.parametrize(
+    ("sizes", "ranks"),
+    [((2, 3), (2, 2)), ((1, 3, 4), (1, 2, 4)), ((2, 1, 5), (3, 1, 6)), ((1, 1), (1, 2)), ((3,), (4,))],
+)
 def test_unequal_sizes_a_1(sizes, ranks):
     replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, ranks, strict=True)]
     for k in range(1, len(sizes) + 1):

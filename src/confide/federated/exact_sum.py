@@ -29,7 +29,7 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
     sizes
         n_j.
     ranks
-        l_j in 1..n_j.
+        l_j in 1..n_j + 1, which stands for +inf.
     k
         Which reply becomes the threshold, in 1..m.
 
@@ -43,7 +43,7 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
     total = sum(sizes)
     if len(sizes) == 1:
         return Fraction(ranks[0], total + 1)
-    if total == len(sizes):
+    if total == len(sizes) == sum(ranks):
         return Fraction(k, total + 1)
     bits = total + 1  # a coefficient is at most C(total, r) < 2^total: the polynomials are whole numbers in base 2^bits
     ways = [1]  # by how many replies lie below t

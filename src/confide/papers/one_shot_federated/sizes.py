@@ -17,7 +17,7 @@ def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> 
     Raises
     ------
     InputError
-        If a rank is not in 1..n_j, or k not in 1..m.
+        If a rank is not in 1..n_j + 1, which stands for +inf, or k not in 1..m.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> 
     if len(sizes) != len(ranks):
         raise InputError(f"there must be one rank per size; found {len(ranks)} for {len(sizes)}")
     for n, l in zip(sizes, ranks, strict=True):
-        refuse_pair(l, k, len(sizes), n)
+        refuse_pair(l, k, len(sizes), n + 1)
     return coverage_fraction(sizes, ranks, k)
 
 
