@@ -24,29 +24,24 @@ averages quantiles (no guarantee), `fedcp-qq` and `fedcp2-qq` are the published 
 candidates taken from reference records. A width is the mean length of the intervals over draws with a finite threshold.
 These draws use the exact laws of the mechanisms with a seeded generator; a release draws its noise from OpenDP.
 
-## The figures of the publication
+## What is the publication's, and what is ours
 
-*One-shot federated conformal prediction* (arXiv 2302.06322) has Figures 1 to 18. Their captions state (m, n) as
-(100, 10) and (10, 100) for bio and bike, (80, 10) and (10, 80) or (40, 10) and (10, 40) for concrete. The pictures here
-take other settings of the same two regimes, for one fixed training set instead of 20 splits, and regressors of the same
-kinds but not the same: they repeat what is said there, not its numbers. `--m 100 --n 10 --out FOLDER` draws the settings
-of the captions, or any other. Two of the five data sets are not in the data folder; the command takes them as they are. A
-picture here shows coverage and width of all methods, private
-ones included, for one regressor, data set and regime, over 100 draws.
+The figures of *One-shot federated conformal prediction* (arXiv 2302.06322) at its settings, by number, beside the authors'
+values: [paper.md](paper.md) (Figures 1, 2, 3, 5, 6, 7, 16, 17) and [paper-full.md](paper-full.md) (4, 8 to 15, 18).
 
-| study | setting | here | command |
-|---|---|---|---|
-| synthetic data, CQR with quantile forests | (m, n) from (5, 200) to (200, 10) | `synthetic_quantile_forest_*.png` | `python -m experiments.federated` |
-| bio, m << n | ridge, random forest, neural network | `CASP_{ridge,forest,neural}_m5_n200.png` | the same |
-| bio, m >> n | the same | `CASP_*_m100_n20.png` | the same |
-| bike, m << n | the same | `bike_train_*_m5_n200.png` | the same |
-| bike, m >> n | the same | `bike_train_*_m100_n20.png` | the same |
-| concrete, m << n | the same | `Concrete_Data_*_m5_n70.png` | the same |
-| concrete, m >> n | the same | `Concrete_Data_*_m20_n17.png` | the same |
-| star, both regimes | the same | the same two pictures, in your folder | `python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER` |
-| community, both regimes | the same | the same two pictures, in your folder | the same |
-| private | m = 5, n = 200, B = 100, epsilon 10, 5, 1 | every `*_m5_n200.png`, the table below, `exact.png` on the right | `python -m experiments.federated` |
-| coverage M(l, k) and Theorem 3.3 | exact, nothing drawn | `exact.png` | the same |
+The studies on this page are **further ones, at settings of our own**: other (m, n), one fixed training set of at most 2000
+records instead of 20 splits, public candidates instead of bins up to the largest score, and these regressors:
+
+| here | what it is | in the publication |
+|---|---|---|
+| synthetic, quantile forest | a quantile regression forest of 100 trees, levels .05 and .95 | one of 1000 trees, levels by cross-validation |
+| ridge | ridge regression with fixed penalty; interval ends are its mean plus the .05 and .95 quantiles of cross-validated residuals | penalty by cross-validation, absolute residuals |
+| forest | a random forest, and a second one of its absolute residuals as a local scale: no quantile forest | a quantile regression forest |
+| neural | a quantile network, 60 epochs, levels .05 and .95 | that of Romano et al., 1000 epochs with early stopping |
+
+`exact.png` shows, without drawing anything, M(l\\*, k\\*) for n up to 1000, Theorem 3.3 beside what is exact, and the degree
+of compensation at m = 5, n = 200. `python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER`
+makes the same studies of a file of yours, `--m` and `--n` choose the silos.
 
 Beyond the publication: four real hospitals, [hospitals.md](hospitals.md), `python -m experiments.federated.hospitals`; and
 93 education authorities as they are, [chem97.md](chem97.md), by `--csv FILE --target COLUMN --silo COLUMN`, as for any CSV

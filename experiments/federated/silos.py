@@ -164,16 +164,22 @@ def plans_for(problem: Silos) -> dict[str, federated.FederatedPlan]:
 
 def drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: np.random.Generator) -> float:
     """A threshold by the exact laws of the plan's mechanisms, with a generator that can be seeded; counts by silo."""
-    m, values = len(plan.silos), plan.candidates.values
+    at = place_drawn(plan, k, counts, rng)
+    return float("inf") if at is None else float(plan.candidates.values[at])
+
+
+def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: np.random.Generator) -> int | None:
+    """Which candidate is drawn; None beyond all of them."""
+    m = len(plan.silos)
     if plan.method == "private-qq":
         replies = sorted(chosen(plan.protocol.mechanism(plan, i), counts[i], rng) for i in range(m))
-        return float(values[replies[k - 1]]) if k <= m else float("inf")
+        return replies[k - 1] if k <= m else None
     who = np.sort(rng.permutation(m)[: m - plan.dropouts])
     p, shares = -np.expm1(-1 / plan.protocol.scale), len(who) / plan.protocol.honest(plan)
-    noise = [rng.negative_binomial(shares, p, len(values)) for _ in range(2)]
+    noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
     n = sum(plan.silos[i].size for i in who)
     target = plan.protocol.target(plan, who.tolist()) if plan.dropouts else plan.protocol.target
-    return float(values[choose_summed(counts[who].sum(axis=0) + noise[0] - noise[1], n, target)])
+    return choose_summed(counts[who].sum(axis=0) + noise[0] - noise[1], n, target)
 
 
 def run(problem: Silos, draws: int = 200, seed: int = 1) -> dict[str, np.ndarray]:

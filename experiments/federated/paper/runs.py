@@ -1,0 +1,66 @@
+"""What is run: the exact figures, the synthetic data and concrete by default, everything on demand; both resume."""
+
+import os
+import sys
+
+from experiments.cache import write_docs
+from experiments.federated.paper import exact, pages, splits, synthetic, texts
+from experiments.federated.paper.data_sets import BY_NAME, DATA_SETS
+from experiments.federated.paper.regressors import REGRESSORS
+
+DEFAULT = ("concrete",)
+LAST = (("bike", "forest"), ("bike", "network"), ("bio", "forest"), ("bio", "network"))
+"""What takes longest, and so comes last."""
+
+
+def todo(names: tuple[str, ...] | None = None) -> list[tuple[str, str, int]]:
+    """Data set, regressor and split of everything that is not there yet, cheapest first."""
+    sets = [one.name for one in DATA_SETS if one.there and (names is None or one.name in names)]
+    pairs = [(data, regressor) for regressor in REGRESSORS for data in sets]
+    pairs.sort(key=lambda pair: LAST.index(pair) if pair in LAST else -1)
+    every = [(data, regressor, seed) for data, regressor in pairs for seed in range(splits.SPLITS)]
+    return [job for job in every if not splits.place(*job).exists()]
+
+
+def work(names: tuple[str, ...] | None = None) -> None:
+    """Make all that is missing."""
+    jobs = todo(names)
+    for i, job in enumerate(jobs, 1):
+        splits.make(*job)
+        if os.isatty(2):
+            sys.stderr.write(f"\r{i} of {len(jobs)}: {job[0]}, {job[1]}, split {job[2]}   ")
+
+
+def default() -> None:
+    """Figures 1, 2, 3, 5, 6, 7, 16 and 17."""
+    work(DEFAULT)
+    concrete = BY_NAME["concrete"]
+    parts = {
+        "figure_1": exact.figure_1(),
+        "figure_2": exact.figure_2(),
+        "figure_3": synthetic.study("figure3", synthetic.EQUAL),
+        "figure_5": synthetic.study("figure5", synthetic.UNEQUAL),
+        "figure_6": exact.figure_6(),
+        "figure_7": exact.figure_7(),
+        "concrete": "\n\n".join(pages.section(concrete, at) for at in (0, 1)),
+    }
+    write_docs("federated/paper.md", texts.PAGE.format(**parts))
+
+
+def full() -> None:
+    """Figures 4, 8 to 15 and 18."""
+    work()
+    write_page()
+
+
+def write_page() -> None:
+    """The page of the full settings, of the splits that are there."""
+    figures = [pages.section(one, at) for one in DATA_SETS if one.name not in DEFAULT for at in (0, 1)]
+    text = texts.FULL_PAGE.format(
+        sizes=pages.sizes(),
+        figure_4=pages.figure_4(),
+        figures="\n\n".join(figures),
+        figure_18=pages.figure_18(),
+        seconds=pages.seconds(),
+    )
+    write_docs("federated/paper-full.md", text)

@@ -1,0 +1,155 @@
+"""The texts of the pages."""
+
+PAGE = """# One-shot federated conformal prediction: its figures at its settings
+
+Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Written by `python -m experiments
+federated-paper`: the figures that need no data, those of the synthetic data, and those of concrete. Figures 4, 8 to 15 and
+18 take longer: [paper-full.md](paper-full.md). alpha = 0.1. [README.md](README.md) has studies at other settings.
+
+| figure | what it shows | where |
+|---|---|---|
+| 1 | M(l\\*, k\\*) against two upper bounds | [below](#figure-1) |
+| 2 | degree of compensation of FedCP²-QQ | [below](#figure-2) |
+| 3, 5 | intervals on synthetic data, equal and unequal silos | [below](#figure-3) |
+| 4 | coverage over all data sets | [paper-full.md](paper-full.md) |
+| 6, 7 | M(l, k) | [below](#figure-6) |
+| 8, 9 | bio, (m, n) = (100, 10), (10, 100) | [paper-full.md](paper-full.md) |
+| 10, 11 | bike, the same | [paper-full.md](paper-full.md) |
+| 12, 13 and 14, 15 | community and star, (80, 10), (10, 80) | [paper-full.md](paper-full.md) |
+| 16, 17 | concrete, (40, 10), (10, 40) | [below](#figures-16-and-17) |
+| 18 | FedCP²-QQ on bio and bike | [paper-full.md](paper-full.md) |
+
+The captions of Figures 8 to 17 give (m, n) only; their data sets stand in the pictures, and are taken here in the order in
+which Section 5.2 names them.
+
+## Figure 1
+
+M(l\\*, k\\*), which FedCP-QQ covers on continuous scores (Theorem 3.2), the upper bound 1-alpha+1/(mn+1) of Theorem 2.1 for
+centralised data, and the one of a single agent, 1-alpha+1/(n+1).
+
+![Figure 1](paper/figure1.png)
+
+{figure_1}
+
+## Figure 2
+
+M(l + l_cor, k) for the best gamma, m = 10. The paper states neither its n and epsilon nor B: here B = 100, n up to 1000 at
+epsilon = 5, and epsilon up to 20 at n = 200. Dotted: the same number for `private-qq`, which aims at lower ranks because its
+guarantee counts the noise exactly. A point is missing where no rank within n is enough.
+
+![Figure 2](paper/figure2.png)
+
+{figure_2}
+
+## Figure 3
+
+Synthetic data of Section 5.1: 2000 records, half to train on and half in m = 50 silos of n = 20, 5000 more to test on.
+X ~ U[1, 5], Y ~ Pois(sin² X + 0.1) + 0.03 X N + 25 · 1{{U < 0.01}} N. CQR with a quantile regression forest of 1000 trees. Its
+two levels are tuned on 5 % of the training records, held out, and its leaves hold at least 40: the paper refers to Romano,
+Patterson and Candès for both, whose public example has the same data. The picture is one draw, as in the paper; the table adds means over
+20 draws of data, forest and noise. `private-qq` and `secure-sum` are planned by the library with its own candidates and
+a public unit of 0.25. The published private method, FedCP²-QQ, answers +inf at n = 20, epsilon = 10.
+
+![Figure 3](paper/figure3.png)
+
+{figure_3}
+
+FedCP-QQ and the centralised calibration agree; FedCP-Avg averages outliers in and is larger, as the paper says.
+
+## Figure 5
+
+The same with silos of unequal sizes, l_j = ceil((1-alpha)(n_j + 1)) and the least k that reaches 1-alpha (Appendix A.1). The
+paper does not state its sizes: here ten silos each of 10, 15, 20, 25 and 30 records.
+
+![Figure 5](paper/figure5.png)
+
+{figure_5}
+
+## Figure 6
+
+![Figure 6](paper/figure6.png)
+
+{figure_6}
+
+## Figure 7
+
+![Figure 7](paper/figure7.png)
+
+{figure_7}
+
+## Figures 16 and 17
+
+20 random splits 40/40/20 of concrete, at all settings of Section 5.2; how its gaps are filled, what `secure-sum` and
+`private-qq` do here and what the columns say stands in [paper-full.md](paper-full.md).
+
+{concrete}
+"""
+
+FULL_PAGE = """# One-shot federated conformal prediction: Figures 4, 8 to 15 and 18
+
+Written by `make experiments-full` (`python -m experiments --full federated-paper-full`), which goes on where it was
+interrupted, split by split; `python -m experiments.federated.paper` writes this page from the splits that are there.
+[paper.md](paper.md) has the other figures, concrete (16, 17) among them.
+
+Settings of Section 5.2: 20 random splits, 40 % to train on, 40 % to calibrate with, 20 % to test on; features standardised;
+alpha = 0.1. What the text leaves open is filled as follows, after the paper to which it refers for its regressors (Romano,
+Patterson and Candès, 2019) and that paper's public code.
+
+- **Ridge**: penalty by cross-validation (leave-one-out, 1e-3 to 1e3), scores are absolute residuals, so all intervals have
+  one length.
+- **RF**: CQR with a quantile regression forest of 1000 trees, all features at every cut, leaves of one record or more. Its two
+  levels, from (.05, .95) inwards to (.35, .65), are the narrowest that still cover .85 · .9 of 5 % of the training records,
+  held out; then the forest is trained on all of them.
+- **NN**: CQR with a network of two hidden layers of 64, dropout .1, pinball loss at .1 and .9, Adam (rate .0005, decay 1e-6),
+  batches of 64, up to 1000 epochs. As many steps as gave the shortest intervals among epochs that cover .8 of 5 % of the
+  training records, held out; then trained anew on all of them, for every split from the start.
+- Lengths are in units of the mean absolute target of the training records, as in Romano, Patterson and Candès.
+- Of the calibration records the first m n, in random order, are dealt to the silos, and the centralised method has the
+  same ones.
+
+**Ours** beside them: `private-qq` at epsilon = 10 and `secure-sum` at epsilon = 1, planned by the library, with the paper's
+bins (Appendix B.2: 100 of equal width on (0, S_max], S_max the largest score; that S_max is looked up in the data is the
+paper's setting, not a private one). The paper's three methods have no privacy here.
+
+"Authors" are the result tables of the authors' public repository, means over their 20 splits; "±" is the standard error of
+our mean, theirs is about as large. "Exact law" is what a method covers on average on continuous scores, whatever the data:
+M(l\\*, k\\*), and ceil(.9 (mn + 1))/(mn + 1) for the centralised one.
+
+## What the authors' tables show
+
+- **Sizes.** Coverages of bio are multiples of 1/800 and those of bike of 1/206, so that 4000 and 1030 records took part and
+  not all 45,730 and 10,886; with 412 calibration records bike cannot have had (100, 10), the setting of its caption. Both
+  are run here twice: as the text says, and with as many records as the tables.
+- **FedCP-Avg where m << n.** Its published coverage is above that of ranks l = ceil((1-alpha)(n+1)) and agrees with rank
+  l + 1 (last line but two of each group). Where n = 10 both are the largest score, and all agree.
+- **Networks.** The lengths of the authors' networks fall from their first split to their last: concrete .464 to .316, bio
+  1.624 to 1.177, bike 1.509 to .666. Ours, trained anew for every split, agree with their first.
+
+{sizes}
+
+## Figure 4
+
+Coverage over all data sets and regressors, a dot a split. Sizes are those of the authors' table; in place of community and
+star, which are not distributed with this project, there is a stand-in of about their size, 2000 records of bike. It has
+(80, 10) and (10, 80), as they have, and counts once.
+
+{figure_4}
+
+## Figures 8 to 15
+
+{figures}
+
+## Figure 18
+
+FedCP-QQ and FedCP²-QQ at epsilon 10, 5 and 1, m = 5, n = 200, quantile forests, B = 100, S_max the largest score; ours beside.
+The last column is the same methods on uniform scores, 2000 draws: coverage depends on the data only through ties and bins.
+The authors published no table of this figure.
+
+{figure_18}
+
+## What it took
+
+Processor time of a split, and how many were run.
+
+{seconds}
+"""
