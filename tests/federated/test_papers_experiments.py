@@ -217,6 +217,8 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     np.testing.assert_array_equal(splits.read("small", "ridge", 0).test, before.test)
     monkeypatch.setattr(pages, "METHODS", (*measure.PLAIN, measure.NEXT_RANK))
     text = pages.table(small, 0, {"ridge": pages.values("small", "ridge", (8, 20), pages.METHODS)})
+    assert text.count("| Ridge, ") == 3
+    text = pages.table(small, 1, {"ridge": pages.values("small", "ridge", (4, 40), pages.METHODS)})
     assert text.count("| Ridge, ") == 4
 
 
