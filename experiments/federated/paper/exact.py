@@ -64,7 +64,7 @@ def _compensations() -> list[list[Any]]:
 def figure_2() -> str:
     """The picture, and a table of what it shows."""
     found = cached("federated/paper/figure2", _compensations)
-    fig, axes = figure(1, 2, height=3.6)
+    fig, axes = figure(1, 2, height=4)
     for alpha, color in zip(ALPHAS, _COLORS, strict=True):
         rows = [row for row in found if row[0] == float(alpha)]
         parts = (rows[: len(SIZES)], 1), (rows[len(SIZES) :], 2)
@@ -79,7 +79,7 @@ def figure_2() -> str:
     for axis, ticks in ((axes[0, 0], SIZES), (axes[0, 1], EPSILONS)):
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.minorticks_off()
-    axes[0, 1].legend(fontsize=7.5)
+    fig.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     save(fig, "figure2")
     lines = ["| alpha | n | epsilon | FedCP²-QQ | private-qq |", "|---:|---:|---:|---:|---:|"]
     for alpha, n, epsilon, *pair in found:
