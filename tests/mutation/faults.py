@@ -1400,4 +1400,10 @@ FAULTS = (
     Fault("the program's answer left of the middle", "papers/pcoqs.py",
           "(middle + delta, right, 1 - reached)", "(middle, right, 1 - reached)",
           "tests/papers/test_pcoqs.py::test_the_law_is_that_of_the_program"),
+    Fault("shifted edges that are none", "mechanisms/pps_laplace.py",
+          "np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs", "np.ones(runs)",
+          "tests/mechanisms/test_pps_laplace.py::test_what_algorithm_5_gains_is_where_its_edges_lie"),
+    Fault("a statement that the page forgets", "papers/opendp_quantile.py", "def unsized_sensitivity",
+          "def unstated(x: int) -> int:\n    return x\n\n\ndef unsized_sensitivity",
+          "tests/papers/test_page.py::test_every_public_name_of_the_papers_is_on_the_page"),
 )  # fmt: skip

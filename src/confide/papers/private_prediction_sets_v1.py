@@ -369,8 +369,8 @@ def optimal_bins(
     """Algorithm 5 (version 1): m* and gamma, by one run of Algorithm 3 on n simulated uniform scores for each m.
 
     m* is the m with the smallest output, gamma the best of a grid for each m. Without `bins` 20 values around
-    (n epsilon)^(2/3) are tried. One noisy output each makes m* a matter of chance; what `experiments` use compares
-    means (`confide.mechanisms.pps_laplace.optimal_bins`).
+    (n epsilon)^(2/3) are tried. One noisy output each makes m* a matter of chance; to compare means instead there is
+    `confide.mechanisms.pps_laplace.optimal_bins` with `aligned=True`.
 
     Examples
     --------
