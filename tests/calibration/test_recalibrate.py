@@ -69,6 +69,7 @@ KINDS = {
     "residuals with a unit": (one, {"epsilon": 1.0, "score": "absolute_residual", "unit": 5.0}),
     "a list that suits no plan": (one, {"epsilon": 1.0, "score": "absolute_residual", "candidates": FINE}),
     "pps": (one, {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"}),
+    "pps, n secret": (one, {"epsilon": 5.0, "mechanism": "pps", "n_min": 200}),
     "pps-laplace": (one, {"epsilon": 9.0, "neighbors": "replace_one", "mechanism": "pps-laplace"}),
     "noisy-histogram": (one, {"epsilon": 2.0, "mechanism": "noisy-histogram"}),
     "opendp-quantile": (one, {"epsilon": 2.0, "mechanism": "opendp-quantile"}),

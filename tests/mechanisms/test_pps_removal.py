@@ -247,6 +247,16 @@ def test_inflated_claims_are_refused(change, released):
         confide.Calibration.from_json(resealed(released, change))
 
 
+def test_what_the_papers_state_of_several_releases():
+    """Levels add up; of disjoint groups one is touched by a record that is removed, two by one that is replaced."""
+    scores, options = np.random.default_rng(0).random(3000), {"mechanism": "pps", "n_min": 300, "candidates": 50}
+    levels = confide.calibrate_levels(scores, [0.1, 0.2], 4.0, **options).privacy
+    assert (levels.epsilon, levels.claimed) == (2.0, 4.0)
+    for neighbors in ("add_remove", "replace_one"):
+        groups = confide.calibrate_groups(scores, np.arange(3000) % 2, [0, 1], 0.1, 4.0, neighbors=neighbors, **options)
+        assert (groups.privacy.epsilon, groups.privacy.claimed) == (2.0, 4.0)
+
+
 def test_a_small_n_min_gets_an_honest_promise_and_a_word():
     """With n = 1 nearly nothing is covered; the word says from how many records on the promise is kept."""
     with pytest.warns(confide.CoverageWarning, match=r"state n_min=(\d+) or more, if") as caught:

@@ -28,6 +28,7 @@ def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
         add_remove=None if None in added else sum_up([a for a in added if a is not None]),
         replace_one=sum_up([p.replace_one for p in parts]),
         rho=None if None in rhos else sum_up([r for r in rhos if r is not None]),
+        claimed=sum_up(_claimed(parts)) if _claimed(parts) else None,
     )
 
 
@@ -59,7 +60,16 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
         by_square = all(p.rho == zcdp_by_square(p.epsilon) for p in parts)  # as releases of 0.1 state it
         zcdp = zcdp_by_square if by_square else zcdp_of_range
         rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
-    return replace(first, neighbors=neighbors, epsilon=epsilon, add_remove=losses[0], replace_one=replaced, rho=rho)
+    published = sorted(_claimed(parts), reverse=True)[: 1 if neighbors == "add_remove" else 2]
+    return replace(
+        first,
+        neighbors=neighbors,
+        epsilon=epsilon,
+        add_remove=losses[0],
+        replace_one=replaced,
+        rho=rho,
+        claimed=sum_up(published) if published else None,
+    )
 
 
 def shares_of(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
@@ -84,6 +94,13 @@ def sum_up(values: Sequence[float]) -> float:
     if any(math.isinf(value) for value in values):
         return math.inf
     return float_above(sum(map(Fraction, values), Fraction(0)))
+
+
+def _claimed(parts: Sequence[PrivacyStatement]) -> list[float]:
+    """What published analyses state of each part, or its own loss; empty if none states another one."""
+    if all(p.claimed is None for p in parts):
+        return []
+    return [p.epsilon if p.claimed is None else p.claimed for p in parts]
 
 
 def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
