@@ -92,6 +92,7 @@ def calibrations() -> tuple[Any, ...]:
         {"rho": 0.1, "candidates": confide.Candidates.of([0.1, 0.5, 0.9])},
         {"epsilon": 2.0, "delta": 0.1, "n_min": 50, "records_per_person": 2},
         {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"},
+        {"epsilon": 5.0, "mechanism": "pps", "n_min": 200, "candidates": confide.Candidates.published(20)},
         {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "noisy-histogram"},
         {"epsilon": 2.0, "mechanism": "opendp-quantile"},
         {"rho": 0.5, "mechanism": "pcoqs", "neighbors": "replace_one"},

@@ -173,6 +173,31 @@ def test_lemma_1_for_every_histogram(q, epsilon):
     assert pps.largest_share_below(n, 1.0, epsilon, m, 0.1) == np.inf
 
 
+@pytest.mark.parametrize("q", [0.3, 0.8])
+def test_equation_4_for_every_histogram(q):
+    n, m, epsilon = 9, 4, 4.0
+    for delta in (0.5, 0.01):
+        excess = pps.weight_excess(q, epsilon, m, delta)
+        exact = 2 * max(1 / mp.mpf(q), 1 / (1 - mp.mpf(q))) * mp.log(m / mp.mpf(delta)) / epsilon
+        assert abs(excess - exact) <= 1e-12 * exact
+        for h in histograms(n, m):
+            w = pps.weights(h, q)
+            assert w.min() <= n + 1e-12
+            assert pps.quantile_law(h, q, epsilon)[w >= w.min() + excess].sum() <= delta
+    assert pps.weight_excess(1.0, epsilon, m, 0.1) == np.inf
+
+
+@pytest.mark.parametrize(("n", "epsilon", "m", "level", "bound", "ours", "mean"), TABLE)
+def test_equation_5(n, epsilon, m, level, bound, ours, mean):
+    """The rank by its definition, in 50 digits, and what (5) asks of its mean."""
+    gamma, a = exact_gamma(n, epsilon), mp.mpf(1) / 10
+    rank = pps.lower_bound_rank(n, TENTH, float(gamma))
+    short = 2 / mp.mpf(epsilon) * mp.log(m / (gamma * a))
+    assert rank == mp.ceil(n * exact_level(n, epsilon, m, gamma) - short)
+    assert mp.mpf(rank) / (n + 1) >= (1 - a) / (1 - gamma * a)
+    assert pps.beta_of_quantile(n, Fraction(rank, n))[0] == rank
+
+
 @pytest.mark.parametrize("q", ["0.25", "0.5", "0.9", Fraction(2, 3)])
 def test_lemma_2(q):
     """The Beta law is that of the uniform order statistic; on five atoms F(F^-1(q)) lies between it and it + p_max."""

@@ -151,6 +151,21 @@ def largest_share_below(n: int, q: float, epsilon: float, m: int, delta: float) 
     return q + 2 * max(q / (1 - q), 1.0) * math.log(m / delta) / (n * epsilon)
 
 
+def weight_excess(q: float, epsilon: float, m: int, delta: float) -> float:
+    """Equation (4): with probability 1 - delta the weight drawn exceeds the least one by less than this.
+
+    2 max(1/q, 1/(1-q)) log(m/delta) / epsilon; infinite at q = 1. The least weight is at most n.
+
+    Examples
+    --------
+    >>> round(weight_excess(0.9, 1.0, 100, 0.05), 2)
+    152.02
+    """
+    if _level(q) == 1:
+        return math.inf
+    return 2 * max(1 / q, 1 / (1 - q)) * math.log(m / delta) / positive_number("epsilon", epsilon)
+
+
 def beta_of_quantile(n: int, q: Level) -> tuple[int, int]:
     """Lemma 2: Z + p_max dominates F(F^-1(q)) dominates Z, with Z ~ Beta(a, b) of these a = ceil(nq), b = n - a + 1.
 
@@ -163,6 +178,21 @@ def beta_of_quantile(n: int, q: Level) -> tuple[int, int]:
     """
     rank = math.ceil(positive_integer("n", n) * exact_level("q", q))
     return rank, n - rank + 1
+
+
+def lower_bound_rank(n: int, alpha: Level, gamma: float) -> int:
+    """Equation (5): j* = ceil(n (q~ - (2/(epsilon n)) log(m/(gamma alpha)))), a rank that is seldom missed.
+
+    That is ceil((n+1)(1-alpha)/(1-gamma alpha)), whatever epsilon and m, so j*/(n+1), the mean of Lemma 2, is at least
+    (1-alpha)/(1-gamma alpha): what (5) asks for.
+
+    Examples
+    --------
+    >>> lower_bound_rank(1000, 0.1, 0.02)
+    903
+    """
+    a = exact_level("alpha", alpha)
+    return math.ceil((positive_integer("n", n) + 1) * (1 - a) / (1 - Fraction(gamma) * a))
 
 
 class UpperBound(NamedTuple):
