@@ -18,7 +18,7 @@ from confide.federated.envelope import seal, unseal
 from confide.federated.lists import list_digest, opened_sum
 from confide.federated.noise_shares import noise_law
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols.opened_sum import MOST_ELEMENTS, MOST_OPENERS, least_needed
+from confide.federated.protocols.dealt import MOST_ELEMENTS, MOST_OPENERS, least_needed
 from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, summed_failure, total_deficit
 from confide.federated.shamir import P
 from tests.federated.helpers import Federation

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from confide.federated import shamir
-from confide.federated.protocols.opened_sum import least_needed
+from confide.federated.protocols.dealt import least_needed
 from confide.federated.shamir import P
 
 SILOS = (0, 1, 2)

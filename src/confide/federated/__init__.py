@@ -30,7 +30,7 @@ from confide.federated.answer import answer
 from confide.federated.answers import read_answer, replies
 from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import FederatedCalibration
-from confide.federated.comparison import Alternative, compare
+from confide.federated.comparison import COMPARABLE, Alternative, compare
 from confide.federated.envelope import read_time
 from confide.federated.exact_sum import coverage_fraction
 from confide.federated.identities import fingerprint, roster
@@ -48,9 +48,11 @@ from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
     METHODS,
+    DealtVectors,
     OpenedSum,
     Promise,
     PublishedChoice,
+    RepliedSum,
     SecureSum,
     best_published,
     published_at,
@@ -63,23 +65,23 @@ from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_planning import plan_groups, plan_levels
 from confide.federated.several_plans import SeveralPlans, read_plan
 from confide.federated.several_released import FederatedGroups, FederatedLevels
-from confide.federated.shuffling import clones_delta, clones_epsilon
+from confide.federated.shuffling import clones_delta, clones_epsilon, clones_local
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import SiloReport, coverage_in_silo, own_calibration, shrunk_threshold
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "CODES", "DEFAULT_METHODS", "METHODS", "RECORDS", "Alternative", "FederatedCalibration", "FederatedGroups",
-    "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum", "OwnShare", "Policy", "Promise",
-    "PublishedChoice", "RandomRankReply", "Refusal", "ReplyLaw", "RoundHead", "SecureSum", "SeveralPlans", "Silo",
-    "SiloKeys", "SiloLedger", "SiloReport", "Verification", "aggregate", "answer", "average_threshold",
-    "best_private_qq", "best_published", "best_qq", "best_qq_unequal", "centralised_threshold", "clones_delta",
-    "clones_epsilon", "colluders", "compare", "conditional_coverage_failure", "coverage_fraction", "coverage_in_silo",
-    "expectation", "fingerprint", "identity_rows", "message_head", "open_part", "openers", "opening_head", "openings",
-    "order_statistic_coverage", "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels",
-    "poisson_binomial", "published_at", "published_correction", "published_quantile", "published_ranks",
-    "qq_coverage", "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold",
-    "verify",
+    "CODES", "COMPARABLE", "DEFAULT_METHODS", "METHODS", "RECORDS", "Alternative", "DealtVectors",
+    "FederatedCalibration", "FederatedGroups", "FederatedLevels", "FederatedPlan", "MessageHead", "OpenedSum",
+    "OwnShare", "Policy", "Promise", "PublishedChoice", "RandomRankReply", "Refusal", "RepliedSum", "ReplyLaw",
+    "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification",
+    "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq", "best_qq_unequal",
+    "centralised_threshold", "clones_delta", "clones_epsilon", "clones_local", "colluders", "compare",
+    "conditional_coverage_failure", "coverage_fraction", "coverage_in_silo", "expectation", "fingerprint",
+    "identity_rows", "message_head", "open_part", "openers", "opening_head", "openings", "order_statistic_coverage",
+    "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels", "poisson_binomial",
+    "published_at", "published_correction", "published_quantile", "published_ranks", "qq_coverage", "read_answer",
+    "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold", "verify",
 ]  # fmt: skip
 
 

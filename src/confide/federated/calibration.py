@@ -20,7 +20,7 @@ from confide.federated.envelope import (
 from confide.federated.keys import SiloKeys
 from confide.federated.parts import OpenedList
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import OpenedSum
+from confide.federated.protocols import DealtVectors
 from confide.federated.refusals import Refusal
 from confide.federated.told import (
     Refused,
@@ -216,7 +216,7 @@ def _read(text: str) -> FederatedCalibration:
         if not plan.protocol.can_release(plan, threshold) or (k > len(answered) and not math.isinf(threshold)):
             raise Refusal("malformed", "the threshold does not follow from the plan; do not use it")
         opened = None
-        if isinstance(plan.protocol, OpenedSum):
+        if isinstance(plan.protocol, DealtVectors):
             with fields_of("opened sum", fields.take("opened", dict)) as of_openers:
                 opened = OpenedList.read(plan, of_openers)
             if opened.who(plan) != who or opened.threshold(plan) != threshold:

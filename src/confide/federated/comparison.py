@@ -16,7 +16,7 @@ from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.planned import planned
 from confide.planning import OnPilot, Pilot, answered_on_pilot, share_of_pilot
-from confide.support import Level
+from confide.support import Level, one_of
 
 _SHARES = (0.6, 0.4, 0.25, 0.15)
 """What share of the silos, the largest ones, are tried alone."""
@@ -28,6 +28,10 @@ _USEFUL = 0.3
 _RARELY = 0.01
 _BELL = 0.1
 """The standard deviation of the bell, as a share of the list of candidates, in whose middle it lies."""
+
+
+COMPARABLE = ("fedcp2-qq-sum",)
+"""Published methods that can be compared, if they are asked for."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,13 @@ class Alternative:
 
 
 def compare(
-    silos: Sequence[Silo], alpha: Level, epsilon: float, *, pilot: Any = None, **options: Any
+    silos: Sequence[Silo],
+    alpha: Level,
+    epsilon: float,
+    *,
+    pilot: Any = None,
+    also: Sequence[str] = (),
+    **options: Any,
 ) -> tuple[Alternative, ...]:
     """What the private methods would give for these silos: `private-qq`, `secure-sum`, and leaving out small silos.
 
@@ -85,6 +95,8 @@ def compare(
         As of `plan`.
     pilot
         A PUBLIC sample, as for `confide.plan`: a `confide.planning.Pilot`, or scores, shape (N,).
+    also
+        Published methods to show beside them, of `COMPARABLE`; they are not recommended.
     options
         What else `plan` takes, but for `method`.
 
@@ -105,13 +117,16 @@ def compare(
     >>> [(one.method, one.silos) for one in compare(silos, 0.1, 1.0) if one.recommended]
     [('secure-sum', 12)]
     """
+    published = [_alternative(silos, alpha, epsilon, one_of("also", name, COMPARABLE), options) for name in also]
+    options = {name: value for name, value in options.items() if name != "dp_delta"}
     found = _with_all(silos, alpha, epsilon, options)
     found += _with_the_largest(silos, alpha, epsilon, options)
+    best = _best(found, alpha)
+    found = [replace(one, recommended=one is best) for one in found] + published
     if pilot is not None:
         sample = Pilot.of(pilot, options.get("score") or "lac")
         found = [replace(one, on_pilot=_on_pilot(one, sample)) for one in found]
-    best = _best(found, alpha)
-    return tuple(replace(one, recommended=one is best) for one in found)
+    return tuple(found)
 
 
 def recommended(silos: Sequence[Silo], alpha: Level, epsilon: float | None, **options: Any) -> FederatedPlan:

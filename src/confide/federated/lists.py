@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 from confide.errors import InputError
 from confide.federated.envelope import digest
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import OpenedSum
-from confide.federated.protocols.opened_sum import read_ephemeral
+from confide.federated.protocols import DealtVectors
+from confide.federated.protocols.dealt import read_ephemeral
 from confide.federated.refusals import Refusal
 
 Counted: TypeAlias = tuple[tuple[str, str], ...]
@@ -40,8 +40,10 @@ def list_digest(plan: FederatedPlan, counted: Counted) -> str:
     return digest([plan.digest, [list(pair) for pair in counted]])
 
 
-def opened_sum(plan: FederatedPlan) -> OpenedSum:
+def opened_sum(plan: FederatedPlan) -> DealtVectors:
     """The protocol of a plan whose answers are listed and opened."""
-    if not isinstance(plan.protocol, OpenedSum):
-        raise InputError("plan must be for the method 'secure-sum' with dropouts; others have no second message")
+    if not isinstance(plan.protocol, DealtVectors):
+        raise InputError(
+            "plan must be for the method 'secure-sum' or 'fedcp2-qq-sum' with dropouts; others have no second message"
+        )
     return plan.protocol

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from confide.federated.envelope import fields_of, unseal
 from confide.federated.lists import Counted, list_digest, opened_sum, read_counted
 from confide.federated.plan import FederatedPlan
-from confide.federated.plausible import refuse_implausible
-from confide.federated.protocols.opened_sum import Dealt
+from confide.federated.protocols.dealt import Dealt
 from confide.federated.refusals import Refusal
 from confide.federated.sealed_shares import unpack
 from confide.federated.shamir import Elements, NotOnePolynomialError, combine
@@ -192,8 +191,7 @@ def _total(plan: FederatedPlan, counted: Counted, parts: Sequence[Part]) -> tupl
             "inconsistent",
             f"the parts contradict each other; with {protocol.needed + 2} parts one that is wrong can be named",
         ) from None
-    n = sum(plan.silos[plan.position(name)].size or 0 for name, _ in counted)
-    refuse_implausible(total, n, protocol.scale, len(counted) / protocol.honest(plan))
+    protocol.refuse_total(plan, sorted(plan.position(name) for name, _ in counted), total)
     return total, None if wrong is None else protocol.openers[wrong - 1]
 
 

@@ -86,13 +86,19 @@ class FederatedPlan(ShownPlan, Terms):
             ("promised", self.assumed or "nothing"),
         ]
         if (collude := colluders(self)) is not None:
-            rows.append(("privacy relies on", f"the other silos: {collude}"))
+            rows.append((self.protocol.relies_for, f"the other silos: {collude}"))
         if (opened := openers(self)) is not None:
             rows.append(("the sum is opened by", opened))
+        rows += self.words
         if self.classes is not None:
             rows.append(("classes", class_list(self.classes)))
         rows += [(ABOUT[key].lower(), text) for key, text in self.about.items()]
         return [*rows, ("answers until", self.closes or "any time"), ("session", self.session), ("plan", self.digest)]
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """What its protocol says beside, (name, value) each."""
+        return self.protocol.words(self)
 
     @property
     def promise_lines(self) -> list[str]:

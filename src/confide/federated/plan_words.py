@@ -6,7 +6,7 @@ from typing import Protocol
 
 from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo
-from confide.federated.protocols import FederatedProtocol, OpenedSum, Promise
+from confide.federated.protocols import DealtVectors, FederatedProtocol, Promise
 from confide.support import Shown, aligned
 
 
@@ -80,7 +80,7 @@ def colluders(plan: Planned) -> str | None:
 
 def openers(plan: Planned) -> str | None:
     """Who opens the sum by a second message; None if there is none."""
-    if not isinstance(plan.protocol, OpenedSum):
+    if not isinstance(plan.protocol, DealtVectors):
         return None
     return f"{plan.protocol.needed} of {len(plan.protocol.openers)} silos, by a second message that costs nothing"
 

@@ -11,7 +11,8 @@ from confide.errors import InputError
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import METHODS, Options, protocol_of
+from confide.federated.protocols import METHODS, Options, RepliedSum, protocol_of
+from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import Missing, Population, Terms, check_count
 from confide.releases import check_about
 from confide.scores import score_kind
@@ -34,6 +35,7 @@ def planned(
     missing: Missing = "independent",
     population: Population | None = None,
     colluding: int | None = None,
+    dp_delta: Level | None = None,
     n_min: int = 1,
     n_typical: int | None = None,
     selector: Selector = "permute_and_flip",
@@ -48,6 +50,8 @@ def planned(
         colluding=colluding,
         n_min=check_count("n_min", n_min, MOST_RECORDS),
         n_typical=positive_integer("n_typical", n_typical or max(n_min, 1000), most=MOST_RECORDS),
+        opened_epsilon=None if dp_delta is None or epsilon is None else privacy_loss("epsilon", epsilon),
+        dp_delta=None if dp_delta is None else check_dp_delta(dp_delta),
     )
     terms = Terms(
         alpha=exact_level("alpha", alpha),
@@ -69,7 +73,12 @@ def planned(
     )
     protocol.check(terms)
     if colluding is not None and not protocol.relies_on_silos:
-        raise InputError("colluding belongs to the method 'secure-sum': replies of the other methods are private alone")
+        raise InputError(
+            "colluding belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': nothing of the others relies on silos"
+        )
+    if dp_delta is not None and not issubclass(protocol, RepliedSum):
+        raise InputError("dp_delta belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta")
+    terms = protocol.local_terms(terms, options)
     return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))
 
 

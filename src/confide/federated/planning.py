@@ -29,6 +29,7 @@ def plan(
     missing: Missing = "independent",
     population: Population | None = None,
     colluding: int | None = None,
+    dp_delta: Level | None = None,
     n_min: int = 1,
     n_typical: int | None = None,
     selector: Selector = "permute_and_flip",
@@ -47,8 +48,8 @@ def plan(
     epsilon
         Privacy loss per record; left out for `fedcp-qq` and `fedcp-avg`, which are not private.
     method
-        `"private-qq"`, `"secure-sum"`, `"fedcp-qq"`, `"fedcp2-qq"` or `"fedcp-avg"`; by default the one of the first
-        two that `compare` recommends for these sizes and terms.
+        `"private-qq"`, `"secure-sum"`, `"fedcp-qq"`, `"fedcp2-qq"`, `"fedcp2-qq-sum"` or `"fedcp-avg"`; by default the
+        one of the first two that `compare` recommends for these sizes and terms.
     score, candidates, unit
         As in `confide.calibrate`. For private-qq and secure-sum as many candidates are spread as suit the sizes.
     delta
@@ -57,15 +58,19 @@ def plan(
         How many silos may send anything they like.
     dropouts
         Plan for a finite threshold with up to this many silos missing. If more are missing the promise still holds,
-        by a threshold of +inf if need be. With `secure-sum`, dropouts take 5 silos or more and a second small message,
+        by a threshold of +inf if need be. With a sum, dropouts take 5 silos or more and a second small message,
         by which silos open the sum of those who answered (`openings`, `open_part`); if more are missing, nothing opens.
     missing
         `"independent"`: whether a silo answers does not depend on its scores; `"arbitrary"`: no such assumption.
     population
         `"mixture"` (default for `secure-sum`) or `"common"` (all others).
     colluding
-        For `secure-sum`: how many silos may pool their knowledge with the coordinator; by default fewer than half, and
-        one of two.
+        For `secure-sum` and `fedcp2-qq-sum`: how many silos may pool their knowledge with the coordinator; by default
+        fewer than half, and one of two.
+    dp_delta
+        For `fedcp2-qq-sum`: let the opened sum be (epsilon, dp_delta)-differentially private, by amplification. Replies
+        may then cost more than epsilon, which is what silos are charged and what the plan's `epsilon` says, if a silo
+        is one record; with more records nothing is gained, and the plan says so.
     n_min, n_typical
         For secret sizes: public lower bound on, and guess of, the number of records per silo. With `n_min` = 0 the
         promise also holds where silos have no records at all, which costs a little.
@@ -103,6 +108,7 @@ def plan(
         "missing": missing,
         "population": population,
         "colluding": colluding,
+        "dp_delta": dp_delta,
         "n_min": n_min,
         "n_typical": n_typical,
         "selector": selector,

@@ -37,9 +37,10 @@ class Policy:
     methods
         Methods that are allowed; those that are not private are not among the defaults.
     peers
-        For `secure-sum`: the identity of every silo that may take part, by name, compared out of band.
+        For `secure-sum` and `fedcp2-qq-sum`: the identity of every silo that may take part, by name, compared out of
+        band.
     least_colluding
-        For `secure-sum`: with how many silos the coordinator may collude, at least, before an answer is less protected
+        For these: with how many silos the coordinator may collude, at least, before an answer is less protected
         than the plan states. Plans that stand fewer are refused.
 
     Examples

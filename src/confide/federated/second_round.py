@@ -14,7 +14,7 @@ from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import openings
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import OpenedSum
+from confide.federated.protocols import DealtVectors
 from confide.federated.refusals import Refusal
 from confide.federated.remote import NotReleasedError, Round, missing_silos, silo_of
 from confide.federated.several_plans import read_plan
@@ -33,7 +33,7 @@ def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
         If it has, and there are no keys; or if `keys` are not those that signed the plan.
     """
     read, envelope = read_plan(plan)
-    opened = isinstance(read.protocol, OpenedSum)
+    opened = isinstance(read.protocol, DealtVectors)
     if opened if keys is None else keys.public().signing != envelope.signer:
         raise InputError("keys must be the coordinator's, who signed the plan: they sign the list of a secure sum")
     return opened

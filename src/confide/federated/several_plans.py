@@ -18,7 +18,7 @@ from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, pars
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.plan import FederatedPlan
 from confide.federated.plan_words import ShownPlan
-from confide.federated.protocols import Counts, FederatedProtocol
+from confide.federated.protocols import Counts, FederatedProtocol, RepliedSum
 from confide.federated.refusals import Refusal
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.releases import class_list
@@ -55,6 +55,8 @@ class SeveralPlans(ShownPlan):
         if not self.parts:
             raise InputError("parts must not be empty; found no plan")
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+        if isinstance(self.first.protocol, RepliedSum):  # masks follow from the session: they would serve twice
+            raise InputError(f"method must be another than {self.first.method!r} for several plans: it opens one sum")
         if self.by == "level":
             _check_levels(self.parts, self.neighbors, one_sum=self.one_sum)
         else:
@@ -89,6 +91,11 @@ class SeveralPlans(ShownPlan):
     def protocol(self) -> FederatedProtocol:
         """That of the first part; all are of one method, with the same reliance on other silos."""
         return self.first.protocol
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """What the protocol says beside, (name, value) each."""
+        return self.first.words
 
     @property
     def signed(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from confide.federated.answers import Answer, read_answer
 from confide.federated.envelope import MOST_CHARACTERS, PREFIX, envelope, parse, read_document, unseal, write_document
-from confide.federated.protocols import OpenedSum
+from confide.federated.protocols import DealtVectors
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import AnyPlan
 
@@ -98,4 +98,4 @@ def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, s
 
 
 def _is_told(plan: AnyPlan) -> bool:
-    return plan.protocol.private and not isinstance(plan.protocol, OpenedSum)
+    return plan.protocol.private and not isinstance(plan.protocol, DealtVectors)

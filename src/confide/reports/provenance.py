@@ -3,7 +3,7 @@
 import shlex
 
 from confide.candidates import spread_words
-from confide.federated import FederatedCalibration, FederatedPlan, OpenedSum, SecureSum
+from confide.federated import DealtVectors, FederatedCalibration, FederatedPlan, OpenedSum, SecureSum
 from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
 from confide.planning import Population, rounding_text
@@ -149,13 +149,13 @@ def _federated(calibration: FederatedCalibration) -> Rows:
         ("New records come from", _new_records(plan)),
     ]
     if isinstance(plan.protocol, SecureSum | OpenedSum):
-        rows += [
-            ("Noise scale of the sum", number(plan.protocol.scale)),
-            ("Silos that may collude with the coordinator", str(plan.protocol.colluding)),
-        ]
-        if isinstance(plan.protocol, OpenedSum) and calibration.opened is not None:
-            helped, openers = len(calibration.opened.parts), len(plan.protocol.openers)
-            rows.append(("The sum was opened by", f"{helped} of {openers} openers; {plan.protocol.needed} must help"))
+        rows.append(("Noise scale of the sum", number(plan.protocol.scale)))
     else:
         rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))
+    rows += [(name.capitalize(), words) for name, words in plan.words]
+    if (colluding := plan.protocol.colluders) is not None:
+        rows.append(("Silos that may collude with the coordinator", str(colluding)))
+    if isinstance(plan.protocol, DealtVectors) and calibration.opened is not None:
+        helped, openers = len(calibration.opened.parts), len(plan.protocol.openers)
+        rows.append(("The sum was opened by", f"{helped} of {openers} openers; {plan.protocol.needed} must help"))
     return tuple(rows)

@@ -77,7 +77,9 @@ def answer(
     if rows := identity_rows(read, silos=read.protocol.relies_on_silos):
         say(aligned(rows))
     if (collude := colluders(read)) is not None:
-        say(f"privacy relies on the other silos: {collude}")
+        say(f"{read.protocol.relies_for} the other silos: {collude}")
+    for name, words in read.words:
+        say(f"{name}: {words}")
     if opened := openers(read):
         say(f"the sum is opened by {opened}: `confide federated open`, with this ledger")
     say(records.spent(policy.budget))

@@ -10,7 +10,7 @@ from confide.cli.federated.arguments import Keys, PlanFile
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.errors import InputError
-from confide.federated import FederatedPlan, OpenedSum, SiloKeys, openings
+from confide.federated import DealtVectors, FederatedPlan, SiloKeys, openings
 from confide.support import read_text, write_text
 
 
@@ -57,7 +57,7 @@ def list_answers(
     for path, opening in files.items():
         if not path.exists():
             write_text(path, opening, overwrite=False)
-    assert isinstance(read.protocol, OpenedSum)  # else there is no list
+    assert isinstance(read.protocol, DealtVectors)  # else there is no list
     counted = {name for name, _ in json.loads(next(iter(files.values())))["content"]["counted"]}
     absent = ", ".join(silo.name for silo in read.silos if silo.name not in counted)
     say(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")

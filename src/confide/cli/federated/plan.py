@@ -15,7 +15,7 @@ from confide.cli.federated.several import GroupNames, planned
 from confide.cli.output import check_output, say
 from confide.cli.parameters import command
 from confide.errors import InputError
-from confide.federated import METHODS, FederatedPlan, SeveralPlans, SiloKeys, colluders, openers, read_time
+from confide.federated import COMPARABLE, METHODS, FederatedPlan, SeveralPlans, SiloKeys, colluders, openers, read_time
 from confide.federated import compare as compare_methods
 from confide.planning import Pilot
 from confide.support import Kind, write_text
@@ -42,6 +42,12 @@ def plan(
         bool,
         typer.Option("--compare", help="Print what the methods would give for these silos, and which one to take."),
     ] = False,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            click_type=click.Choice(COMPARABLE), help="With --compare: this published method, too; repeat it."
+        ),
+    ] = None,
     pilot: Annotated[
         str | None,
         o.columns(
@@ -61,7 +67,11 @@ def plan(
         bool, typer.Option("--arbitrary", help="Whether a silo answers may depend on its scores.")
     ] = False,
     colluding: Annotated[
-        int | None, typer.Option(help="secure-sum: silos that may collude with the coordinator.", min=0)
+        int | None, typer.Option(help="Of sums: silos that may collude with the coordinator.", min=0)
+    ] = None,
+    dp_delta: Annotated[
+        float | None,
+        typer.Option(help="fedcp2-qq-sum: let the opened sum cost (epsilon, this), where summing saves loss."),
     ] = None,
     n_min: o.NMinOfSilos = None,
     n_typical: o.NTypical = None,
@@ -85,7 +95,7 @@ def plan(
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
     check_output(out, Kind.PLAN, *public_files(silo), keys, *(() if pilot is None else files_of(pilot)), force=force)
-    _check_asked(out, compare=compare, method=method, pilot=pilot, reading=reading, columns=columns)
+    _check_asked(out, compare=compare, method=method, also=also, pilot=pilot, reading=reading, columns=columns)
     if compare and groups.given:
         raise click.UsageError("--compare is for one threshold; leave --groups and --by-class out")
     coordinator = SiloKeys.load(keys)
@@ -99,6 +109,7 @@ def plan(
         "liars": liars,
         "missing": "arbitrary" if arbitrary else "independent",
         "colluding": colluding,
+        "dp_delta": dp_delta,
         "n_typical": n_typical,
         "closes": None if closes is None else read_time(closes),
         "classes": None if columns.classes is None else o.split(columns.classes),
@@ -107,7 +118,9 @@ def plan(
     made: FederatedPlan | SeveralPlans | None
     if compare:
         sample, least = _sample(pilot, reading, columns), 1 if n_min is None else n_min
-        found = compare_methods(silos, o.one_level(alpha), epsilon or 0.0, pilot=sample, n_min=least, **options)
+        found = compare_methods(
+            silos, o.one_level(alpha), epsilon or 0.0, pilot=sample, also=also or (), n_min=least, **options
+        )
         for line in comparison_lines(found, silos):
             say(line)
         if out is None:
@@ -128,7 +141,9 @@ def plan(
     say(f"privacy: {made.privacy() if epsilon is not None else 'none'}")
     say(f"candidate thresholds: {first.candidates.description}")
     if (collude := colluders(made)) is not None:
-        say(f"privacy relies on the other silos: {collude}")
+        say(f"{made.protocol.relies_for} the other silos: {collude}")
+    for name, words in made.words:
+        say(f"{name}: {words}")
     if opened := openers(made):
         say(f"the sum is opened by {opened}")
     if first.assumed:
@@ -142,6 +157,7 @@ def _check_asked(
     *,
     compare: bool,
     method: str | None,
+    also: list[str] | None,
     pilot: str | None,
     reading: o.ReadingOptions,
     columns: Columns,
@@ -151,6 +167,8 @@ def _check_asked(
         raise click.UsageError("--out is missing; only --compare goes without")
     if compare and method is not None:
         raise click.UsageError("--compare compares the methods; leave --method out, or --compare")
+    if also and not compare:
+        raise click.UsageError("--also belongs to --compare")
     if pilot is not None and not compare:
         raise click.UsageError("--pilot belongs to --compare")
     if pilot is None and (columns != Columns(score=columns.score, classes=columns.classes) or reading != _PLAIN):

@@ -13,9 +13,9 @@ from confide.errors import InputError
 from confide.federated import DEFAULT_METHODS, METHODS, Policy, Refusal
 from confide.support import read_text
 
-_PEERS = "secure-sum: public file of another silo, compared by you, or a folder of such files; repeat it."
+_PEERS = "Of sums: public file of another silo, compared by you, or a folder of such files; repeat it."
 _ALLOW = "Allow this method, too, beside private-qq and secure-sum; repeat it."
-_COLLUDING = "secure-sum: refuse plans that withstand fewer colluding silos (default: 1)."
+_COLLUDING = "Of sums: refuse plans that withstand fewer colluding silos (default: 1)."
 
 Peers = Annotated[list[Path] | None, typer.Option("--peer", "--peers", metavar="PATH", help=_PEERS)]
 Allow = Annotated[list[str] | None, typer.Option("--allow", click_type=click.Choice(METHODS), help=_ALLOW)]

@@ -19,7 +19,7 @@ def policy_rows(policy: Policy) -> list[tuple[str, str]]:
         ("coordinator", fingerprint(policy.coordinator)),
         ("budget", f"{policy.budget:g} in all, {policy.per_plan:g} for one answer"),
         ("methods", ", ".join(policy.methods)),
-        ("colluding silos", f"at least {policy.least_colluding} must be withstood by plans of secure-sum"),
+        ("colluding silos", f"at least {policy.least_colluding} must be withstood by plans of sums"),
         *peers,
     ]
 

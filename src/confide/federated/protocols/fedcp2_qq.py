@@ -19,7 +19,7 @@ from confide.errors import InputError
 from confide.federated.order_statistics import order_statistic_coverage
 from confide.federated.protocols.plan_fields import read_field
 from confide.federated.protocols.protocol import Options, too_few_records
-from confide.federated.protocols.sorted_replies import SortedReplies, read_ranks
+from confide.federated.protocols.sorted_replies import SortedCandidates, SortedReplies, read_ranks
 from confide.federated.quantile_of_quantiles import least_above, qq_coverage, smallest_k_of_ranks
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
@@ -31,7 +31,7 @@ _ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
-class FedCP2QQ(SortedReplies):
+class FedCP2QQ(SortedCandidates):
     """The published private method.
 
     Parameters
@@ -82,10 +82,15 @@ class FedCP2QQ(SortedReplies):
 
     def planned_k(self, terms: Terms) -> int | None:
         """The published k stands if nobody may lie and our certificate confirms it."""
-        if not self.published_k or terms.liars or terms.delta is not None:
-            return None
-        replies = self._laws(terms, range(len(terms.silos)))
-        return self.published_k if order_statistic_coverage(replies, self.published_k) >= terms.level else None
+        return confirmed_k(self, terms, self.published_k)
+
+
+def confirmed_k(protocol: SortedReplies, terms: Terms, published_k: int) -> int | None:
+    """The published k, or None where there is none, silos may lie, delta is given, or our certificate says no."""
+    if not published_k or terms.liars or terms.delta is not None:
+        return None
+    replies = [protocol.reply_law(terms, i) for i in range(len(terms.silos))]
+    return published_k if order_statistic_coverage(replies, published_k) >= terms.level else None
 
 
 def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSets:

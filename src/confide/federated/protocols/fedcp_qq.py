@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from confide.federated.protocols.protocol import Options, too_few_records
-from confide.federated.protocols.sorted_replies import CandidateReplies, SortedReplies, read_ranks
+from confide.federated.protocols.sorted_replies import CandidateReplies, SortedCandidates, read_ranks
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal
 from confide.federated.terms import Terms
 from confide.mechanisms import SplitConformal
@@ -34,7 +34,7 @@ class ExactRanks(CandidateReplies):
 
 
 @dataclass(frozen=True)
-class FedCPQQ(ExactRanks, SortedReplies):
+class FedCPQQ(ExactRanks, SortedCandidates):
     """The published method for silos that may show order statistics of their scores.
 
     Examples

@@ -1,23 +1,20 @@
 """secure-sum with silos that may be missing: openers help to open the sum of those who answered, whoever these are.
 
-Every silo deals Shamir shares of its noised counts, sealed to the openers (message 1). The coordinator signs one list
-of answers, and each opener returns the sum of the shares that it holds of those on the list (message 2); `needed` parts
-open the sum, and nothing else ever opens. An opener helps to open one list per session; with 3 needed > 2 K + c that is
-enough whatever lists are told to whom (docs/federated.md, Theorem S1); the loss is that of the opened sum (S2).
+See `DealtVectors` for the two messages (docs/federated.md, Theorem S1); the loss is that of the opened sum (S2).
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.noise_shares import check_scale, noise_share
-from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
+from confide.federated.plausible import refuse_implausible
+from confide.federated.protocols.dealt import DealtVectors, by_size, choose_openers
+from confide.federated.protocols.plan_fields import read_field
 from confide.federated.protocols.protocol import Counts, Options, Promise, too_few_records
 from confide.federated.protocols.secure_sum import (
     choose_summed,
@@ -27,32 +24,14 @@ from confide.federated.protocols.secure_sum import (
     total_deficit,
 )
 from confide.federated.protocols.summed import SummedProtocol
-from confide.federated.refusals import Refusal
-from confide.federated.sealed_shares import seal_shares
-from confide.federated.shamir import deal
-from confide.federated.terms import Terms, check_count
+from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
 from confide.selection import scale_for
 from confide.support import Fields
 
-MOST_OPENERS = 64
-MOST_ELEMENTS = 2**16
-"""Openers times candidates: an answer stays below the million characters that a ledger keeps."""
-MOST_LISTED = 2**19
-"""Silos times candidates: what is asked of an opener stays below the millions of characters that are read."""
-
-_KEY = re.compile(r"[0-9a-f]{64}")
-
-
-class Dealt(NamedTuple):
-    """The first message of a silo: which answer it is (the fresh public key), and a sealed share for every opener."""
-
-    ephemeral: str
-    shares: list[str]
-
 
 @dataclass(frozen=True)
-class OpenedSum(SummedProtocol):
+class OpenedSum(DealtVectors, SummedProtocol):
     """`secure-sum` with `dropouts` of 1 or more.
 
     Parameters
@@ -94,15 +73,11 @@ class OpenedSum(SummedProtocol):
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
         """The largest silos open, as few of them as is safe; the noise is enough for the shortest list."""
-        m = len(terms.silos)
-        largest = sorted(range(m), key=lambda i: (-(terms.silos[i].size or 0), i))
-        openers = tuple(sorted(largest[:MOST_OPENERS]))
-        k = len(openers)
-        colluding = max(1, k // 3) if options.colluding is None else check_count("colluding", options.colluding, k - 1)
+        colluding, openers, needed = choose_openers(terms, options)
         scale = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0)
-        made = cls(scale, colluding, openers, least_needed(k, colluding))
+        made = cls(scale, colluding, openers, needed)
         made.refuse_terms(terms)
-        if made.target(terms, largest[-made.least(terms) :]) is None or made.target(terms, range(m)) is None:
+        if made.target(terms, by_size(terms)[-made.least(terms) :]) is None or made.aim(terms) is None:
             raise too_few_records()
         return made
 
@@ -111,28 +86,9 @@ class OpenedSum(SummedProtocol):
         """From the fields `scale`, `colluding`, `openers` and `needed`; no other plan may open a second sum."""
         names = ("scale", "colluding", "openers", "needed")
         made = cls(*(read_field(fields, name, terms) for name in names))
-        k = len(made.openers)
         check_scale(made.scale, terms.size or 0)
-        refuse_contradiction(list(made.openers) != sorted(set(made.openers)) or not 1 <= k <= MOST_OPENERS)
-        refuse_contradiction(not least_needed(k, made.colluding) <= made.needed <= k)
-        made.refuse_terms(terms)
+        made.refuse_openers(terms)
         return made
-
-    def refuse_terms(self, terms: Terms) -> None:
-        """Refuse more missing silos than can be done without, and messages that are too long."""
-        m, k = len(terms.silos), len(self.openers)
-        if self.least(terms) < self.needed:
-            raise InputError(
-                f"dropouts must be at most {max(m - self.needed, 0)} for {m} silos of which {self.colluding} may "
-                f"collude: {self.needed} of {k} silos must help to open the sum; of 4 silos and fewer nobody can be "
-                "done without if one may collude: use dropouts=0, or the method 'private-qq'"
-            )
-        most = min(MOST_ELEMENTS // k, MOST_LISTED // m)
-        if terms.candidates.size > most:
-            raise InputError(
-                f"candidates must number at most {most} for the method 'secure-sum' with dropouts, {m} silos and {k} "
-                f"openers; found {terms.candidates.size}; 100 to 400 serve best"
-            )
 
     def fields(self) -> dict[str, Any]:
         """Under their own names."""
@@ -143,45 +99,18 @@ class OpenedSum(SummedProtocol):
             "needed": self.needed,
         }
 
-    def least(self, terms: Terms) -> int:
-        """The least number of silos on a list."""
-        return len(terms.silos) - terms.dropouts
-
-    def honest(self, terms: Terms) -> int:
-        """The silos of the shortest list that do not collude."""
-        return self.least(terms) - self.colluding
-
     def aim(self, terms: Terms) -> int | None:
         """The target of the longest list."""
         return self.target(terms, range(len(terms.silos)))
 
-    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """Shares of the counts and a share of noise, each sealed to its opener."""
-        values = counts + noise_share(len(counts), self.scale, self.honest(terms))
-        shares = deal(values, len(self.openers), self.needed)
-        openers = [terms.silos[i].agreement for i in self.openers]
-        ephemeral, sealed = seal_shares(shares, openers, terms.silos[own].agreement, agreement, context)
-        return {"ephemeral": ephemeral, "shares": sealed}
+    def addend(self, terms: Terms, own: int, counts: Counts) -> Counts:
+        """The counts and a share of noise."""
+        return counts + noise_share(len(counts), self.scale, self.honest(terms))
 
-    def read_message(self, terms: Terms, i: int, fields: Fields) -> Dealt:
-        """A fresh public key and a sealed share for every opener; whether these open, the openers will see."""
-        return Dealt(read_ephemeral(fields.take("ephemeral", str)), self.read_shares(terms, fields, len(self.openers)))
-
-    def read_shares(self, terms: Terms, fields: Fields, count: int) -> list[str]:
-        """So many sealed shares, each of the one length that they have."""
-        shares: list[str] = fields.take("shares", list)
-        length = 4 * ceil((8 * terms.candidates.size + 16) / 3)
-        if len(shares) != count or not all(isinstance(text, str) and len(text) == length for text in shares):
-            raise Refusal("malformed", "sealed shares must be texts of one length, as many as the plan says")
-        return shares
-
-    def threshold(self, terms: Terms, replies: Mapping[int, Any], k: int) -> float:
-        """The answers alone do not tell it; `choose` does."""
-        raise Refusal(
-            "missing",
-            f"the answers open with the parts of {self.needed} of the plan's {len(self.openers)} openers: list the "
-            "answers, send every opener its file, and give the parts",
-        )
+    def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
+        """Refuse what the records of the silos on the list and noise do not explain."""
+        n = sum(terms.silos[i].size or 0 for i in who)
+        refuse_implausible(total, n, self.scale, len(who) / self.honest(terms))
 
     def choose(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> float:
         """The threshold from the opened sum of the silos on the list."""
@@ -196,8 +125,7 @@ class OpenedSum(SummedProtocol):
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """Of the sum of the silos on the list."""
-        if len(who) < self.least(terms):
-            raise Refusal("missing", f"the sum of at least {self.least(terms)} silos opens; {len(who)} are on the list")
+        self.refuse_short(terms, who)
         target, n = self.target(terms, who), sum(terms.silos[i].size or 0 for i in who)
         if target is None:
             coverage = 1.0  # by +inf
@@ -238,24 +166,6 @@ class OpenedSum(SummedProtocol):
 
     def _deficit(self, terms: Terms, shares: int) -> NDArray[np.float64]:
         return total_deficit(self.scale, shares, self.honest(terms), terms.candidates.size)
-
-
-def least_needed(openers: int, colluding: int) -> int:
-    """The fewest parts that may open a sum: 3 needed > 2 openers + colluding (Theorem S1).
-
-    Examples
-    --------
-    >>> [least_needed(k, c) for k, c in ((5, 1), (7, 3), (10, 3), (50, 16))]
-    [4, 6, 8, 39]
-    """
-    return (2 * openers + colluding) // 3 + 1
-
-
-def read_ephemeral(text: Any) -> str:
-    """The public key that names an answer."""
-    if not isinstance(text, str) or not _KEY.fullmatch(text):
-        raise Refusal("malformed", "an answer must be named by a key of 64 hexadecimal digits")
-    return text
 
 
 def _price(terms: Terms) -> tuple[int, int]:

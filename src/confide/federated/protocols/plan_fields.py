@@ -1,8 +1,9 @@
 """The fields of plans that belong to protocols: each protocol has some, and every plan states all of schema 1.
 
 What a protocol leaves out is written as `VOID` has it and means nothing, but it is signed with the rest. Of schema 2
-are `flat` and `rise`, which only a plan with a rise has, `weights`, which only one for unlike silos has, and `openers`
-and `needed`, which only a sum with silos that may be missing has.
+are `flat` and `rise`, which only a plan with a rise has, `weights`, which only one for unlike silos has, `openers`
+and `needed`, which only a sum with silos that may be missing has, and `opened_epsilon` and `dp_delta`, which only a sum
+of replies has whose own loss was asked for.
 """
 
 from collections.abc import Callable
@@ -10,9 +11,10 @@ from typing import Any
 
 from confide.federated.masking import word_of
 from confide.federated.refusals import Refusal
+from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import Terms, check_count
 from confide.selection import SELECTORS
-from confide.support import MOST_RECORDS, Fields, one_of, positive_integer, positive_number, read_fraction
+from confide.support import MOST_RECORDS, Fields, one_of, positive_integer, positive_number, privacy_loss, read_fraction
 
 VOID: dict[str, Any] = {
     "targets": [],
@@ -48,6 +50,8 @@ _READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]]
     "rise": (int, lambda value, terms: positive_integer("rise", value, most=MOST_RISE)),
     "openers": (list, lambda places, terms: tuple(check_count("openers", i, len(terms.silos) - 1) for i in places)),
     "needed": (int, lambda value, terms: positive_integer("needed", value, most=len(terms.silos))),
+    "opened_epsilon": ((float, int), lambda value, terms: privacy_loss("opened_epsilon", value)),
+    "dp_delta": (float, lambda value, terms: check_dp_delta(value)),
     "weights": (str, lambda text, terms: one_of("weights", text, ("sizes",))),
 }
 

@@ -16,21 +16,21 @@ from confide.federated.many_silos import StandIns, tails
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Options, too_few_records
-from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.protocols.sorted_replies import SortedCandidates, mean_law_of_choice
 from confide.federated.random_rank_reply import ReplyLaw
 from confide.federated.reply_laws import slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement, Slopes
-from confide.selection import Selector, selection_law, zcdp_of_range
+from confide.selection import Selector, zcdp_of_range
 from confide.support import Fields
 
 MOST_DENOMINATOR = 1000
-_ALL_DRAWS, _LEAST_DRAWS, _UNLIKELY = 400, 8, 35.0
+_ALL_DRAWS, _LEAST_DRAWS = 400, 8
 
 
 @dataclass(frozen=True)
-class PrivateQQ(SortedReplies):
+class PrivateQQ(SortedCandidates):
     """Our own method for private replies.
 
     Parameters
@@ -126,8 +126,9 @@ class PrivateQQ(SortedReplies):
         stand = StandIns.of([silo.size or self.n_typical for silo in terms.silos])
         places = {silo.size or self.n_typical: i for i, silo in enumerate(terms.silos)}
         draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(stand.sizes))
+        bins = np.diff(below, prepend=0.0)
         replies = [
-            _reply_law(self.mechanism(terms, places[n]), rng.multinomial(n, np.diff(below, prepend=0.0), draws))
+            mean_law_of_choice(self.mechanism(terms, places[n]), self.selector, rng.multinomial(n, bins, draws))
             for n in stand.sizes.tolist()
         ]
         at_most = tails(np.cumsum(replies, axis=1), stand.silos)(k) if k <= len(terms.silos) else np.zeros(len(below))
@@ -147,14 +148,3 @@ class PrivateQQ(SortedReplies):
         """For secret sizes it holds from n_min records per silo on."""
         stated = super().guarantee(terms, coverage, who)
         return replace(stated, n_min=self.n_min) if stated.n is None else stated
-
-
-def _reply_law(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean law of the choice over drawn counts of shape (draws, m); shape (m,)."""
-    law = np.zeros(counts.shape[1])
-    for row in counts:
-        utility = mechanism.utilities(row) / mechanism.scale
-        likely = utility > utility.max() - _UNLIKELY
-        law[likely] += selection_law(np.exp(utility[likely] - utility.max()), mechanism.selector)
-    mean: NDArray[np.float64] = law / law.sum()
-    return mean

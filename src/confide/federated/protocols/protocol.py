@@ -32,6 +32,8 @@ class Options:
     colluding: int | None
     n_min: int
     n_typical: int
+    opened_epsilon: float | None = None
+    dp_delta: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,9 @@ class FederatedProtocol(ABC):
     withstands_liars: ClassVar[bool] = True
     """Whether it can promise coverage although some silos lie."""
     relies_on_silos: ClassVar[bool] = False
-    """Whether its privacy relies on the honesty of other silos; see `colluders`."""
+    """Whether what it protects relies on the honesty of other silos; see `colluders`."""
+    relies_for: ClassVar[str] = "privacy relies on"
+    """What relies on them, in words."""
     populations: ClassVar[tuple[Population, ...]] = ("common",)
     """Whom it can promise coverage to; the first one by default."""
 
@@ -86,6 +90,11 @@ class FederatedProtocol(ABC):
             raise InputError(f"liars must be 0 for the method {cls.method!r}: one liar can move its threshold anywhere")
         if terms.population not in cls.populations:
             raise InputError(f"population must be 'common' for the method {cls.method!r}; secure-sum serves a mixture")
+
+    @classmethod
+    def local_terms(cls, terms: Terms, options: Options) -> Terms:
+        """Terms with the loss that a silo is charged, where it is another than the one asked for."""
+        return terms
 
     @classmethod
     @abstractmethod
@@ -113,6 +122,10 @@ class FederatedProtocol(ABC):
         """The loss of one record anywhere: silos hold different records, so the largest loss of a silo counts."""
         loss = max((self.loss(terms, i) for i in who), default=0.0)
         return PrivacyStatement("replace_one", loss, 1, None, loss, None)
+
+    def words(self, terms: Terms) -> list[tuple[str, str]]:
+        """What else is to be said of it in a plan, (name, value) each."""
+        return []
 
     @property
     def colluders(self) -> int | None:

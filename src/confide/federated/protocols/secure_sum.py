@@ -5,7 +5,7 @@ records, unlike silos included (Theorems F6 and F6b). It needs public sizes and 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.certified_k import bisect
-from confide.federated.masking import mask, open_sum, word_of
 from confide.federated.noise_shares import check_scale, noise_law, noise_share
 from confide.federated.plausible import refuse_implausible
+from confide.federated.protocols.masked import MaskedVectors
 from confide.federated.protocols.plan_fields import read_field, refuse_contradiction
 from confide.federated.protocols.protocol import Counts, Options, too_few_records
 from confide.federated.protocols.summed import SummedProtocol
-from confide.federated.refusals import Refusal
 from confide.federated.terms import Terms, check_count
 from confide.guarantee import AboutSilos, Guarantee, walk_maximum
 from confide.selection import scale_for
@@ -31,7 +30,7 @@ MOST_DEFICIT = 2**30
 
 
 @dataclass(frozen=True)
-class SecureSum(SummedProtocol):
+class SecureSum(MaskedVectors, SummedProtocol):
     """Our own method for silos that differ, and for the least noise; see `OpenedSum` for silos that may be missing.
 
     Parameters
@@ -97,42 +96,21 @@ class SecureSum(SummedProtocol):
         stated = {"targets": [str(self.target)], "scale": self.scale, "colluding": self.colluding, "bits": self.bits}
         return stated if self.weights is None else {**stated, "weights": self.weights}
 
-    def honest(self, terms: Terms) -> int:
-        """The silos that do not collude."""
-        return len(terms.silos) - self.colluding
-
     def aim(self, terms: Terms) -> int:
         """The target of the plan."""
         return self.target
 
-    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """Counts and a share of noise, masked."""
-        values = counts + noise_share(len(counts), self.scale, self.honest(terms))
-        roster = [silo.agreement for silo in terms.silos]
-        return {"masked": mask(values, agreement, roster[own], roster, context, self.bits).tolist()}
+    def addend(self, terms: Terms, own: int, counts: Counts) -> Counts:
+        """The counts and a share of noise."""
+        return counts + noise_share(len(counts), self.scale, self.honest(terms))
 
-    def read_message(self, terms: Terms, i: int, fields: Fields) -> NDArray[Any]:
-        """A masked vector."""
-        vector = fields.take("masked", list)
-        most = 2**self.bits
-        if len(vector) != terms.candidates.size or not all(type(v) is int and 0 <= v < most for v in vector):
-            raise Refusal("malformed", "a masked vector must hold an integer below 2**bits for every candidate")
-        return np.array(vector, dtype=np.uint64).astype(word_of(self.bits))
+    def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
+        """Refuse what all records and noise do not explain."""
+        refuse_implausible(total, terms.size or 0, self.scale, len(terms.silos) / self.honest(terms))
 
-    def threshold(self, terms: Terms, replies: Mapping[int, NDArray[Any]], k: int) -> float:
-        """What the opened sum says, if all silos answered."""
-        absent = [silo.name for i, silo in enumerate(terms.silos) if i not in replies]
-        if absent:
-            names = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
-            raise Refusal(
-                "missing",
-                f"a secure sum opens with all its silos or not at all; {len(absent)} have not answered: {names}; wait "
-                "for them, or make a new plan without them, for which the others pay again",
-            )
-        total = open_sum(list(replies.values()), self.bits)
-        n = terms.size or 0
-        refuse_implausible(total, n, self.scale, len(terms.silos) / self.honest(terms))
-        return float(terms.candidates.values[choose_summed(total, n, self.target)])
+    def choose(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> float:
+        """The first candidate that reaches the target."""
+        return float(terms.candidates.values[choose_summed(total, terms.size or 0, self.target)])
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """Of the sum of all silos."""

@@ -9,7 +9,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.federated.certified_k import certified_k, every_certified_k
 from confide.federated.order_statistics import conditional_coverage_failure
@@ -21,12 +24,16 @@ from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import random_rank
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
-from confide.mechanisms import Mechanism
+from confide.mechanisms import Mechanism, PrivatePredictionSets, Slopes
+from confide.selection import Selector, selection_law
 from confide.support import Fields
 
+Choosing: TypeAlias = Slopes | PrivatePredictionSets
+_UNLIKELY = 35.0
 
-class CandidateReplies(FederatedProtocol):
-    """One candidate from each silo: its index, and the candidate itself for people and as a check."""
+
+class DrawnReplies(FederatedProtocol):
+    """Every silo draws one candidate from its own counts, however the candidates travel."""
 
     targets: tuple[Fraction | int, ...]
     """The rank at which each silo aims."""
@@ -49,9 +56,17 @@ class CandidateReplies(FederatedProtocol):
         loss = mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
         return math.inf if loss is None else loss
 
+    def draw(self, terms: Terms, own: int, counts: Counts) -> int:
+        """The index of the candidate that silo `own` replies: that of +inf also where a rank is beyond the records."""
+        return min(self.mechanism(terms, own).choose(counts), len(counts) - 1)
+
+
+class CandidateReplies(DrawnReplies):
+    """One candidate from each silo: its index, and the candidate itself for people and as a check."""
+
     def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """The index and the value of a candidate, `"+inf"` for infinity: also where a rank is beyond the records."""
-        chosen = min(self.mechanism(terms, own).choose(counts), len(counts) - 1)
+        """The index and the value of a candidate, `"+inf"` for infinity."""
+        chosen = self.draw(terms, own, counts)
         return {"candidate": chosen, "threshold": _json_value(terms, chosen)}
 
     def read_message(self, terms: Terms, i: int, fields: Fields) -> int:
@@ -63,8 +78,8 @@ class CandidateReplies(FederatedProtocol):
         return chosen
 
 
-class SortedReplies(CandidateReplies):
-    """The k-th smallest of the candidates replied becomes the threshold."""
+class SortedReplies(DrawnReplies):
+    """The k-th smallest of the candidates drawn becomes the threshold."""
 
     theorem = "Theorems F1 and F3"
 
@@ -75,12 +90,6 @@ class SortedReplies(CandidateReplies):
     def planned_k(self, terms: Terms) -> int | None:
         """A choice of k made in advance that stands if all silos answer, or None."""
         return None
-
-    def threshold(self, terms: Terms, replies: Mapping[int, int], k: int) -> float:
-        """The k-th smallest of the candidates replied."""
-        if not replies:
-            raise Refusal("missing", "no silo has answered; wait, or make a new plan")
-        return float(terms.candidates.values[kth_reply(list(replies.values()), k, terms.candidates.size)])
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """The smallest k that is certified for the silos that answered."""
@@ -131,6 +140,16 @@ class SortedReplies(CandidateReplies):
         return [self.reply_law(terms, i) for i in who]
 
 
+class SortedCandidates(SortedReplies, CandidateReplies):
+    """The same, where every silo's candidate is known by itself."""
+
+    def threshold(self, terms: Terms, replies: Mapping[int, int], k: int) -> float:
+        """The k-th smallest of the candidates replied."""
+        if not replies:
+            raise Refusal("missing", "no silo has answered; wait, or make a new plan")
+        return float(terms.candidates.values[kth_reply(list(replies.values()), k, terms.candidates.size)])
+
+
 def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
     """The smallest certified k for every number of honest silos that may be asked for."""
     m = len(replies)
@@ -152,6 +171,17 @@ def kth_reply(replies: Sequence[int], k: int, candidates: int) -> int:
     (5, 9)
     """
     return sorted(replies)[k - 1] if k <= len(replies) else candidates - 1
+
+
+def mean_law_of_choice(mechanism: Choosing, selector: Selector, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean law of the choice over drawn counts of shape (draws, m); shape (m,)."""
+    law = np.zeros(counts.shape[1])
+    for row in counts:
+        utility = mechanism.utilities(row) / mechanism.scale
+        likely = utility > utility.max() - _UNLIKELY
+        law[likely] += selection_law(np.exp(utility[likely] - utility.max()), selector)
+    mean: NDArray[np.float64] = law / law.sum()
+    return mean
 
 
 def read_ranks(fields: Fields, terms: Terms, beyond: int) -> tuple[int, ...]:

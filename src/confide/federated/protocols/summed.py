@@ -7,44 +7,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.protocols.protocol import FederatedProtocol
+from confide.federated.protocols.added import AddedVectors
 from confide.federated.terms import Terms
 from confide.support import float_above
 
 _DRAWS = 1000
-MOST_SUMMED = 2**14
-"""Candidates of a secure sum: its messages have a number for each."""
 
 
-class SummedProtocol(FederatedProtocol):
+class SummedProtocol(AddedVectors):
     """Counts with shares of noise, of which only the sum opens; `scale` is that of the noise that may be relied on."""
 
     method = "secure-sum"
     theorem = "Theorems F6 and F6b"
-    withstands_liars = False
-    relies_on_silos = True
+    serves = "; 30 to 400 serve best"
     populations = ("mixture", "common")
 
     scale: float
-    colluding: int
 
     @classmethod
     def check(cls, terms: Terms) -> None:
-        """Also at least two silos, and not too many candidates."""
+        """Also that a training-conditional promise is for alike silos."""
         super().check(terms)
-        if len(terms.silos) < 2:
-            raise InputError("silos must be at least two for the method 'secure-sum'")
-        if terms.candidates.size > MOST_SUMMED:
-            raise InputError(
-                f"candidates must number at most {MOST_SUMMED} for the method 'secure-sum'; 30 to 400 serve best"
-            )
         if terms.delta is not None and terms.population == "mixture":
             raise InputError("delta needs population='common': the training-conditional promise is for i.i.d. records")
-
-    @property
-    def colluders(self) -> int:
-        """Stated by the plan, and checked by every silo's policy."""
-        return self.colluding
 
     def target_rank(self, i: int) -> None:
         """Silos have none: the target is one for the sum."""
@@ -52,10 +37,6 @@ class SummedProtocol(FederatedProtocol):
     def loss(self, terms: Terms, i: int) -> float:
         """A replaced record changes two counts by one."""
         return float_above(Fraction(2) / Fraction(self.scale))
-
-    @abstractmethod
-    def honest(self, terms: Terms) -> int:
-        """How many silos its noise relies on."""
 
     @abstractmethod
     def aim(self, terms: Terms) -> int | None:
