@@ -3,27 +3,32 @@
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from confide.errors import InputError
-from confide.federated import clones_delta, clones_epsilon
+from confide.federated import best_published, clones_delta, clones_epsilon, clones_local
+from confide.federated.protocols.fedcp2_qq import published_quantile
+from confide.mechanisms import PrivatePredictionSets
+from confide.selection import selection_law
 
 
 def divergence(p, q, epsilon):
     return sum(max(mass - math.exp(epsilon) * q.get(outcome, 0.0), 0.0) for outcome, mass in p.items())
 
 
-def clones(epsilon_0, n, mirrored):
+def clones(epsilon_0, n, mirrored, whole=None):
     """The pair of laws of Feldman, McMillan and Talwar, Theorem 3.2, outcome by outcome."""
     found = Counter()
     alike = math.exp(epsilon_0) / (1 + math.exp(epsilon_0))
+    stays = math.exp(-(epsilon_0 if whole is None else whole))
     for c in range(n):
         for a in range(c + 1):
             for d in (0, 1):
-                mass = stats.binom.pmf(c, n - 1, math.exp(-epsilon_0)) * stats.binom.pmf(a, c, 0.5)
+                mass = stats.binom.pmf(c, n - 1, stays) * stats.binom.pmf(a, c, 0.5)
                 here = (a + d, c - a + 1 - d)
                 found[here[::-1] if mirrored else here] += mass * (alike if d else 1 - alike)
     return found
@@ -95,3 +100,101 @@ def test_nothing_is_gained_alone_and_arguments_are_checked():
     for delta in (0.0, 1.0, math.nan):
         with pytest.raises(InputError):
             clones_epsilon(1.0, 10, delta)
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("epsilon_0", [0.5, 2.0])
+def test_another_whole_loss_than_that_of_a_record(epsilon_0):
+    for n, whole in ((2, 0.2), (9, 1.5), (9, 4.0), (30, 3.0)):
+        p, q = clones(epsilon_0, n, False, whole), clones(epsilon_0, n, True, whole)
+        for share in (0.0, 0.3, 0.8):
+            epsilon = share * epsilon_0
+            assert abs(divergence(p, q, epsilon) - clones_delta(epsilon, epsilon_0, n, whole=whole)) <= 1e-12
+    assert clones_delta(0.1, epsilon_0, 40, whole=epsilon_0) == clones_delta(0.1, epsilon_0, 40)
+    assert clones_delta(0.1, epsilon_0, 40, whole=9.0) > clones_delta(0.1, epsilon_0, 40)
+    assert clones_epsilon(epsilon_0, 40, 1e-3, whole=60.0) > clones_epsilon(epsilon_0, 40, 1e-3)
+
+
+def reply(mechanism, counts):
+    """The exact law of one silo's reply."""
+    return selection_law(
+        np.exp((u := mechanism.utilities(np.array(counts)) / mechanism.scale) - u.max()), "exponential"
+    )
+
+
+def summed(laws):
+    """The law of the sum of one-hot replies, outcome by outcome."""
+    found = Counter({(0,) * len(laws[0]): 1.0})
+    for law in laws:
+        fresh = Counter()
+        for counts, mass in found.items():
+            for said, p in enumerate(law):
+                fresh[(*counts[:said], counts[said] + 1, *counts[said + 1 :])] += mass * p
+        found = fresh
+    return found
+
+
+def data_sets(n, bins):
+    return [c for c in itertools.product(range(n + 1), repeat=bins) if sum(c) == n]
+
+
+@pytest.mark.parametrize(("n", "epsilon_0", "level"), [(1, 1.5, "1/2"), (2, 1.0, "1/2"), (2, 0.6, "1")])
+def test_no_federation_of_small_silos_does_worse_than_the_bound(n, epsilon_0, level):
+    """Every neighbouring pair in one silo, every data set of the three others."""
+    bins, mechanism = 3, PrivatePredictionSets(Fraction(level), 0.0, 2 * Fraction(level).numerator / epsilon_0)
+    laws = {counts: reply(mechanism, counts) for counts in data_sets(n, bins)}
+    ratios = {(a, b): float(np.abs(np.log(laws[a] / laws[b])).max()) for a in laws for b in laws}
+    near = [pair for pair in ratios if np.abs(np.subtract(*pair)).sum() == 2]
+    one, whole = max(ratios[pair] for pair in near), max(ratios.values())
+    assert one <= whole
+    assert (whole > 1.5 * one) == (n > 1)
+    worst = np.zeros(3)
+    epsilons = one * np.array([0.0, 0.4, 0.8])
+    for others in itertools.combinations_with_replacement(laws, 3):
+        rest = [laws[counts] for counts in others]
+        sums = {counts: summed([law, *rest]) for counts, law in laws.items()}
+        for a, b in near:
+            worst = np.maximum(worst, [divergence(sums[a], sums[b], epsilon) for epsilon in epsilons])
+    bounds = np.array([clones_delta(epsilon, one, 4, whole=whole) for epsilon in epsilons])
+    assert (worst <= bounds + 1e-12).all()
+    assert worst.min() > 0
+
+
+def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
+    """Theorem A2: the published ranks for 20 silos; the claim by the loss of one record is false fourfold."""
+    m, n, epsilon_0 = 20, 20, 2.0
+    mechanism = published_quantile(n, 17, epsilon_0)  # the rank of `best_published(20, 20, 0.5, 2.0, 4)`
+    others = [reply(mechanism, (0, 0, 0, n))] * (m - 1)  # all their scores lie above
+    here, there = reply(mechanism, (1, 17, 2, 0)), reply(mechanism, (0, 17, 2, 1))
+    loss = float(np.abs(np.log(here / there)).max())
+    p, q = summed([here, *others]), summed([there, *others])
+    assert 0.6 < loss <= epsilon_0
+    for share in (0.0, 0.2, 0.5):
+        alone = divergence(dict(enumerate(here)), dict(enumerate(there)), share * loss)
+        assert divergence(p, q, share * loss) == pytest.approx(alone, rel=1e-6)
+        assert alone > 3 * clones_delta(share * loss, loss, m)  # what the paper claims
+        assert alone <= clones_delta(share * loss, loss, m, whole=n * mechanism.replace_one)
+    most = max(math.log(p[counts] / q[counts]) for counts in p if counts in q)
+    assert most == pytest.approx(float(np.log(here / there).max()), rel=1e-5)
+
+
+@pytest.mark.parametrize(("m", "n", "alpha", "epsilon"), [(5, 60, 0.2, 10.0), (20, 12, 0.5, 3.0)])
+def test_where_replies_cover_others_hide_nothing(m, n, alpha, epsilon):
+    """Theorem A2, exactly: how likely any of the others, whose scores lie above, replies below."""
+    bins = 11 if n > 50 else 4
+    choice = best_published(m, n, alpha, epsilon, bins)
+    law = reply(published_quantile(n, choice.rank, epsilon), [0] * (bins - 1) + [n])
+    any_below = -math.expm1((m - 1) * math.log1p(-law[:-1].sum()))
+    assert 0 < any_below <= choice.gamma * alpha
+    clones = (m - 1) * math.exp(-n * epsilon / 2)  # the most that any whole-input loss leaves
+    assert clones <= choice.gamma * alpha
+
+
+def test_the_largest_local_loss_is_the_inverse():
+    for epsilon, n in ((0.5, 500), (1.0, 5000)):
+        local = clones_local(epsilon, n, 1e-6)
+        assert clones_delta(epsilon, local, n) <= 1e-6 < clones_delta(epsilon, local + 2e-6, n)
+        assert local > epsilon + 0.5
+        assert clones_local(epsilon, n, 1e-6, whole=lambda loss: 30 * loss) < epsilon + 1e-4
+    with pytest.raises(InputError, match="dp_delta"):
+        clones_local(1.0, 10, 0.0)

@@ -1,0 +1,310 @@
+"""fedcp2-qq-sum: what the sum of one-hot replies says, whom it hides, what it costs, and what a liar can do."""
+
+import hashlib
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.federated import FederatedCalibration, FederatedPlan, Refusal
+from confide.federated.envelope import seal
+from confide.federated.masking import open_sum
+from confide.federated.planned import planned
+from confide.federated.protocols import FedCP2QQOpenedSum, FedCP2QQSum
+from confide.federated.protocols.fedcp2_qq_sum import RepliedSum
+from confide.federated.protocols.sorted_replies import kth_reply
+from tests.federated.helpers import Federation
+
+FEW = Candidates.unit(11)
+SUM = {"alpha": 0.2, "epsilon": 10.0, "method": "fedcp2-qq-sum", "candidates": FEW}
+
+
+@pytest.fixture
+def five(tmp_path):
+    rng = np.random.default_rng(1)
+    return Federation(tmp_path, [rng.random(60) for _ in range(5)], budget=100.0)
+
+
+def persons(m):
+    """Silos of one person each, without keys that sign."""
+    keys = ([hashlib.sha256(f"{use} {i}".encode()).hexdigest() for use in "ab"] for i in range(m))
+    return [federated.Silo(f"p{i}", *pair, 1) for i, pair in enumerate(keys)]
+
+
+def reading(text):
+    return FederatedPlan.read(text)[0]
+
+
+def says(protocol, value):
+    """That every silo draws the candidate of this index."""
+    return lambda self, terms, own, counts: value if isinstance(value, int) else value[own]
+
+
+def test_from_plan_to_verified_calibration(five):
+    text = five.plan(**SUM)
+    plan, alone = reading(text), reading(five.plan(**SUM | {"method": "fedcp2-qq"}))
+    assert plan.protocol.targets == alone.protocol.targets  # the same ranks, the same k, the same promise
+    assert plan.certify() == alone.certify()
+    assert plan.promises()[5] == alone.promises()[5]
+    assert list(plan.promises()) == [5]
+    assert plan.loss(0) == plan.privacy().epsilon == 10.0
+    answers = five.answers(text)
+    released = federated.aggregate(text, answers, keys=five.coordinator)
+    assert (released.coverage, released.privacy.epsilon, released.k) == (0.8, 10.0, plan.protocol.published_k)
+    assert released.threshold in plan.candidates.values
+    back = FederatedCalibration.from_json(released.to_json())
+    assert back == released
+    assert federated.verify(back, five.coordinator.public(), answers).holds
+    assert all(isinstance(told, str) for told in back.sent.values())  # digests: nobody learns who replied what
+    assert federated.replies(text, answers) == {}
+    with pytest.raises(InputError, match="nothing of one silo opens"):
+        federated.own_share(released, answers[0])
+    assert five.ledgers[0].earlier_answer(plan) == five.answer(0, text) == answers[0]
+    assert five.ledgers[0].spent == 10.0
+
+
+def test_what_opens_is_how_many_replied_what(five, monkeypatch):
+    monkeypatch.setattr(RepliedSum, "draw", says(RepliedSum, [3, 9, 3, 10, 7]))
+    text = five.plan(**SUM)
+    plan, answers = reading(text), five.answers(text)
+    vectors = [federated.read_answer(plan, one).reply for one in answers]
+    assert open_sum(vectors, 32).tolist() == [0, 0, 0, 2, 0, 0, 0, 1, 0, 1, 1]
+    assert open_sum(vectors[:4], 32).tolist() != [0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 1]  # one is missing: nothing opens
+    released = federated.aggregate(text, answers)
+    assert released.threshold == FEW.values[[3, 3, 7, 9, 10][released.k - 1]]
+
+
+def test_every_histogram_gives_the_kth_smallest_reply(five):
+    few = Candidates.unit(4)
+    made = federated.plan(five.silos, 0.3, 12.0, method="fedcp2-qq-sum", candidates=few)
+    k = made.certify()[0]
+    assert 1 <= k <= 5
+    for replies in itertools.combinations_with_replacement(range(4), 5):
+        total = np.bincount(replies, minlength=4)
+        made.protocol.refuse_total(made, range(5), total)
+        assert made.protocol.choose(made, range(5), total) == few.values[kth_reply(replies, k, 4)]
+
+
+def test_the_law_of_the_threshold_is_that_of_single_replies(five):
+    """Summed over all histograms of replies, with the exact law of the mechanism on one data set."""
+    few = Candidates.unit(4)
+    made = federated.plan(five.silos, 0.3, 12.0, method="fedcp2-qq-sum", candidates=few)
+    mechanism, k = made.protocol.mechanism(made, 0), made.certify()[0]
+    utility = mechanism.utilities(np.array([10, 20, 25, 5])) / mechanism.scale
+    law = np.exp(utility - utility.max()) / np.exp(utility - utility.max()).sum()
+    found = np.zeros(4)
+    for total in (c for c in itertools.product(range(6), repeat=4) if sum(c) == 5):
+        chosen = made.protocol.choose(made, range(5), np.array(total))
+        found[few.values.tolist().index(chosen)] += stats.multinomial.pmf(total, 5, law)
+    below = stats.binom.sf(k - 1, 5, np.cumsum(law))
+    np.testing.assert_allclose(np.cumsum(found), below, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_drawn_one_hot_sums_have_the_enumerated_law(five):
+    few = Candidates.unit(4)
+    made = federated.plan(five.silos, 0.3, 4.0, method="fedcp2-qq-sum", candidates=few)
+    counts = np.array([10, 20, 25, 5])
+    utility = made.protocol.mechanism(made, 0).utilities(counts) / made.protocol.mechanism(made, 0).scale
+    law = np.exp(utility - utility.max()) / np.exp(utility - utility.max()).sum()
+    draws = [sum(made.protocol.addend(made, i, counts) for i in range(5)) for _ in range(1000)]
+    assert all(total.sum() == 5 and (total >= 0).all() for total in draws)
+    seen = np.sum(draws, axis=0)
+    kept = law * 5000 > 20
+    expected = np.append(law[kept], law[~kept].sum()) * 5000
+    observed = np.append(seen[kept], seen[~kept].sum())
+    both = expected > 0
+    assert stats.chisquare(observed[both], expected[both]).pvalue > 1e-6
+
+
+def test_silos_that_are_missing(five, monkeypatch):
+    monkeypatch.setattr(RepliedSum, "draw", says(RepliedSum, [3, 9, 3, 10, 7]))
+    text = five.plan(**SUM, dropouts=1, colluding=1)
+    plan = reading(text)
+    assert isinstance(plan.protocol, FedCP2QQOpenedSum)
+    assert list(plan.promises()) == [5, 4]
+    answers = five.answers(text, [0, 1, 2, 4])
+    asked = federated.openings(text, answers, five.coordinator)
+    parts = [
+        federated.open_part(text, asked[keys.name], keys, five.policy, ledger)
+        for keys, ledger in zip(five.keys, five.ledgers, strict=True)
+        if keys.name in asked
+    ]
+    released = federated.aggregate(text, answers, parts=parts, keys=five.coordinator)
+    assert released.answered == ("silo 0", "silo 1", "silo 2", "silo 4")
+    assert released.k == plan.certify([0, 1, 2, 4])[0]
+    assert released.threshold == FEW.values[[3, 3, 7, 9][released.k - 1]]
+    back = FederatedCalibration.from_json(released.to_json())
+    assert back.threshold == released.threshold
+    assert federated.verify(back, five.coordinator.public(), answers).holds
+    with pytest.raises(Refusal, match="missing"):
+        federated.openings(text, answers[:3], five.coordinator)
+    with pytest.raises(Refusal, match="missing"):
+        federated.aggregate(five.plan(**SUM), [])
+
+
+@pytest.mark.parametrize("lie", [[1, 1], [0, 0], [2, -1], [-5, 6], [900, -899]])
+def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
+    """Where another silo's reply covers what is below zero the lie passes: the docs say so."""
+    honest = RepliedSum.addend
+
+    def addend(self, terms, own, counts):
+        return np.array([*lie, *[0] * 9]) if own == 0 else honest(self, terms, own, counts)
+
+    monkeypatch.setattr(RepliedSum, "addend", addend)
+    monkeypatch.setattr(RepliedSum, "draw", says(RepliedSum, [0, 1, 3, 3, 3]))
+    text = five.plan(**SUM)
+    answers = five.answers(text)
+    if lie == [2, -1]:  # it takes the vote of silo 1, which replied what the lie is about
+        assert federated.aggregate(text, answers).threshold in FEW.values[[0, 3]]
+        return
+    with pytest.raises(Refusal, match=r"implausible: the opened sum counts .* a silo's vector is not one reply"):
+        federated.aggregate(text, answers)
+
+
+def test_the_same_lie_in_a_sum_that_openers_open(five, monkeypatch):
+    made = reading(five.plan(**SUM, dropouts=1, colluding=1))
+    with pytest.raises(Refusal, match="counts 6 replies of 5 silos, 0 of its numbers are negative"):
+        made.protocol.refuse_total(made, range(5), np.array([6, *[0] * 10]))
+    with pytest.raises(Refusal, match="counts 4 replies of 4 silos, 1 of its numbers are negative"):
+        made.protocol.refuse_total(made, range(4), np.array([5, -1, *[0] * 9]))
+
+
+def test_one_person_each_gains_and_says_how_much():
+    m, epsilon, dp_delta = 300, 1.0, 1e-5
+    few = Candidates.unit(5)
+    silos = persons(m)
+    made = federated.plan(silos, 0.2, epsilon, method="fedcp2-qq-sum", candidates=few, dp_delta=dp_delta)
+    honest = m - made.protocol.colluding
+    assert made.protocol.colluding == 149
+    assert made.epsilon == made.loss(0) == made.privacy().epsilon == federated.clones_local(epsilon, honest, dp_delta)
+    assert made.epsilon > 1.5 * epsilon
+    assert made.protocol.whole_loss(made) == made.loss(0)
+    assert federated.clones_delta(epsilon, made.epsilon, honest) <= dp_delta
+    words = dict(made.rows)
+    assert words["the opened sum costs"].startswith("1 for one person with dp_delta 1e-05, to whoever sees the sum")
+    assert f"{made.epsilon:.4g}-differential" in words["a silo pays at most"]
+    plain = federated.plan(silos, 0.2, epsilon, method="fedcp2-qq-sum", candidates=few)
+    assert plain.epsilon == epsilon
+    assert made.certify()[0] < plain.certify()[0] <= m  # a smaller correction
+
+
+def test_one_persons_reply_is_randomized_response():
+    made = federated.plan(persons(40), 0.3, 3.0, method="fedcp2-qq-sum", candidates=Candidates.unit(4))
+    mechanism, law = made.protocol.mechanism(made, 0), made.protocol.reply_law(made, 0)
+    table = np.array([np.exp(mechanism.utilities(row) / mechanism.scale) for row in np.eye(4, dtype=int)])
+    table /= table.sum(axis=1, keepdims=True)
+    assert math.log(table.max() / table.min()) == pytest.approx(3.0, abs=1e-9)
+    assert made.loss(0) >= math.log(table.max() / table.min())
+    for score in (0, 1, 2):  # a reply below the record's own candidate is as likely as the law says, at most
+        reached = table[score, :score].sum() if score else 0.0
+        assert reached <= law.bottom + 1e-12
+    assert law.bottom == pytest.approx(1 - (table[0, 0] - table[0, 1]))
+    below = np.array([0.3, 0.6, 0.9, 1.0])  # and coverage by the exact law of all replies
+    replies = np.cumsum(np.diff(below, prepend=0.0) @ table)
+    k = made.certify()[0]
+    at_most = stats.binom.sf(k - 1, 40, replies)
+    at_most[-1] = 1.0
+    assert np.diff(at_most, prepend=0.0) @ below >= 0.7
+
+
+@pytest.mark.parametrize("dropouts", [0, 1])
+def test_silos_of_many_records_gain_nothing_and_are_told_so(five, dropouts):
+    text = five.plan(**SUM, dp_delta=1e-6, dropouts=dropouts, colluding=1)
+    made = reading(text)
+    assert (made.epsilon, made.protocol.opened_epsilon, made.protocol.dp_delta) == (10.0, 10.0, 1e-6)
+    words = dict(made.rows)
+    assert words["the opened sum costs"] == (
+        "10 for one record, as much as one reply; it hides which silo replied what, and saves no loss"
+    )
+    assert "at most 1 of the 5 silos" in words["who replied what is hidden by"]
+    assert made.protocol.delta_of_sum(made, 9.9) > 1e-3
+    assert made.protocol.whole_loss(made) > 100
+
+
+@pytest.mark.parametrize(("field", "value"), [("opened_epsilon", 9.0), ("opened_epsilon", None), ("dp_delta", None)])
+def test_a_claim_that_does_not_follow_is_malformed(five, field, value):
+    content = json.loads(five.plan(**SUM, dp_delta=1e-6))["content"] | {field: value}
+    if value is None:
+        del content[field]
+    with pytest.raises(Refusal, match="contradicts itself"):
+        FederatedPlan.read(seal("plan", content, five.coordinator.signing))
+
+
+def test_a_person_with_less_hiding_is_not_told_of_it():
+    """A plan that states the loss for fewer colluding silos than it admits."""
+    options = {"method": "fedcp2-qq-sum", "candidates": Candidates.unit(4), "dp_delta": 1e-3, "colluding": 1}
+    content = federated.plan(persons(60), 0.3, 1.0, **options).fields()
+    assert FederatedPlan.from_fields(content).protocol.opened_epsilon == 1.0
+    with pytest.raises(Refusal, match="contradicts itself"):
+        FederatedPlan.from_fields(content | {"colluding": 40})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"liars": 1}, "liars must be 0"),
+        ({"epsilon": 0.2}, "too few records"),
+        ({"method": "secure-sum", "dp_delta": 1e-6}, "dp_delta belongs to the method 'fedcp2-qq-sum'"),
+        ({"dp_delta": 1.5}, "dp_delta must lie strictly"),
+        ({"population": "mixture"}, "population must be 'common'"),
+        ({"method": "private-qq", "colluding": 1}, "colluding belongs to the methods"),
+        ({"dropouts": 2, "colluding": 1}, "dropouts must be at most 1"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(five, options, words):
+    with pytest.raises(InputError, match=words):
+        five.plan(**SUM | options)
+
+
+def test_unequal_sizes_and_several_thresholds_are_refused(five, seven):
+    with pytest.raises(InputError, match="equal sizes"):
+        seven.plan(**SUM)
+    options = {name: value for name, value in SUM.items() if name not in ("alpha", "epsilon")}
+    with pytest.raises(InputError, match="it opens one sum"):
+        federated.plan_levels(five.silos, [0.3, 0.2], 20.0, **options)
+
+
+def test_a_policy_does_not_allow_it_unasked(five):
+    text = five.plan(**SUM)
+    signer = five.coordinator.public().signing
+    with pytest.raises(Refusal, match="not-allowed"):
+        federated.answer(text, five.scores[0], five.keys[0], federated.Policy(signer, 99.0, 99.0), five.ledgers[0])
+    lonely = federated.Policy(signer, 99.0, 99.0, methods=("fedcp2-qq-sum",))
+    with pytest.raises(Refusal, match="peers must name"):
+        federated.answer(text, five.scores[0], five.keys[0], lonely, five.ledgers[0])
+    poor = federated.Policy(signer, 99.0, 9.0, methods=("fedcp2-qq-sum",), peers=five.policy.peers)
+    with pytest.raises(Refusal, match="costs more"):
+        federated.answer(text, five.scores[0], five.keys[0], poor, five.ledgers[0])
+    assert five.ledgers[0].spent == 0.0
+
+
+@pytest.mark.slow
+def test_the_comparison_shows_it_and_does_not_recommend_it(five):
+    found = federated.compare(five.silos, 0.2, 10.0, candidates=FEW, also=["fedcp2-qq-sum"], dp_delta=1e-6)
+    last = found[-1]
+    assert (last.method, last.recommended, last.plan.epsilon) == ("fedcp2-qq-sum", False, 10.0)
+    assert 0.8 <= last.expected <= 1
+    assert sum(one.recommended for one in found) == 1
+    made = last.plan
+    mechanism = made.protocol.mechanism(made, 0)
+    rng, below = np.random.default_rng(3), np.append(np.arange(1, 11) / 10, 1.0)
+    draws = [[mechanism.choose(rng.multinomial(60, np.diff(below, prepend=0))) for _ in range(5)] for _ in range(200)]
+    thresholds = np.sort(draws, axis=1)[:, made.certify()[0] - 1]
+    law = made.protocol.answer_law(made, below, np.random.default_rng(0))
+    spread = math.sqrt(law @ np.arange(11) ** 2 - (law @ np.arange(11)) ** 2)
+    assert abs(thresholds.mean() - law @ np.arange(11)) < 6 * spread / math.sqrt(200) + 0.1
+
+
+def test_it_is_a_protocol_of_its_own(five):
+    made = planned(five.silos, 0.2, 10.0, "fedcp2-qq-sum", candidates=FEW)
+    assert isinstance(made.protocol, FedCP2QQSum)
+    assert isinstance(made.protocol, federated.RepliedSum)
+    assert "fedcp2-qq-sum" in federated.METHODS
+    assert "fedcp2-qq-sum" not in federated.DEFAULT_METHODS
