@@ -25,6 +25,7 @@ class Round(NamedTuple):
     coordinator: federated.SiloKeys
     silos: list[federated.SiloKeys]
     plan: str
+    replied: str
     answer: str
     opening: str
     part: str
@@ -47,20 +48,22 @@ def both_rounds() -> Round:
         helping = zip(keys, ledgers, strict=True)
         parts = [federated.open_part(plan, asked[k.name], k, policy, one) for k, one in helping]
     released = federated.aggregate(plan, answers, parts=parts).to_json()
-    return Round(boss, keys, plan, answers[0], asked["s0"], parts[0], released)
+    replied = federated.plan(public, 0.2, 10.0, candidates=few, method="fedcp2-qq-sum", dp_delta=1e-6).sign(boss)
+    return Round(boss, keys, plan, replied, answers[0], asked["s0"], parts[0], released)
 
 
 def opened_plan(data: bytes) -> None:
-    """`FederatedPlan.read` on a plan with openers, some fields changed, signed again."""
-    team = both_rounds()
-    text = seal("plan", change(json.loads(team.plan)["content"], Source(data)), team.coordinator.signing)
+    """`FederatedPlan.read` on a plan with openers, or a sum of replies, some fields changed, signed again."""
+    team, source = both_rounds(), Source(data)
+    plan = team.replied if source.byte() % 2 else team.plan
+    text = seal("plan", change(json.loads(plan)["content"], source), team.coordinator.signing)
     try:
         read, _ = FederatedPlan.read(text)
     except ConfideError as error:
         one_line(error)
         return
     assert FederatedPlan.from_fields(read.fields()).digest == read.digest
-    if isinstance(read.protocol, federated.OpenedSum):
+    if isinstance(read.protocol, federated.DealtVectors):
         assert 3 * read.protocol.needed > 2 * len(read.protocol.openers) + read.protocol.colluding
 
 

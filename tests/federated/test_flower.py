@@ -61,6 +61,19 @@ def test_same_result_as_in_process(four, method):
     assert again == released
 
 
+@pytest.mark.slow
+def test_a_sum_of_replies_with_a_silent_silo(tmp_path):
+    rng = np.random.default_rng(0)
+    five = Federation(tmp_path, [rng.random(60) for _ in range(5)], budget=100.0)
+    options = {"method": "fedcp2-qq-sum", "candidates": Candidates.unit(11), "dropouts": 1, "colluding": 1}
+    plan = five.plan(alpha=0.2, epsilon=10.0, **options)
+    grid = grid_for(five, dead=[3])
+    released, asked = flower.calibrate(grid, plan, keys=five.coordinator, timeout=0.5, poll=0.05)
+    assert asked.silent == [13]
+    assert released.answered == ("silo 0", "silo 1", "silo 2", "silo 4")
+    assert released.coverage == 0.8
+
+
 def test_failures_travel_as_codes_only(four):
     plan = four.plan(dropouts=2)
     grid = grid_for(four, broken=[1], dead=[3])

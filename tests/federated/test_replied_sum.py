@@ -308,3 +308,39 @@ def test_it_is_a_protocol_of_its_own(five):
     assert isinstance(made.protocol, federated.RepliedSum)
     assert "fedcp2-qq-sum" in federated.METHODS
     assert "fedcp2-qq-sum" not in federated.DEFAULT_METHODS
+
+
+@pytest.mark.slow
+def test_over_files(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "public").mkdir()
+    rng, names = np.random.default_rng(0), ("east", "north", "south")
+    for name in (*names, "coordinator"):
+        keys = federated.SiloKeys.generate(name)
+        keys.save(f"{name}.key")
+        (tmp_path / "public" / f"{name}.json").write_text(keys.public(None if name == "coordinator" else 60).to_json())
+        (tmp_path / f"{name}.csv").write_text("s\n" + "\n".join(map(str, rng.random(60))) + "\n")
+    how = ("--method", "fedcp2-qq-sum", "--dp-delta", 1e-6, "--candidates", "unit:11", "--alpha", 0.2, "--epsilon", 12)
+    said = run("federated", "plan", "--silo", "public", *how, "--keys", "coordinator.key", "--out", "plan.json")
+    assert "who replied what is hidden by the other silos: at most 1 of the 3 silos may collude" in said
+    assert "the opened sum costs: 12 for one record, as much as one reply; it hides which silo replied what" in said
+    assert "  3 answers: coverage at least 0.8\n" in said
+    assert "saves no loss" in run("show", "plan.json")
+    rules = ("--coordinator", "public/coordinator.json", "--budget", 12, "--peers", "public")
+    for name in names:
+        own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
+        asked = ("federated", "answer", f"{name}.csv", "--score-column", "s", *own, *rules)
+        run(*asked, code=3)  # nobody is asked for a published method unless the silo allows it
+        assert "the opened sum costs: 12 for one record" in run(*asked, "--allow", "fedcp2-qq-sum")
+    answers = [f"{name}-answer.json" for name in names]
+    said = run(
+        "federated", "aggregate", *answers, "--plan", "plan.json", "--out", "r.json", "--keys", "coordinator.key"
+    )
+    assert "3 of 3 silos answered" in said
+    assert "method: fedcp2-qq-sum, 3 of 3 silos answered" in run("show", "r.json")
+    own = ("--coordinator", "public/coordinator.json", "--answer", "east-answer.json")
+    assert "the answer of 'east' counts" in run("verify", "r.json", *own)
+    run("report", "r.json", "--out", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "saves no loss" in page
+    assert "smallest of 3 answers" in page

@@ -13,7 +13,14 @@ from confide.errors import FormatError, InputError
 from confide.federated.envelope import digest, seal
 from tests.federated.helpers import Federation
 
-TOLD = {"private-qq": dict, "fedcp2-qq": dict, "secure-sum": str, "fedcp-qq": None, "fedcp-avg": None}
+TOLD = {
+    "private-qq": dict,
+    "fedcp2-qq": dict,
+    "secure-sum": str,
+    "fedcp2-qq-sum": str,
+    "fedcp-qq": None,
+    "fedcp-avg": None,
+}
 
 
 @pytest.fixture

@@ -123,10 +123,15 @@ def compare(
     found += _with_the_largest(silos, alpha, epsilon, options)
     best = _best(found, alpha)
     found = [replace(one, recommended=one is best) for one in found] + published
-    if pilot is not None:
-        sample = Pilot.of(pilot, options.get("score") or "lac")
-        found = [replace(one, on_pilot=_on_pilot(one, sample)) for one in found]
-    return tuple(found)
+    sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
+    return tuple(_with_pilot(one, sample) for one in found)
+
+
+def alternative(
+    silos: Sequence[Silo], alpha: Level, epsilon: float, method: str, sample: Pilot | None, options: dict[str, Any]
+) -> Alternative:
+    """What one method would give for these silos, beside no other."""
+    return _with_pilot(_alternative(silos, alpha, epsilon, method, options), sample)
 
 
 def recommended(silos: Sequence[Silo], alpha: Level, epsilon: float | None, **options: Any) -> FederatedPlan:
@@ -204,12 +209,12 @@ def _answer(made: FederatedPlan, below: NDArray[np.float64]) -> NDArray[np.float
     return made.protocol.answer_law(made, below, np.random.default_rng(0))
 
 
-def _on_pilot(one: Alternative, sample: Pilot) -> OnPilot | None:
-    if one.plan is None:
-        return None
+def _with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
+    if one.plan is None or sample is None:
+        return one
     made, n = one.plan, one.plan.size or one.silos * 1000
     law = _answer(made, share_of_pilot(sample, made.candidates))
-    return answered_on_pilot(sample, law, made.candidates, made.level, n)
+    return replace(one, on_pilot=answered_on_pilot(sample, law, made.candidates, made.level, n))
 
 
 def _best(found: list[Alternative], alpha: Level) -> Alternative | None:

@@ -17,7 +17,7 @@ from confide.errors import InputError
 from confide.support import Level, exact_level, positive_integer, privacy_loss
 
 _TAIL = 1e-14
-_MOST_LOCAL = 50.0
+_MOST_LOCAL, _LARGEST = 50.0, 700.0
 
 
 def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | None = None) -> float:
@@ -52,7 +52,9 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise InputError(f"epsilon must be a finite number of at least 0; found {epsilon!r}")
     whole = epsilon_0 if whole is None else privacy_loss("whole", whole)
-    stays, alike, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(epsilon)
+    if epsilon >= epsilon_0:
+        return 0.0
+    stays, alike, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(min(epsilon, _LARGEST))
     mean = (n - 1) * stays
     low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40  # beyond either: less than 1e-17
     c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)

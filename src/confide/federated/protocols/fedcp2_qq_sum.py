@@ -34,6 +34,7 @@ from confide.selection import scale_for
 from confide.support import Fields
 
 _DRAWS = 200
+_LARGEST = 700.0
 
 
 class RepliedSum(SortedReplies, AddedVectors):
@@ -128,7 +129,7 @@ class RepliedSum(SortedReplies, AddedVectors):
         """By the random rank; one record's candidate is replied, or else any of all of them."""
         if terms.silos[i].size != 1:
             return super().reply_law(terms, i)
-        odds = math.expm1(1 / self.mechanism(terms, i).scale)
+        odds = math.expm1(min(1 / self.mechanism(terms, i).scale, _LARGEST))
         stays = odds / (odds + terms.candidates.size)
         return RandomRankReply(1, (1,), (stays,), 1 - stays)
 
