@@ -45,7 +45,6 @@ class RepliedSum(SortedReplies, AddedVectors):
     """
 
     method = "fedcp2-qq-sum"
-    theorem = "Theorems F1, F3, A1 and A2"
     relies_for = "who replied what is hidden by"
 
     targets: tuple[int, ...]
