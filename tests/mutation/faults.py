@@ -606,7 +606,7 @@ FAULTS = (
           "tests/federated/test_secure_sum.py::test_shares_are_those_of_the_plan"),
     Fault("silos of many records hide one another", "federated/shuffling.py", "math.exp(-whole), 1 /",
           "math.exp(-epsilon_0), 1 /",
-          "tests/federated/test_shuffling.py::test_no_federation_of_small_silos_does_worse_than_the_bound"),
+          "tests/federated/test_shuffling.py::test_a_sum_of_silos_replies_has_the_loss_of_one_reply"),
     Fault("a saving that does not follow is believed", "federated/protocols/fedcp2_qq_sum.py",
           "self.delta_of_sum(terms, self.opened_epsilon) > self.dp_delta", "False",
           "tests/federated/test_replied_sum.py::test_a_person_with_less_hiding_is_not_told_of_it"),
