@@ -79,6 +79,20 @@ def test_unequal_silos_have_the_ranks_of_appendix_a_1():
     assert 0.9 <= best.coverage < 0.92
 
 
+def test_figures_3_and_5_draw_each_method_once(tmp_path, monkeypatch):
+    drawn, rng = [], np.random.default_rng(0)
+    one = synthetic.Draw(rng.random(1000), *rng.random((3, 50)), 1 + rng.random(50))
+    monkeypatch.setattr(synthetic, "draw", lambda seed: one)
+    monkeypatch.setattr(synthetic, "DRAWS", 2)
+    monkeypatch.setattr(synthetic, "OURS", ())
+    monkeypatch.setattr(synthetic, "save", lambda figure, name: drawn.append(name))
+    text = synthetic.study("figure3", synthetic.EQUAL)
+    assert text.count("FedCP²-QQ, epsilon 10 |") == 1
+    assert f"FedCP-QQ {measure.exact_coverage(50, 20)['FedCP-QQ']:.4f}, centralised 0.9001" in text
+    assert "FedCP²-QQ" not in synthetic.study("figure5", synthetic.UNEQUAL)
+    assert drawn == ["figure3", "figure5"]
+
+
 def test_settings_are_the_papers():
     shapes = {
         figure: (one.name, shape)

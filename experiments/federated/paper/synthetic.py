@@ -11,6 +11,7 @@ from confide.federated import best_qq_unequal, published_ranks
 from confide.federated.quantile_of_quantiles import RankChoice
 from experiments.cache import RESULTS
 from experiments.federated.paper.measure import ALPHA, length
+from experiments.federated.paper.measure import thresholds as published_thresholds
 from experiments.federated.paper.pictures import save
 from experiments.federated.paper.regressors import SYNTHETIC_LEAF, forest
 from experiments.federated.silos import drawn
@@ -22,7 +23,8 @@ UNEQUAL = (10, 15, 20, 25, 30) * 10
 """The paper does not state its unequal sizes; these have the same sum."""
 UNIT = 0.25
 """A public guess at the size of scores, for the candidates of ours."""
-METHODS = ("FedCP-QQ", "centralised", "FedCP-Avg", "private-qq, epsilon 10", "secure-sum, epsilon 1")
+PRIVATE = "FedCP²-QQ, epsilon 10"
+OURS = ("private-qq, epsilon 10", "secure-sum, epsilon 1")
 
 
 def sample(size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -89,44 +91,48 @@ def thresholds(scores: np.ndarray, sizes: tuple[int, ...], rng: np.random.Genera
         "centralised": federated.centralised_threshold(silos, ALPHA),
         "FedCP-Avg": federated.average_threshold(silos, ALPHA),
     }
-    for name in METHODS[3:]:
+    for name in OURS:
         made, k = plan(name, sizes)
         edges = made.candidates.edges
         counts = [np.bincount(np.searchsorted(edges, silo), minlength=len(edges) + 1) for silo in silos]
         found[name] = drawn(made, k, np.array(counts), rng)
+    if len(set(sizes)) == 1:  # the published private method is for equal sizes
+        found |= published_thresholds(np.array(silos), (PRIVATE,), rng)
     return found
 
 
 def study(name: str, sizes: tuple[int, ...]) -> str:
     """The picture of the first draw, and a table over all of them."""
-    rows: dict[str, list[tuple[float, float]]] = {method: [] for method in METHODS}
+    rows: dict[str, list[tuple[float, float]]] = {}
     for seed in range(DRAWS):
         one = draw(seed)
         found = thresholds(one.scores, sizes, np.random.default_rng([52, seed]))
         for method, t in found.items():
             covered = float(np.mean((one.low - t <= one.y) & (one.y <= one.high + t)))
-            rows[method].append((covered, length(one.high - one.low, t)))
+            rows.setdefault(method, []).append((covered, length(one.high - one.low, t)))
         if seed == 0:
             _picture(name, one, found, rows)
-    return _table(rows)
+    total = sum(sizes) + 1
+    pooled = math.ceil((1 - ALPHA) * total) / total
+    law = f"Exact laws on continuous scores: FedCP-QQ {choice(sizes).coverage:.4f}, centralised {pooled:.4f}."
+    return f"{_table(rows)}\n\n{law}"
 
 
 def _picture(name: str, one: Draw, found: dict[str, float], rows: dict[str, list[tuple[float, float]]]) -> None:
     fig, axes = figure(2, 3, height=5.2)
     order = np.argsort(one.x)
-    for axis, method in zip(axes.ravel(), METHODS, strict=False):
+    for axis, method in zip(axes.ravel(), found, strict=False):
         covered, mean = rows[method][0]
         axis.plot(one.x, one.y, ".", color="#444444", markersize=1.2, alpha=0.35)
-        color = "tab:orange" if method in METHODS[3:] else "tab:blue"
+        color = "tab:orange" if method in OURS else "tab:blue"
         low, high = (one.low - found[method])[order], (one.high + found[method])[order]
         axis.fill_between(one.x[order], low, high, color=color, alpha=0.35, linewidth=0.6)
         axis.set(title=f"{method}\ncoverage {covered:.3f}, length {mean:.2f}", ylim=(-2.5, 6), xlim=(1, 5))
         axis.title.set_fontsize(8.5)
-    axes[1, 2].axis("off")
-    axes[1, 2].text(
-        0,
-        0.35,
-        "dots: 5000 test records\nblue: the paper's methods\norange: ours, private\n(outliers lie beyond the picture)",
+    if len(found) < axes.size:
+        axes[1, 2].axis("off")
+    fig.supxlabel(
+        "X; dots: 5000 test records; blue: the paper's methods; orange: ours, private; outliers lie beyond the picture",
         fontsize=8.5,
     )
     save(fig, name)

@@ -25,7 +25,8 @@ which Section 5.2 names them.
 ## Figure 1
 
 M(l\\*, k\\*), which FedCP-QQ covers on continuous scores (Theorem 3.2), the upper bound 1-alpha+1/(mn+1) of Theorem 2.1 for
-centralised data, and the one of a single agent, 1-alpha+1/(n+1).
+centralised data, and the one of a single agent, 1-alpha+1/(n+1). The centralised bound is no bound of M: at m = 5, n = 10 M
+is above it.
 
 ![Figure 1](paper/figure1.png)
 
@@ -46,9 +47,9 @@ guarantee counts the noise exactly. A point is missing where no rank within n is
 Synthetic data of Section 5.1: 2000 records, half to train on and half in m = 50 silos of n = 20, 5000 more to test on.
 X ~ U[1, 5], Y ~ Pois(sin² X + 0.1) + 0.03 X N + 25 · 1{{U < 0.01}} N. CQR with a quantile regression forest of 1000 trees. Its
 two levels are tuned on 5 % of the training records, held out, and its leaves hold at least 40: the paper refers to Romano,
-Patterson and Candès for both, whose public example has the same data. The picture is one draw, as in the paper; the table adds means over
-20 draws of data, forest and noise. `private-qq` and `secure-sum` are planned by the library with its own candidates and
-a public unit of 0.25. The published private method, FedCP²-QQ, answers +inf at n = 20, epsilon = 10.
+Patterson and Candès for both, whose public example has the same data. The picture is one draw, as in the paper; the table
+adds means over 20 draws of data, forest and noise. `private-qq` and `secure-sum` are planned by the library with its own
+candidates and a public unit of 0.25. FedCP²-QQ has its 100 bins of equal width up to the largest score, which is an outlier.
 
 ![Figure 3](paper/figure3.png)
 
@@ -59,7 +60,7 @@ FedCP-QQ and the centralised calibration agree; FedCP-Avg averages outliers in a
 ## Figure 5
 
 The same with silos of unequal sizes, l_j = ceil((1-alpha)(n_j + 1)) and the least k that reaches 1-alpha (Appendix A.1). The
-paper does not state its sizes: here ten silos each of 10, 15, 20, 25 and 30 records.
+paper does not state its sizes: here ten silos each of 10, 15, 20, 25 and 30 records. FedCP²-QQ is for equal sizes.
 
 ![Figure 5](paper/figure5.png)
 
