@@ -1359,6 +1359,9 @@ FAULTS = (
           "return min(level, uncapped, Fraction(lemma))", "return min(level, uncapped)",
           "tests/mechanisms/test_pps_removal.py"
           "::test_certified_coverage_holds_for_every_multiset_and_every_n"),
+    Fault("what is published of levels does not add up", "mechanisms/composition.py",
+          "claimed=sum_up(_claimed(parts)) if", "claimed=max(_claimed(parts)) if",
+          "tests/mechanisms/test_pps_removal.py::test_what_the_papers_state_of_several_releases"),
     Fault("removal above one half", "planning/request.py", '> Fraction(1, 2):', "> Fraction(1):",
           "tests/mechanisms/test_pps_removal.py::test_above_one_half_the_claim_fails"),
     Fault("Theorem 3 with one bin too few", "papers/private_prediction_sets.py", "(1 - ga) * (2 * positive_number",
