@@ -27,8 +27,10 @@ if TYPE_CHECKING:
         calibrate_levels,
         calibrate_losses,
         calibrate_masks,
+        calibrate_noisy_labels,
         calibrate_sides,
         false_claims_losses,
+        randomise_labels,
         recalibrate,
     )
     from confide.candidates import Candidates
@@ -81,7 +83,14 @@ if TYPE_CHECKING:
         plot_thresholds,
         plot_watch,
     )
-    from confide.releases import Calibration, GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
+    from confide.releases import (
+        Calibration,
+        GroupCalibration,
+        LevelCalibration,
+        NoisyLabelCalibration,
+        RiskCalibration,
+        SidesCalibration,
+    )
     from confide.reports import report
     from confide.scores import (
         absolute_residual_score,
@@ -119,25 +128,27 @@ __all__ = [
     "BudgetError", "Calibration", "Candidates", "ClassShift", "ConfideError", "CoverageEstimate", "CoverageTable",
     "CoverageWarning", "Dataset", "EarlierReleaseWarning", "Evaluation", "ExperimentalUniforms", "FormatError",
     "GroupCalibration", "Guarantee", "InputError", "InputTypeError", "Ledger", "LedgerError", "LevelCalibration",
-    "LevelEvaluation", "MaskEvaluation", "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals",
-    "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor",
-    "PrivateEvaluation", "RiskCalibration", "Schedule", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning",
-    "Watch", "WatchPower", "absolute_residual_score", "all_scores", "aps_score", "budget_plan", "calibrate",
-    "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses",
-    "calibrate_masks", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score", "evaluate",
-    "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "false_claims_losses",
-    "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation",
-    "margin_score", "normalised_residual_score", "pipeline_intervals", "pipeline_sets", "plan", "plot_coverage",
-    "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch", "predict_interval", "predict_labels",
-    "predict_masks", "predict_set", "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage",
-    "top_k_score", "tune_raps", "tune_temperature", "watch", "watch_power",
+    "LevelEvaluation", "MaskEvaluation", "NoisyLabelCalibration", "OtherDataError", "OtherDataWarning", "Plan",
+    "PredictionIntervals", "PredictionSets", "PrivacyStatement", "PrivateConformalClassifier",
+    "PrivateConformalRegressor", "PrivateEvaluation", "RiskCalibration", "Schedule", "ScoreHistogram",
+    "SidesCalibration", "SimilarNameWarning", "Watch", "WatchPower", "absolute_residual_score", "all_scores",
+    "aps_score", "budget_plan", "calibrate", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram",
+    "calibrate_levels", "calibrate_losses", "calibrate_masks", "calibrate_noisy_labels", "calibrate_sides",
+    "class_coverage", "class_score", "coverage", "cqr_score", "evaluate", "evaluate_intervals", "evaluate_masks",
+    "evaluate_scores", "evaluate_sets", "false_claims_losses", "false_negative_rate", "gamma_score", "group_coverage",
+    "interval_score", "lac_score", "load_evaluation", "margin_score", "normalised_residual_score", "pipeline_intervals",
+    "pipeline_sets", "plan", "plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds",
+    "plot_watch", "predict_interval", "predict_labels", "predict_masks", "predict_set", "randomise_labels",
+    "raps_score", "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
+    "tune_temperature", "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
     "arrays": "ExperimentalUniforms",
     "calibration": (
         "calibrate calibrate_false_negatives calibrate_groups calibrate_histogram calibrate_levels "
-        "calibrate_losses calibrate_masks calibrate_sides false_claims_losses recalibrate"
+        "calibrate_losses calibrate_masks calibrate_noisy_labels calibrate_sides false_claims_losses randomise_labels "
+        "recalibrate"
     ),
     "candidates": "Candidates",
     "counting": "ScoreHistogram",
@@ -156,7 +167,7 @@ _ROOMS = {
     "mechanisms": "PrivacyStatement",
     "planning": "ClassShift Plan plan",
     "plots": "plot_coverage plot_intervals plot_price plot_sizes plot_thresholds plot_watch",
-    "releases": "Calibration GroupCalibration LevelCalibration RiskCalibration SidesCalibration",
+    "releases": "Calibration GroupCalibration LevelCalibration NoisyLabelCalibration RiskCalibration SidesCalibration",
     "reports": "report",
     "scores": (
         "absolute_residual_score all_scores aps_score class_score cqr_score gamma_score interval_score "

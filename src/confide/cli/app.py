@@ -16,6 +16,7 @@ from confide.cli.ledger import ledger
 from confide.cli.parameters import with_places
 from confide.cli.plan import plan
 from confide.cli.predict import predict
+from confide.cli.randomise_labels import randomise_labels
 from confide.cli.recalibrate import recalibrate
 from confide.cli.report import report
 from confide.cli.show import show
@@ -68,7 +69,9 @@ def _confide(
         context.with_resource(told_on_stderr(level))
 
 
-for command in (plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, sql, audit, demo):
+for command in (
+    plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, sql, randomise_labels, audit, demo,
+):  # fmt: skip
     app.command(cls=Command)(command if command is demo else with_places(command))
 app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 import typer
 
-from confide.calibration import PricedRelease, price_threshold, suited_candidates, suited_for_levels
+from confide.calibration import PricedRelease, asked_of_labels, price_threshold, suited_candidates, suited_for_levels
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
@@ -22,9 +22,9 @@ from confide.cli.shift import ShiftOptions
 from confide.errors import EarlierReleaseWarning, InputError
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan, shifted_population
-from confide.releases import Calibration, candidates_of, remarks
+from confide.releases import Calibration, LabelStatement, candidates_of, remarks
 from confide.support import Kind, new_file
-from confide.tables import calibrate_table
+from confide.tables import Classified, calibrate_noisy_label_table, calibrate_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,14 @@ def calibrate(
             click_type=click.Choice(MECHANISMS),
         ),
     ] = "slopes",
+    label_epsilon: Annotated[
+        str | None,
+        o.privacy(
+            "NUMBER|FILE",
+            "Instead of --epsilon: the labels were randomised with this loss by `confide randomise-labels`, or as its "
+            "FILE says; features are not protected.",
+        ),
+    ] = None,
     candidates: o.CandidatesSpec = None,
     unit: o.Unit = None,
     people: o.PeopleOptions,
@@ -100,6 +108,19 @@ def calibrate(
         raise click.UsageError("Missing option '--alpha'.")
     what = columns.what()
     chosen = chosen_candidates(candidates, unit, what)
+    if label_epsilon is not None:
+        plain = o.PrivacyOptions(delta=privacy.delta), None, "slopes", o.PeopleOptions(), o.GroupOptions()
+        others = ShiftOptions(), LedgerOptions(), None
+        if (privacy, n, mechanism, people, groups, shifted, budget, schedule) != (*plain, *others):
+            raise click.UsageError(
+                "--label-epsilon was paid where the labels were randomised, and belongs to one threshold: of the "
+                "options for privacy, people, groups, shifts and the ledger give --delta alone"
+            )
+        if not isinstance(what, Classified):
+            raise click.UsageError("--label-epsilon needs --probabilities and --label")
+        terms = o.one_level(alpha), label_epsilon, privacy.delta, chosen
+        _from_noisy_labels(source, what, terms, words, output, as_json=as_json)
+        return
     levels = o.split(alpha)
     bounded = people.people
     privacy = scheduled_privacy(schedule, privacy, bounded)
@@ -156,6 +177,35 @@ def calibrate(
         expected = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     report_release(released, expected, str(output.out), said, left_out, as_json=as_json)
+
+
+def _from_noisy_labels(
+    source: Source,
+    what: Classified,
+    asked: tuple[str, str, str | None, Any],
+    words: Mapping[str, str] | None,
+    output: o.Output,
+    *,
+    as_json: bool,
+) -> None:
+    """The same from labels that were randomised before anybody saw them: alpha, their loss, delta and candidates."""
+    alpha, label_epsilon, delta, candidates = asked
+    try:
+        loss: float | LabelStatement = float(label_epsilon)
+        read: tuple[str, ...] = ()
+    except ValueError:
+        loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
+    request = asked_of_labels(alpha, loss, what.score, delta, candidates)
+    output.check(Kind.RELEASE, *source.files, *read)
+    with new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part, heard() as caught:
+        with source.opened(source.file, "counting") as (opened, progress):
+            released = calibrate_noisy_label_table(
+                opened, what, request, about=words, skip_incomplete=source.skip_incomplete, progress=progress
+            )
+            left_out = source.left_out(opened)
+        part.write_text(released.to_json(), encoding="utf-8")
+    said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
+    report_release(released, None, str(output.out), said, left_out, as_json=as_json)
 
 
 def _from_counts(

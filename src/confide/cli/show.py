@@ -15,12 +15,21 @@ from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation
 from confide.federated import FederatedCalibration
 from confide.ledger import Schedule, decimal_form
-from confide.mechanisms import NEIGHBORS, PrivacyStatement, Slopes, mechanism_fields
+from confide.mechanisms import (
+    NEIGHBORS,
+    LabelPrivacy,
+    NoisyLabels,
+    PrivacyStatement,
+    Slopes,
+    label_rows,
+    mechanism_fields,
+)
 from confide.planning import rounding_text
 from confide.releases import (
     ABOUT,
     Calibration,
     GroupCalibration,
+    LabelStatement,
     Release,
     about_of,
     class_list,
@@ -38,7 +47,8 @@ def show(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A calibration, an evaluation, a schedule, a plan, or a file of a federation."
+            metavar="FILE",
+            help="A calibration, an evaluation, a schedule, a plan, a statement, a file of a federation.",
         ),
     ],
     records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
@@ -70,6 +80,12 @@ def show(
             raise InputError("records must be 1 for a schedule; it belongs to calibrations")
         emit({"schedule": schedule.fields, "statement": schedule.statement}) if as_json else say(_schedule(schedule))
         return
+    if kind_of(file) is Kind.LABELLING:
+        beside = LabelStatement.load(file)
+        if k != 1:
+            raise InputError("records must be 1 for a statement about labels; it belongs to calibrations")
+        emit({"labelling": json.loads(beside.to_json())}) if as_json else say(str(beside))
+        return
     if (federated := shown(file)) is not None:
         if k != 1:
             raise InputError("records must be 1 for a file of a federation; it belongs to calibrations")
@@ -83,6 +99,8 @@ def show(
         _show_evaluation(released, k, as_json=as_json)
         return
     losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
+    if isinstance(released.privacy, LabelPrivacy):
+        losses["replace_label"] = released.privacy.label_loss(k)
     if as_json:
         told = {"records": k, "losses": losses, "warnings": list(remarks(released))}
         emit({"calibration": json.loads(released.to_json()), **told})
@@ -131,6 +149,8 @@ def _words(released: Release) -> list[tuple[str, str]]:
 
 
 def _losses(privacy: PrivacyStatement, k: int) -> list[tuple[str, str]]:
+    if isinstance(privacy, LabelPrivacy):
+        return label_rows(privacy, k)
     rows = []
     for records in sorted({1, k}):
         what = "one record" if records == 1 else f"{records} records"
@@ -171,6 +191,11 @@ def _mechanism(released: Calibration) -> str:
         return f"{released.plan.method}, in {len(released.answered)} silos{among}"
     if mechanism is None:
         return "none: +inf was answered without touching the data"
+    if isinstance(mechanism, NoisyLabels):
+        return (
+            f"noisy-labels, {mechanism.classes} classes: counts of covered labels, corrected for noise, of at least "
+            f"{mechanism.rank} at the threshold and every candidate above it"
+        )
     if not isinstance(mechanism, Slopes):
         stated = mechanism_fields(mechanism)
         return ", ".join([stated.pop("name"), *(f"{key} {value}" for key, value in stated.items())])

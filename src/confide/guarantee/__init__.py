@@ -12,6 +12,7 @@ weighted.py     the sharp certificate where records weigh differently: a known s
 marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum of a noise walk, for noisy histograms
+noisy_labels.py the law of a rank where labels were randomised one by one
 statement.py    `Guarantee`: what is promised, in numbers and in words
 """
 
@@ -19,6 +20,7 @@ from confide.guarantee.certificate import private_shortfall, public_coverage, sh
 from confide.guarantee.conditional import line_holds, private_offset, public_target, tangent_rate
 from confide.guarantee.marginal import NEVER_SMALL, private_head_start, private_shift, public_shift
 from confide.guarantee.noise_walk import maximum, total_above, walk_maximum
+from confide.guarantee.noisy_labels import mean_coverage, noise_tail, noisy_rank, noisy_rank_law
 from confide.guarantee.random_rank import (
     RankLaw,
     binomial_at_least,
@@ -56,11 +58,12 @@ from confide.guarantee.weighted import weighted_head_start, weighted_loss, weigh
 __all__ = [
     "CERTIFICATES", "GUARANTEE_KINDS", "NEVER_SMALL", "AboutSilos", "Guarantee", "GuaranteeKind", "RankLaw",
     "binomial_at_least", "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage",
-    "maximum", "mean_overshoot", "private_head_start", "private_offset", "private_shift", "private_shortfall",
-    "public_coverage", "public_shift", "public_target", "rank_law", "rivals_left", "rivals_right", "sharp_loss",
-    "silos_text", "tail", "tangent_rate", "total_above", "two_sided_coverage", "two_sided_head_start",
-    "two_sided_holds", "two_sided_loss", "two_sided_offset", "two_sided_secret", "two_sided_shift",
-    "two_sided_shortfall", "walk_maximum", "weighted_head_start", "weighted_loss", "weighted_shortfall",
+    "maximum", "mean_coverage", "mean_overshoot", "noise_tail", "noisy_rank", "noisy_rank_law", "private_head_start",
+    "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift", "public_target",
+    "rank_law", "rivals_left", "rivals_right", "sharp_loss", "silos_text", "tail", "tangent_rate", "total_above",
+    "two_sided_coverage", "two_sided_head_start", "two_sided_holds", "two_sided_loss", "two_sided_offset",
+    "two_sided_secret", "two_sided_shift", "two_sided_shortfall", "walk_maximum", "weighted_head_start",
+    "weighted_loss", "weighted_shortfall",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from confide.support import Shown, one_of
 
 MOST_NAME = 200
 
-KINDS = ("evaluation", "look")
+KINDS = ("evaluation", "look", "labelling")
 """What else than a calibration is paid for; the name of its mechanism begins with it: `look by discrete-laplace`."""
 
 
@@ -87,7 +87,7 @@ class Cost:
 
     @property
     def kind(self) -> str:
-        """What was released: `"calibration"`, `"evaluation"` or `"look"`.
+        """What was released: `"calibration"`, `"evaluation"`, `"look"`, or `"labelling"`: labels with noise.
 
         Examples
         --------

@@ -52,7 +52,7 @@ STANDS: Mapping[Rule, str] = {
     "zcdp": ", also if the schedule is changed on the way",
     "pld": ", since the schedule is fixed in advance",
 }
-PLANNED = ("calibration", *KINDS)
+PLANNED = ("calibration", "evaluation", "look")
 """The kinds, in the order of schedules."""
 _NOUNS = {"calibration": "release"} | {kind: kind for kind in KINDS}
 

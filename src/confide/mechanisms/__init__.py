@@ -10,6 +10,7 @@ noisy_histogram.py  the same release, calibrated by the random-rank lemma
 opendp_quantile.py  OpenDP's private quantile
 pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
 split_conformal.py  no privacy: the baseline
+noisy_labels.py     thresholds from labels that were randomised before anybody saw them, and their privacy
 privacy.py          `PrivacyStatement`: what a release costs, from the mechanism's own map
 composition.py      what several releases cost together
 certify.py          `Guarantee` of a mechanism, from public numbers alone
@@ -24,6 +25,7 @@ from confide.mechanisms.fields import mechanism_fields, read_mechanism
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName
 from confide.mechanisms.laplace_walk import walk_quantiles, walk_stays_below
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
+from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels, label_rows, noisy_labels_for
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
 from confide.mechanisms.pcoqs import NoisySearch, pcoqs_for, published_candidates, published_pcoqs_for
 from confide.mechanisms.pps import (
@@ -47,13 +49,14 @@ from confide.mechanisms.slopes import UNIT, Slopes, fade_for, slopes_for
 from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 
 __all__ = [
-    "MECHANISMS", "NEIGHBORS", "UNIT", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
-    "NoisyHistogram", "NoisySearch", "PpsOfSecretSize", "PrivacyStatement", "PrivatePredictionSets", "Slopes",
-    "SplitConformal", "adjusted_level", "certify", "fade_for", "gamma_roots", "in_sequence", "laplace_level",
-    "mechanism_fields", "noise_closed_form", "noisy_histogram_for", "opendp_quantile_for", "optimal_bins",
-    "optimal_gamma", "pcoqs_for", "pps_for", "pps_laplace_for", "pps_of_secret_size", "practically_none",
-    "privacy_statement", "published_candidates", "published_pcoqs_for", "quantile_scores", "read_mechanism",
-    "shares_of", "side_by_side", "slopes_for", "split_conformal_for", "walk_quantiles", "walk_stays_below",
+    "MECHANISMS", "NEIGHBORS", "UNIT", "LabelPrivacy", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
+    "NoisyHistogram", "NoisyLabels", "NoisySearch", "PpsOfSecretSize", "PrivacyStatement", "PrivatePredictionSets",
+    "Slopes", "SplitConformal", "adjusted_level", "certify", "fade_for", "gamma_roots", "in_sequence", "label_rows",
+    "laplace_level", "mechanism_fields", "noise_closed_form", "noisy_histogram_for", "noisy_labels_for",
+    "opendp_quantile_for", "optimal_bins", "optimal_gamma", "pcoqs_for", "pps_for", "pps_laplace_for",
+    "pps_of_secret_size", "practically_none", "privacy_statement", "published_candidates", "published_pcoqs_for",
+    "quantile_scores", "read_mechanism", "shares_of", "side_by_side", "slopes_for", "split_conformal_for",
+    "walk_quantiles", "walk_stays_below",
 ]  # fmt: skip
 
 

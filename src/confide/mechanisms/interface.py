@@ -23,8 +23,8 @@ class Mechanism(Protocol):
         return object.__hash__(self)
 
     @property
-    def name(self) -> MechanismName:
-        """The name under which `calibrate` knows it."""
+    def name(self) -> MechanismName | Literal["noisy-labels"]:
+        """The name under which `calibrate` knows it; that of `calibrate_noisy_labels` besides."""
 
     @property
     def add_remove(self) -> float | None:

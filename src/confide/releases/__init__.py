@@ -10,6 +10,9 @@ calibration_json.py  its fields, and its claims computed again
 several.py           thresholds for several levels, for groups or classes, for two sides; the parts of any release
 risk.py              a threshold that bounds a loss
 missed_area.py       the loss of masks, and its names
+noisy_labels.py      thresholds from labels that were randomised before anybody saw them
+noisy_labels_json.py their fields
+labelling.py         what is stated beside such labels
 remarks.py           thresholds that are worth a word, and the warning: +inf, and nearly
 several_json.py      their fields
 facts.py             what a release is, in a few short texts
@@ -18,13 +21,15 @@ words.py             classes and other public words: attached, and matched with 
 Nothing here knows what people do with releases.
 """
 
-from confide.releases import calibration_json, kinds, several_json
+from confide.releases import calibration_json, kinds, noisy_labels_json, several_json
 from confide.releases.about import ABOUT, FROM_LOGITS, check_about
 from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
 from confide.releases.facts import facts_of
 from confide.releases.kinds import register_kind
+from confide.releases.labelling import LabelStatement
 from confide.releases.missed_area import MissedAreaLoss, area_of
+from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
 from confide.releases.remarks import remark, remarks, warn_of
@@ -50,11 +55,12 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "ABOUT", "FALSE_NEGATIVES", "FROM_LOGITS", "MOST_PREDECESSORS", "UNNAMED", "Calibration", "GroupCalibration",
-    "LevelCalibration", "Links", "MissedAreaLoss", "Predecessor", "Release", "RiskCalibration", "SidesCalibration",
-    "Words", "about_of", "area_of", "at_level", "calibration_json", "candidates_of", "check_about", "check_bound",
-    "class_list", "classes_of", "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release",
-    "miss_if_reused", "names_among", "names_for", "parts_of", "predecessors_of", "promised_coverage", "read_words",
+    "ABOUT", "FALSE_NEGATIVES", "FROM_LOGITS", "MOST_CLASSES", "MOST_PREDECESSORS", "UNNAMED", "Calibration",
+    "GroupCalibration", "LabelStatement", "LevelCalibration", "Links", "MissedAreaLoss", "NoisyLabelCalibration",
+    "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of", "area_of", "at_level",
+    "calibration_json", "candidates_of", "check_about", "check_bound", "class_list", "classes_of", "critical_score",
+    "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused", "names_among", "names_for",
+    "noisy_labels_json", "parts_of", "predecessors_of", "promised_coverage", "read_label_epsilon", "read_words",
     "register_kind", "remark", "remarks", "several_json", "warn_of", "write_words",
 ]  # fmt: skip
 

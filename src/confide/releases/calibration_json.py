@@ -142,9 +142,9 @@ def _read(fields: Fields) -> Calibration:
     candidates.finish()
     mechanism = fields.optional_group("mechanism")
     population = read_population(fields.group("population")) if "population" in fields else None
-    guarantee = _guarantee(fields.group("guarantee"))
+    guarantee = read_guarantee(fields.group("guarantee"))
     calibration = Calibration(
-        threshold=_threshold(fields.take("threshold", (float, int, str)), _candidates(size, recipe)),
+        threshold=read_threshold(fields.take("threshold", (float, int, str)), read_candidates(size, recipe)),
         alpha=alpha,
         guarantee=guarantee if population is None else replace(guarantee, population=str(population)),
         privacy=_privacy(fields.group("privacy")),
@@ -164,7 +164,8 @@ def _read(fields: Fields) -> Calibration:
     return calibration
 
 
-def _guarantee(fields: Fields) -> Guarantee:
+def read_guarantee(fields: Fields) -> Guarantee:
+    """Take what is promised about coverage."""
     coverage = float(fields.take("coverage", (float, int)))
     if not 0 <= coverage <= 1:
         raise FormatError("the calibration's guarantee.coverage must lie in [0, 1]")
@@ -214,7 +215,7 @@ def _privacy(fields: Fields) -> PrivacyStatement:
     return statement
 
 
-def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
+def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     """The candidates that the recipe makes; None if it tells no more than their number."""
     kind = recipe.get("kind")
     options = {key: option for key, option in recipe.items() if key != "kind"}
@@ -236,7 +237,7 @@ def _candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     return candidates
 
 
-def _threshold(value: float | str, candidates: Candidates | None) -> float:
+def read_threshold(value: float | str, candidates: Candidates | None) -> float:
     """The threshold, checked to be one of the candidates where they are known."""
     if isinstance(value, str):
         if value != "+inf":

@@ -5,12 +5,15 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from confide.federated import FederatedCalibration
-from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.releases import GroupCalibration, Release
+from confide.mechanisms import LabelPrivacy, Neighbors, PrivacyStatement, label_rows
+from confide.releases import GroupCalibration, NoisyLabelCalibration, Release
 from confide.reports.numbers import percent
 from confide.support import decimal_text
 
 PRIORS = (0.01, 0.1, 0.5)
+
+
+_ABOUT_LABELS = "which label a record has; its features, and that it took part, are not protected"
 
 
 def protection(privacy: PrivacyStatement) -> dict[str, Any]:
@@ -30,6 +33,8 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
         secret = f"whether {whose} took part at all, what {say}, and how many records there are"
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
+    if isinstance(privacy, LabelPrivacy):
+        secret = _ABOUT_LABELS
     private = math.isfinite(epsilon)
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 7 else f"{math.exp(epsilon):,.0f}" if epsilon <= 20 else None
     return {
@@ -52,6 +57,8 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
         if isinstance(release, GroupCalibration)
         else "The promise is an average over everybody. A subgroup can be covered less, another more."
     )
+    if isinstance(release, NoisyLabelCalibration):
+        return (*_of_labels(), ("Every group alike", uneven))
     several = ("Several silos", "A person with records in several silos has the sum of their losses.")
     return (
         *((several,) if isinstance(release, FederatedCalibration) else ()),
@@ -85,7 +92,33 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _of_labels() -> tuple[tuple[str, str], ...]:
+    """The same where labels were randomised before anybody saw them."""
+    return (
+        ("Features", "Features and model outputs are not protected: whoever calibrated has seen them as they are."),
+        ("The model", "The records that trained the model are not protected by this release."),
+        (
+            "Labels given again",
+            "Every further randomisation of the same labels costs its ε again. Further calibrations on the noisy "
+            "labels cost nothing.",
+        ),
+        ("Several labels of a person", "A person with several labels has the sum of their losses."),
+        (
+            "Wrong labels",
+            "Only the stated noise is corrected for. Labels that were wrong before are covered as if they were right, "
+            "and a stated ε that is larger than the one in use promises too much.",
+        ),
+        (
+            "A changed population",
+            "Coverage is promised for new records like those that calibrated. After a change of patients, devices or "
+            "model, calibrate again.",
+        ),
+    )
+
+
 def _short(privacy: PrivacyStatement) -> tuple[str, str]:
+    if isinstance(privacy, LabelPrivacy):
+        return f"ε = {decimal_text(privacy.epsilon)}", "local differential privacy of each label, not of features"
     if math.isinf(privacy.epsilon) and not privacy.concentrated_only:
         return "none", "not private"
     unit = (
@@ -125,6 +158,9 @@ def _infinite(privacy: PrivacyStatement) -> str:
 
 
 def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
+    if isinstance(privacy, LabelPrivacy):
+        told = [(name.removeprefix("loss, replacing "), text) for name, text in label_rows(privacy, 10)]
+        return tuple((f"{name} replaced" if "label" in name else name, text) for name, text in told)
     relations: tuple[tuple[str, Neighbors], ...] = (("added or removed", "add_remove"), ("replaced", "replace_one"))
     rows = []
     for k in sorted({1, privacy.records_per_person, 10 * privacy.records_per_person}):

@@ -9,7 +9,7 @@ from confide.federated import FederatedCalibration, SiloReport
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
-from confide.releases import Calibration, Release, candidates_of, everything, parts_of, remarks
+from confide.releases import Calibration, NoisyLabelCalibration, Release, candidates_of, everything, parts_of, remarks
 from confide.reports.course import course
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
@@ -158,6 +158,11 @@ def _grid_note(release: Release, first: Calibration) -> str:
         )
     if not isinstance(release, Calibration):
         return "These are plans for one threshold, at the level and the loss of the first one in this release."
+    if isinstance(release, NoisyLabelCalibration):
+        return (
+            "These are plans for records with true labels, which whoever calibrates may see. Labels that are "
+            "randomised before anybody sees them need many more records."
+        )
     if first.mechanism is None or not isinstance(first.mechanism, Slopes):
         return "These are plans of the library’s own mechanism; this release was made by another."
     return ""

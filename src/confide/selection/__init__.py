@@ -2,11 +2,18 @@
 
 selector.py       the two private selectors, their noise scales and their exact laws
 lattice_noise.py  discrete Laplace and Gaussian noise on integers
+randomised_response.py  a class that stays, or becomes another one
 zcdp.py           the exact zCDP of the exponential mechanism
 padding.py        constant time for a release
 """
 
 from confide.selection.lattice_noise import gaussian_map, noisy_counts, noisy_integer
+from confide.selection.randomised_response import (
+    MOST_LABEL_LOSS,
+    other_probability,
+    randomised_response,
+    truth_probability,
+)
 from confide.selection.selector import (
     SELECTORS,
     Selector,
@@ -20,8 +27,9 @@ from confide.selection.selector import (
 from confide.selection.zcdp import range_of_zcdp, zcdp_by_square, zcdp_of_range
 
 __all__ = [
-    "SELECTORS", "Selector", "check_sampler", "gaussian_map", "noisy_counts", "noisy_integer", "range_of_zcdp",
-    "scale_for", "select", "selection_law", "unit_nodes", "with_contrib", "zcdp_by_square", "zcdp_of_range",
+    "MOST_LABEL_LOSS", "SELECTORS", "Selector", "check_sampler", "gaussian_map", "noisy_counts", "noisy_integer",
+    "other_probability", "randomised_response", "range_of_zcdp", "scale_for", "select", "selection_law",
+    "truth_probability", "unit_nodes", "with_contrib", "zcdp_by_square", "zcdp_of_range",
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     EXPORT = "an export of a ledger"
     SCHEDULE = "a schedule"
     COUNTING = "a counting plan"
+    LABELLING = "a statement about labels"
     HEAD = "a ledger's head"
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
@@ -51,6 +52,8 @@ _DOCUMENTS = {
     "levels": Kind.RELEASE,
     "sides": Kind.RELEASE,
     "risk": Kind.RELEASE,
+    "noisy-labels": Kind.RELEASE,
+    "labelling": Kind.LABELLING,
     "federated.calibration": Kind.RELEASE,
     "federated.several": Kind.RELEASE,
     "federated.own-share": Kind.RELEASE,

@@ -15,6 +15,7 @@ spreadsheets.py    CSV cells that a spreadsheet would run
 figures.py         what is told of written predictions
 findings.py        records that cannot be used; failures.py: what went wrong with an engine, in fixed words
 labelled.py        records with known truth, handed on to whoever counts them
+noisy_labels.py    labels that are randomised, and calibrations on them
 calibrate.py, recalibrate.py, predict.py, evaluate.py, looks.py, pilot.py, counts.py, batches.py   the calls
 one_call.py        `confide.evaluate`
 """
@@ -26,6 +27,7 @@ from confide.tables.evaluate import evaluate_table, evaluate_table_privately
 from confide.tables.failures import EngineError
 from confide.tables.formats import file_format
 from confide.tables.looks import covered_counts, size_counts
+from confide.tables.noisy_labels import calibrate_noisy_label_table, randomise_table
 from confide.tables.one_call import evaluate
 from confide.tables.open_table import files_of, open_table
 from confide.tables.people import People
@@ -38,12 +40,12 @@ from confide.tables.targets import is_folder, refuse_existing_folder, refuse_exi
 from confide.tables.what import SIDES, Classified, Losses, Regressed, Scored, What
 
 __all__ = [
-    "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored",
-    "What", "calibrate_table", "class_histograms", "class_keys", "count_batches", "covered_counts", "evaluate",
-    "evaluate_table", "evaluate_table_privately", "file_format", "files_of", "group_histograms", "is_folder",
-    "merge_counts", "names_spark", "open_table", "predict_table", "read_pilot", "recalibrate_table",
-    "refuse_existing_folder", "refuse_existing_predictions", "score_batches", "score_histogram", "silent",
-    "size_counts",
+    "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
+    "calibrate_noisy_label_table", "calibrate_table", "class_histograms", "class_keys", "count_batches",
+    "covered_counts", "evaluate", "evaluate_table", "evaluate_table_privately", "file_format", "files_of",
+    "group_histograms", "is_folder", "merge_counts", "names_spark", "open_table", "predict_table", "randomise_table",
+    "read_pilot", "recalibrate_table", "refuse_existing_folder", "refuse_existing_predictions", "score_batches",
+    "score_histogram", "silent", "size_counts",
 ]  # fmt: skip
 
 

@@ -1,0 +1,115 @@
+"""What is stated beside labels that went through randomised response: with which loss, among which classes, how many.
+
+All of it is public. Whoever calibrates on such labels needs the loss and the classes, and nothing else of them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confide.releases.kinds import Kind
+from confide.releases.noisy_labels import MOST_CLASSES, read_label_epsilon
+from confide.releases.words import class_list
+from confide.selection import truth_probability
+from confide.support import (
+    MOST_RECORDS,
+    Classes,
+    Fields,
+    one_of,
+    positive_integer,
+    public_classes,
+    read_as,
+    write_text,
+)
+
+_MECHANISM = "randomised-response"
+
+
+@dataclass(frozen=True)
+class LabelStatement:
+    """The public statement of one randomisation of labels.
+
+    Parameters
+    ----------
+    epsilon
+        The loss of one label.
+    classes
+        The class names among which labels were randomised, or their number.
+    n
+        The number of labels.
+
+    Examples
+    --------
+    >>> statement = LabelStatement(1.0, ("no", "yes"), 500)
+    >>> print(statement)
+    500 labels, randomised among 2: no, yes with epsilon 1
+    each is the true one with probability 0.731059, and one of the others with the rest
+    features and all other columns: as they were, not protected
+    >>> statement == LabelStatement.from_json(statement.to_json())
+    True
+    """
+
+    epsilon: float
+    classes: Classes
+    n: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", read_label_epsilon("epsilon", self.epsilon))
+        object.__setattr__(self, "classes", public_classes("classes", self.classes))
+        positive_integer("n", self.n, most=MOST_RECORDS)
+        positive_integer("the number of classes less one", self.width - 1, most=MOST_CLASSES)
+
+    @property
+    def width(self) -> int:
+        """K, the number of classes."""
+        return self.classes if isinstance(self.classes, int) else len(self.classes)
+
+    @property
+    def truth(self) -> float:
+        """The probability with which a label is the true one."""
+        return truth_probability(self.width, self.epsilon)
+
+    def to_json(self) -> str:
+        """The statement as a JSON document with a schema version and a checksum."""
+        return _KIND.write(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "LabelStatement":
+        """Read what `to_json` wrote; everything else is a FormatError."""
+        statement: LabelStatement = _KIND.read_text(text)
+        return statement
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        write_text(path, self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LabelStatement":
+        """Read a file written by `save`."""
+        return read_as(path, cls.from_json)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n} labels, randomised among {class_list(self.classes)} with epsilon {self.epsilon:g}\n"
+            f"each is the true one with probability {self.truth:.6g}, and one of the others with the rest\n"
+            "features and all other columns: as they were, not protected"
+        )
+
+
+def _fields(statement: LabelStatement) -> dict[str, Any]:
+    classes = statement.classes
+    return {
+        "mechanism": _MECHANISM,
+        "label_epsilon": statement.epsilon,
+        "classes": classes if isinstance(classes, int) else [*classes],
+        "n": statement.n,
+    }
+
+
+def _read(fields: Fields) -> LabelStatement:
+    one_of("mechanism", fields.take("mechanism", str), (_MECHANISM,))
+    epsilon, n = fields.take("label_epsilon", (float, int)), fields.take("n", int)
+    return LabelStatement(epsilon, fields.take("classes", (int, list)), n)
+
+
+_KIND = Kind("confide.labelling", "statement about labels", _fields, _read)

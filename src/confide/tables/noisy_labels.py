@@ -1,0 +1,187 @@
+"""Labels of a table: randomised before they leave, and calibrated on afterwards, by somebody else."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.calibration import LabelRequest, names_beside, randomise_labels, warn_of_label_release
+from confide.errors import InputError
+from confide.releases import LabelStatement, NoisyLabelCalibration
+from confide.support import Kind, as_place, canonical, new_file, refuse_input
+from confide.tables.arrow_types import is_integer
+from confide.tables.findings import Findings
+from confide.tables.formats import file_format
+from confide.tables.labelled import Labelled
+from confide.tables.named_column import Names, label_column
+from confide.tables.open_table import opened
+from confide.tables.progress import Progress, silent
+from confide.tables.sinks import open_sink
+from confide.tables.stream_counts import rows_per_batch
+from confide.tables.table import Read
+from confide.tables.what import Classified
+
+
+def calibrate_noisy_label_table(
+    source: Any,
+    what: Classified,
+    request: LabelRequest,
+    *,
+    about: Mapping[str, str] | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+) -> NoisyLabelCalibration:
+    """The same as `calibrate_noisy_labels`, for a table; `what` names its probabilities and its noisy labels.
+
+    Parameters
+    ----------
+    source
+        Whatever `open_table` opens, or what it gave.
+    what
+        The columns. The score is that of the request.
+    request
+        From `confide.calibration.asked_of_labels`.
+    about, skip_incomplete, progress
+        As in `calibrate_table`. The number of records is public.
+
+    Raises
+    ------
+    InputError
+        If columns do not fit, or rows cannot be used: how many, and why.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from confide.calibration import asked_of_labels
+    >>> table = pyarrow.table({"p_no": [0.9] * 500, "p_yes": [0.1] * 500, "label": ["no"] * 450 + ["yes"] * 50})
+    >>> released = calibrate_noisy_label_table(table, Classified("p_*", "label"), asked_of_labels(0.2, 3.0))
+    >>> released.classes, 0.1 <= released.threshold < 0.2
+    (('no', 'yes'), True)
+    """
+    with opened(source) as table:
+        known = request.classes
+        if what.classes is None and isinstance(known, tuple) and isinstance(what.probabilities, tuple):
+            what = replace(what, classes=known)
+        (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
+        _, names = what.columns(table)
+        classes = names_beside(known, None if names == tuple(range(len(names))) else names, len(names))
+        counts = request.counts()
+        labelled = Labelled(table, what, reading, skip_incomplete=skip_incomplete)
+        labelled.run(lambda arrays, batch: counts.add(arrays[0], arrays[1]), progress)
+        if not counts.n:
+            raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
+        released = request.release(counts, classes, about)
+    warn_of_label_release(released)
+    return released
+
+
+def randomise_table(
+    source: Any,
+    label: str,
+    classes: Sequence[object],
+    epsilon: float,
+    out: str | Path,
+    *,
+    keep: Sequence[str] | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+    **account: Any,
+) -> LabelStatement:
+    """Write a table again with randomised labels; other columns stay as they are, in the order of the rows.
+
+    The rows are held in memory, since a ledger has to know all labels before the first is drawn.
+
+    Parameters
+    ----------
+    source
+        Whatever `open_table` opens, or what it gave.
+    label
+        The column of the true labels: names out of `classes`, which is public.
+    epsilon
+        Loss of each label.
+    out
+        A new file: Parquet, CSV or Arrow by its ending.
+    keep
+        The columns to keep, besides the label; by default all.
+    skip_incomplete
+        Leave out rows without a label, instead of refusing them; that there were such is not hidden.
+    **account
+        `ledger`, `dataset` and `again`, as in `randomise_labels`.
+
+    Raises
+    ------
+    InputError, OutputExistsError
+        If rows have no such label, or the output exists: then nothing was charged.
+
+    Examples
+    --------
+    >>> import pyarrow, tempfile
+    >>> table = pyarrow.table({"id": [1, 2, 3], "label": ["no", "yes", "no"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     statement = randomise_table(table, "label", ["no", "yes"], 1.0, f"{folder}/noisy.csv")
+    ...     print(Path(folder, "noisy.csv").read_text().splitlines()[0])
+    "id","label"
+    >>> statement.n
+    3
+    """
+    place = as_place(out)
+    form = file_format(place)
+    with opened(source) as table:
+        refuse_input(place, table.files)
+        column = label_column(table, label, _public(classes))
+        names = [one for one in table.columns if keep is None or one in keep or one == label]
+        for name in keep or ():
+            table.type_of(name)
+        other = [Read(name, "text" if form.kind == "csv" else "value") for name in names if name != label]
+        reads = tuple(dict.fromkeys([column.read, *other]))
+        batches, positions, findings, start = [], [], Findings(), 0
+        rows = table.complete([column.read]) if skip_incomplete else table
+        with closing(rows.batches(reads, rows_per_batch(len(reads)))) as passing:
+            for batch in passing:
+                places = column.places(batch)
+                if (places < 0).any():
+                    findings.note((places < 0).astype(np.int8), start if table.ordered else None)
+                start += batch.num_rows
+                progress(batch.num_rows)
+                batches.append(batch)
+                positions.append(places)
+        findings.refuse([column.requirement], table.rows, skips=not skip_incomplete)
+        with new_file(place, overwrite=False, kind=Kind.TABLE) as part, open_sink(part, form) as sink:
+            integers = is_integer(table.type_of(label))
+            drawn = randomise_labels(np.concatenate(positions), len(column.names), epsilon, **account)
+            start = 0
+            for batch, before in zip(batches, positions, strict=True):
+                own = drawn.labels[start : start + len(before)].tolist()
+                start += len(before)
+                sink.write(
+                    _written(
+                        batch,
+                        names,
+                        label,
+                        other,
+                        own if column.positions else [column.names[k] for k in own],
+                        integers,
+                    )
+                )
+    kept = len(column.names) if column.positions or integers else column.names
+    return LabelStatement(drawn.epsilon, kept, len(drawn))
+
+
+def _public(classes: Sequence[Any]) -> Names:
+    """The class names as texts, or integers."""
+    return tuple(name if isinstance(name, int) else str(canonical(name)) for name in classes)
+
+
+def _written(
+    batch: Any, names: Sequence[str], label: str, other: Sequence[Read], own: Sequence[Any], integers: bool
+) -> Any:
+    """A batch of all columns, with these labels."""
+    import pyarrow as pa
+
+    aliases = {read.column: read.alias for read in other}
+    labels = pa.array([int(one) for one in own] if integers else [str(one) for one in own])
+    columns = [labels if name == label else batch.column(aliases[name]) for name in names]
+    return pa.RecordBatch.from_arrays(columns, names=list(names))
