@@ -49,6 +49,8 @@ RENEWED = "tests/calibration/test_recalibrate.py"
 PLOTS = "tests/plots/test_plots.py"
 SECTIONS = "tests/reports/test_sections.py"
 ONE_SHOT = "tests/papers/test_one_shot_federated.py"
+LABELS, TAILS = "tests/calibration/test_noisy_labels.py", "tests/guarantee/test_noisy_labels.py"
+RESPONSE = "tests/selection/test_randomised_response.py"
 
 FAULTS = (
     Fault("a temperature is upside down", "scores/tempered.py", "z /= temperature", "z *= temperature",
@@ -59,6 +61,19 @@ FAULTS = (
     Fault("a tempered score is compared in SQL as it is", "tables/predictors.py",
           "score_kind(score).of_one_entry", 'score_kind(score).family == "lac"',
           "tests/tables/test_streamed_sets.py::test_sets_in_a_table_beside_the_rows"),
+    Fault("labels stay too often", "selection/randomised_response.py", "while p >= 1 or Fraction(p)",
+          "while p >= 1 or 0 * Fraction(p)", f"{RESPONSE}::test_the_loss_is_epsilon"),
+    Fault("counts of noisy labels are taken for those of true ones", "mechanisms/noisy_labels.py",
+          "[(hits - q * size) / kept for", "[(hits - 0 * q * size) for",
+          f"{LABELS}::test_corrected_counts_have_the_true_ones_as_their_mean"),
+    Fault("a candidate below one that fails is taken", "mechanisms/noisy_labels.py",
+          "return failing[-1] + 1 if failing else 0", "return failing[0] if failing else 0", f"{LABELS}::test_coverage_over_all_data_and_all_noise"),
+    Fault("noise of labels is thought smaller", "guarantee/noisy_labels.py",
+          "math.erfc(math.sqrt(2 / n) * (x - 1)) / 2", "math.erfc(math.sqrt(2 / n) * (x + 1)) / 2", f"{TAILS}::test_no_binomial_has_a_larger_tail"),
+    Fault("a file of noisy labels promises what it likes", "releases/noisy_labels_json.py",
+          "guarantee != stated.guarantee(", "None is stated.guarantee(", f"{LABELS}::test_a_claim_that_does_not_follow_is_refused"),
+    Fault("randomising labels is free", "calibration/randomised_labels.py", "if ledger is None and dataset is None:",
+          "if True:", f"{LABELS}::test_a_ledger_pays_for_labels_and_not_for_thresholds"),
     Fault("an address with a key is shown", "support/object_stores.py",
           "if found is None or (found", "if found is not None and (found",
           f"{STORES}::test_what_could_be_a_secret_is_refused_and_not_shown"),

@@ -39,6 +39,7 @@ from confide.releases import (
     Calibration,
     GroupCalibration,
     LevelCalibration,
+    NoisyLabelCalibration,
     Predecessor,
     Release,
     RiskCalibration,
@@ -121,6 +122,12 @@ class Renewal:
         (1.0, True)
         """
         if type(previous) not in _KINDS:
+            if isinstance(previous, NoisyLabelCalibration):
+                raise InputTypeError(
+                    "previous must be a release of records that whoever calibrates may see; one of randomised labels "
+                    "is renewed by calibrating on the randomised labels of new records (calibrate_noisy_labels, "
+                    "--label-epsilon)"
+                )
             if isinstance(previous, _KINDS):
                 raise InputTypeError(
                     f"previous must be a release of one owner's records; this {type(previous).__name__} is of several "

@@ -22,7 +22,7 @@ from confide.tables.progress import Progress, silent
 from confide.tables.sinks import open_sink
 from confide.tables.stream_counts import rows_per_batch
 from confide.tables.table import Read
-from confide.tables.what import Classified
+from confide.tables.what import Classified, stated_outputs
 
 
 def calibrate_noisy_label_table(
@@ -73,7 +73,7 @@ def calibrate_noisy_label_table(
         labelled.run(lambda arrays, batch: counts.add(arrays[0], arrays[1]), progress)
         if not counts.n:
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-        released = request.release(counts, classes, about)
+        released = request.release(counts, classes, stated_outputs(what, about))
     warn_of_label_release(released)
     return released
 
