@@ -61,9 +61,8 @@ def calibrate(
     label_epsilon: Annotated[
         str | None,
         o.privacy(
-            "NUMBER|FILE",
-            "Instead of --epsilon: the labels were randomised with this loss by `confide randomise-labels`, or as its "
-            "FILE says; features are not protected.",
+            "LOSS",
+            "Of labels by `confide randomise-labels`; or its file.",
         ),
     ] = None,
     candidates: o.CandidatesSpec = None,

@@ -95,7 +95,7 @@ class ReadingOptions:
         bool,
         columns(
             None,
-            "Leave out records with missing values (else refused).",
+            "Leave out records with missing values.",
             "--skip-incomplete",
         ),
     ] = False
