@@ -51,7 +51,9 @@ def several() -> tuple[Any, ...]:
     p = rng.random((400, 4))
     risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0)
     levels = confide.calibrate_levels(p[:, 0], [0.3, 0.1], 4.0, score="lac", neighbors="replace_one")
-    releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1])]
+    sure = p / p.sum(axis=1, keepdims=True)
+    noisy = confide.calibrate_noisy_labels(sure, rng.integers(0, 4, 400), 0.3, 4.0)
+    releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1]), noisy]
     return tuple(json.loads(release.to_json()) for release in releases)
 
 

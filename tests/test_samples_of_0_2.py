@@ -45,7 +45,8 @@ def test_every_kind_has_a_sample():
         FOLDERS["ledger"] / "head.json"
     }
     assert {json.loads(text_of(path))["kind"] for path in DOCUMENTS} == {
-        "confide.calibration", "confide.levels", "confide.private-evaluation", "confide.watch", "confide.schedule",
+        "confide.calibration", "confide.levels", "confide.noisy-labels", "confide.private-evaluation", "confide.watch",
+        "confide.schedule",
     }  # fmt: skip
 
 

@@ -76,6 +76,7 @@ def made() -> dict[str, dict[str, Any]]:
     weights = {"weights": rng.choice([0.5, 1.0], n), "weight_bound": 1.0}
     divided = {"groups": ward, "group_names": ["north", "south"]}
     sizes = confide.evaluate(first, probabilities=p, labels=y, epsilon=1.0, parts=["size"])
+    noisy = confide.randomise_labels(y, 3, 3.0)
     begun: dict[str, Any] = {"epsilon": 1.0, "batch": 400}
     bins = {"bins": (0, 1, 2, 3)}
     return {
@@ -84,6 +85,7 @@ def made() -> dict[str, dict[str, Any]]:
             "renewed-twice": confide.recalibrate(second, scores),
             "renewed-levels": confide.recalibrate(levels, scores),
             "class-shares": confide.calibrate(scores, 0.1, 2.0, class_weights=shift, labels=y.astype(str), **ways),
+            "noisy-labels": confide.calibrate_noisy_labels(p, noisy, 0.2, about={"model": "m"}),
             "record-weights": confide.calibrate(scores, 0.1, 2.0, **weights, **ways),
         },
         "evaluation": {
