@@ -52,7 +52,7 @@ Delta: TypeAlias = Annotated[
 ]
 Epsilon: TypeAlias = Annotated[
     float | None,
-    privacy("NUMBER", "Privacy loss; smaller is more private, 1 is a common choice."),
+    privacy("NUMBER", "Privacy loss; smaller is more private; 1 is common."),
 ]
 NMin: TypeAlias = Annotated[int, privacy("N", "Public lower bound on the secret number of records.")]
 NMinOfSilos: TypeAlias = Annotated[
@@ -224,7 +224,7 @@ class PeopleOptions:
     ] = None
     sample: Annotated[
         str | None,
-        owners("TEXT", "Take K by a hash of this text instead of the first K."),
+        owners("TEXT", "Take K by a hash of this text instead."),
     ] = None
 
     @property
