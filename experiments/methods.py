@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 import confide
-from confide.mechanisms import pps, pps_laplace
+from confide.mechanisms import noisy_histogram, pps, pps_laplace
 from confide.planning import mechanism_for
 from confide.planning.request import check_request
 
@@ -39,7 +39,7 @@ class Method:
     neighbors: str
     claims: bool
     color: str
-    own_bins: Literal["version 1", "version 3"] | None = None
+    own_bins: Literal["version 1", "version 3", "ours"] | None = None
 
     def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
         """The mechanism for n records and m candidates; None where it answers +inf without the data."""
@@ -63,9 +63,11 @@ class Method:
         )
 
     def bins(self, n: int, alpha: Fraction, epsilon: float, usual: int) -> int:
-        """Its number of candidates: by the published Algorithm 5 of its version if it has one, else `usual`."""
+        """Its number of candidates: by the rule of its own if it has one, else `usual`."""
         if self.own_bins == "version 1":
             return pps_laplace.optimal_bins(n, alpha, epsilon)
+        if self.own_bins == "ours":
+            return noisy_histogram.optimal_bins(n, epsilon)
         if self.own_bins == "version 3":
             return _version_3_bins(n, alpha, epsilon)
         return usual
@@ -76,7 +78,7 @@ OURS_SECRET = Method("slopes", "slopes, n secret (ours)", "add_remove", True, "#
 PPS = Method("pps", "pps", "replace_one", True, "#c1121f")
 PPS_OWN_BINS = Method("pps", "pps, bins by Algorithm 5", "replace_one", True, "#780000", "version 3")
 PPS_LAPLACE = Method("pps-laplace", "pps-laplace", "replace_one", True, "#e07a1f", "version 1")
-NOISY = Method("noisy-histogram", "noisy-histogram (ours)", "replace_one", True, "#7b5ea7", "version 1")
+NOISY = Method("noisy-histogram", "noisy-histogram (ours)", "replace_one", True, "#7b5ea7", "ours")
 OPENDP = Method("opendp-quantile", "opendp-quantile (no claim)", "add_remove", False, "#8d99ae")
 NONE = Method("none", "none (not private)", "replace_one", True, "#22223b")
 

@@ -128,6 +128,19 @@ def noisy_histogram_for(level: Fraction, epsilon: float, m: int, n: int | None, 
     return NoisyHistogram(Fraction(0), Fraction(high), scale)
 
 
+def optimal_bins(n: int, epsilon: float) -> int:
+    """The number of bins at which half a bin and the mean of the largest noise cost least together, for a public n.
+
+    1/(2m) + 2/(n epsilon) sqrt(4m/pi), the mean maximum of a walk of m steps being about sqrt(4m/pi) scales.
+
+    Examples
+    --------
+    >>> optimal_bins(5000, 1.0)
+    170
+    """
+    return max(2, round((n * epsilon * math.sqrt(math.pi) / 4) ** (2 / 3)))
+
+
 def _serves(n: int, target: int, scale: float, m: int, level: Fraction) -> bool:
     return _public_coverage(n, Fraction(target), scale, m) - _ROUNDING >= level
 
