@@ -57,7 +57,7 @@ def test_version_1_is_explained_by_one_of_its_numbers_of_bins():
 
 def test_settings_are_the_papers(monkeypatch):
     monkeypatch.setattr(figures4_5, "algorithm_5", lambda n, epsilon, range_: {bins.TEXT: 111, bins.CODE: 222}[range_])
-    monkeypatch.setattr(figures4_5.pps_laplace, "optimal_bins", lambda n, alpha, epsilon: 33)
+    monkeypatch.setattr(figures4_5.pps_laplace, "optimal_bins", lambda n, alpha, epsilon, aligned: 33)
     assert (figures4_5.N, figures4_5.TEST, figures4_5.SPLITS) == (30_000, 20_000, 100)
     assert [(r.method, r.epsilon, r.m) for r in figures4_5.runs_4("version 3")] == [
         ("pps", 5.0, m) for m in (7500, 15_000, 150_000, 1_500_000, 111, 222)
