@@ -198,7 +198,7 @@ def test_levels_groups_and_classes():
     classes = confide.PrivateConformalClassifier(by_class=True, epsilon=4.0).fit(*large)
     assert classes.calibration_.by == "class"
     assert 0.8 < classes.predict_set(X).contains(Y).mean() <= 1
-    with pytest.raises(confide.InputError, match="alpha must be left out, or 0.1"):
+    with pytest.raises(confide.InputError, match=r"alpha must be left out, or 0\.1"):
         classes.predict_set(X, alpha=0.2)
     regressor = confide.PrivateConformalRegressor(alpha=(0.3, 0.1), epsilon=8.0).fit(large[0], large[0][:, 0])
     lower, upper = regressor.predict_interval(X, alpha=0.1)
