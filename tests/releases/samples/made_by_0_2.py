@@ -78,7 +78,9 @@ def made() -> dict[str, dict[str, Any]]:
     sizes = confide.evaluate(first, probabilities=p, labels=y, epsilon=1.0, parts=["size"])
     noisy = confide.randomise_labels(y, 3, 3.0)
     begun: dict[str, Any] = {"epsilon": 1.0, "batch": 400}
-    bins = {"bins": (0, 1, 2, 3)}
+    bins: dict[str, Any] = {"bins": (0, 1, 2, 3)}
+    theirs = confide.Candidates.published(20)
+    published: dict[str, Any] = {"mechanism": "pps", "n_min": 200, "score": "lac", "candidates": theirs}
     return {
         "releases": {
             "renewed": second,
@@ -87,6 +89,7 @@ def made() -> dict[str, dict[str, Any]]:
             "class-shares": confide.calibrate(scores, 0.1, 2.0, class_weights=shift, labels=y.astype(str), **ways),
             "noisy-labels": confide.calibrate_noisy_labels(p, noisy, 0.2, about={"model": "m"}),
             "record-weights": confide.calibrate(scores, 0.1, 2.0, **weights, **ways),
+            "pps-secret-n": confide.calibrate(scores, 0.1, 5.0, **published),
         },
         "evaluation": {
             "private-sets": confide.evaluate(first, probabilities=p, labels=y, epsilon=1.0),
