@@ -226,6 +226,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert runs.todo() == [("small", "ridge", 1), ("small", "ridge", 2)]
     before = splits.read("small", "ridge", 0)
     runs.work()
+    splits.make("small", "ridge", 0)
     assert trained == [0, 1, 1, 2]
     assert runs.todo() == []
     np.testing.assert_array_equal(splits.read("small", "ridge", 0).test, before.test)
