@@ -155,7 +155,7 @@ The authors published no table of this figure.
 
 ## What it took
 
-Processor time of a split, and how many were run. All of it takes about two and a half hours of one processor, more than
+Processor time of a split, and how many were run. All of it would take about two hours of one processor, about
 half of them for the forests of all bio (two of 1000 trees on 18,000 records, twenty times).
 
 {seconds}
