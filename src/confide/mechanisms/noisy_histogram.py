@@ -138,7 +138,8 @@ def optimal_bins(n: int, epsilon: float) -> int:
     >>> optimal_bins(5000, 1.0)
     170
     """
-    return max(2, round((n * epsilon * math.sqrt(math.pi) / 4) ** (2 / 3)))
+    best = float((n * epsilon * math.sqrt(math.pi) / 4) ** (2 / 3))
+    return max(2, round(best))
 
 
 def _serves(n: int, target: int, scale: float, m: int, level: Fraction) -> bool:
