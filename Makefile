@@ -54,6 +54,7 @@ bench: extras  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.ranked_sets
 	$(BIN)/python -m benchmarks.federated
+	$(BIN)/python -m benchmarks.replied_sums
 
 bench-peers: extras peers  ## speed, memory, coverage and set size beside other conformal libraries
 	$(BIN)/python -m benchmarks.peers .venv-peers/bin/python

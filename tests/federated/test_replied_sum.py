@@ -326,6 +326,11 @@ def test_over_files(tmp_path, run, monkeypatch):
     assert "the opened sum costs: 12 for one record, as much as one reply; it hides which silo replied what" in said
     assert "  3 answers: coverage at least 0.8\n" in said
     assert "saves no loss" in run("show", "plan.json")
+    compared = ("federated", "plan", "--silo", "public", "--keys", "coordinator.key", *how[4:], "--also", how[1])
+    said = run(*compared, "--compare")
+    assert "   fedcp2-qq-sum, all 3 silos: 0." in said
+    assert "-> fedcp2-qq-sum" not in said
+    assert "--also belongs to --compare" in run(*compared, "--out", "other.json", code=2)
     rules = ("--coordinator", "public/coordinator.json", "--budget", 12, "--peers", "public")
     for name in names:
         own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
