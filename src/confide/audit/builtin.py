@@ -37,7 +37,7 @@ EPSILON = 1.0
 
 
 def library_subjects() -> Iterator[Subject]:
-    """Every mechanism of the library that claims a loss, under every relation it supports."""
+    """Every mechanism of the library that claims an epsilon, under every relation it supports."""
     for neighbors in NEIGHBORS:
         for selector in SELECTORS:
             yield slopes_subject(neighbors, selector)
