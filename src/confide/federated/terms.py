@@ -39,7 +39,8 @@ class Terms:
         Miscoverage level; with delta the promise is training-conditional.
     epsilon
         Privacy loss per record of a silo, None for methods that are not private. For `secure-sum` it is the loss of
-        what is opened, against a coordinator that colludes with as many silos as the protocol says.
+        what is opened, against a coordinator that colludes with as many silos as the protocol says; for
+        `fedcp2-qq-sum` that of one reply, which nobody has to be relied on for.
     score
         Name of the conformity score, or None.
     candidates
@@ -47,7 +48,7 @@ class Terms:
     silos
         Who is invited, with public keys and public sizes (or None: secret).
     liars
-        How many silos may lie in the worst way (not for `secure-sum`).
+        How many silos may lie in the worst way (not for sums).
     dropouts
         With how many silos missing the threshold is still planned to be finite.
     missing
