@@ -33,6 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "scattering plain": {"epochs": 12, "batch": 512, "rate": 0.003},
     "cnn private": {
         "epochs": 24,
+        "stop": 7,
         "batch": 512,
         "rate": 0.2,
         "schedule": "cosine",
@@ -42,7 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "gradients": "ew",
         "physical": 128,
     },
-    "cnn plain": {"epochs": 12, "batch": 256, "rate": 0.05, "schedule": "cosine"},
+    "cnn plain": {"epochs": 5, "batch": 256, "rate": 0.05, "schedule": "cosine"},
     "stock private": {
         "epochs": 90,
         "batch": 2000,

@@ -256,6 +256,32 @@ def test_interrupted_training_goes_on_with_the_same_numbers(epsilon, tmp_path, m
     np.testing.assert_array_equal(resumed[1], whole[1])
 
 
+@pytest.mark.slow
+def test_training_that_is_stopped_early_spends_less(tmp_path):
+    """The noise is that of all epochs; the loss is that of those that ran; going on from there gives the whole."""
+    torch = pytest.importorskip("torch", reason=EXTRA)
+    pytest.importorskip("opacus", reason=EXTRA)
+    from experiments import models
+
+    inputs, labels = torch.randn((200, 3, 2, 2), generator=torch.Generator().manual_seed(1)), torch.arange(200) % 2
+
+    def run(stop, checkpoint):
+        torch.manual_seed(5)
+        model = models.build("scattering", shape=(3, 2, 2), classes=2)
+        settings = {"epochs": 4, "batch": 50, "rate": 0.5, "schedule": "cosine", "epsilon": 8.0, "accountant": "rdp"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            spent = models.train(model, inputs, labels, stop=stop, checkpoint=checkpoint, **settings)
+        return spent, model[1].weight.detach().numpy()
+
+    whole, part = run(None, None), run(2, tmp_path / "state.pt")
+    assert part[0]["noise"] == whole[0]["noise"]
+    assert part[0]["epsilon"] < 0.9 * whole[0]["epsilon"]
+    rest = run(None, tmp_path / "state.pt")
+    assert rest[0] == whole[0]
+    np.testing.assert_array_equal(rest[1], whole[1])
+
+
 def test_times_add_up_over_resumed_runs(tmp_path, monkeypatch):
     """A part that burns processor time, twice; a part that fails is named, and its time counts."""
     (tmp_path / "burning.py").write_text("def run(times=3 * 10**6):\n    sum(i for i in range(times))\n")

@@ -21,7 +21,10 @@ SETS = 9
 
 
 def edges(m: int) -> NDArray[np.float64]:
-    """Right edges of the papers' m bins, shape (m,): j/m, the last one 1."""
+    """Right edges of the papers' m bins, shape (m,): j/m, the last one 1.
+
+    They are `Candidates.published(m)` with 1 for +inf, and without its limit on m, which Figure 4 exceeds.
+    """
     return np.arange(1, m + 1) / m
 
 
