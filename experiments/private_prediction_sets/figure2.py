@@ -75,7 +75,7 @@ def laplace_sizes(n: int) -> list[int]:
 
 
 def version_1_at(p: Level) -> dict[str, Any]:
-    """`pps-laplace` with the m of the library, and what it aims at."""
+    """`pps-laplace` with m* of Algorithm 5 on average, and what it aims at."""
     m = pps_laplace.optimal_bins(p.n, ALPHA, p.epsilon, aligned=True)
     made = pps_laplace.pps_laplace_for(p.n, ALPHA, p.epsilon, m)
     return {"m": m, "gamma": None if made is None else made.gamma, "level": None if made is None else float(made.level)}
@@ -211,7 +211,7 @@ q~ <= 1.
 
 The level of version 1, zeta included. zeta is exact here and simulated there (100,000 walks); their m* minimises one noisy threshold over 10, 60,
 110, ... below n/10, which makes the curves jump. *Their m*: the number of that grid that explains the level best; over all {count1} points the difference is {median} in the median and
-{most} at most. *pps-laplace*: the library's mechanism with its own m in brackets, which has the smallest mean threshold.
+{most} at most. *pps-laplace*: the library's mechanism with m* of version 1's Algorithm 5 in brackets, the noise averaged.
 
 | n | epsilon | authors | their m | difference there | pps-laplace | minus authors |
 |---:|---:|---:|---:|---:|---:|---:|

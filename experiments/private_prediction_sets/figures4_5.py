@@ -64,7 +64,7 @@ def runs_4(version: str) -> list[Run]:
         stars = {"m* of the text": algorithm_5(N, epsilon, TEXT), "m* of the code": algorithm_5(N, epsilon, CODE)}
     else:
         unit, method = (N * epsilon) ** (2 / 3), "pps-laplace"
-        stars = {"m* of the library": pps_laplace.optimal_bins(N, ALPHA, epsilon, aligned=True)}
+        stars = {"m* of Algorithm 5": pps_laplace.optimal_bins(N, ALPHA, epsilon, aligned=True)}
     unit_name = "n epsilon" if version == "version 3" else "(n epsilon)^(2/3)"
     chosen = {f"{x:g} {unit_name}": int(x * unit) for x in MULTIPLES} | stars
     return [Run(label, method, epsilon, m) for label, m in chosen.items()]
@@ -208,7 +208,7 @@ and it is.
 Version 1 asks for m of the order of (n epsilon)^(2/3) and finds it: a tenth to once that costs least, ten times as many bins cost three
 times the excess. (*slopes* has the same candidates; few of them round up for every method.)
 
-## Figure 5, version 1: epsilon, with the m of the library
+## Figure 5, version 1: epsilon, with m* of its Algorithm 5
 
 | epsilon | m | uniform | splits: coverage | mean size | slopes (ours): coverage | mean size |
 |---|---:|---:|---:|---:|---:|---:|
