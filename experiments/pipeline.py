@@ -43,7 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "gradients": "ew",
         "physical": 128,
     },
-    "cnn plain": {"epochs": 5, "batch": 256, "rate": 0.05, "schedule": "cosine"},
+    "cnn plain": {"epochs": 5, "stop": 1, "batch": 256, "rate": 0.05, "schedule": "cosine"},
     "stock private": {
         "epochs": 90,
         "batch": 2000,

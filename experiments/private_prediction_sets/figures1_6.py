@@ -109,7 +109,7 @@ def _rows(found: dict[str, Any]) -> list[str]:
                     " / ".join(f"{100 * s:.0f}" for s in (*shares[:3], sum(shares[3:]))),
                 ]
             else:
-                entries += [f"exact: {result['law']['coverage']:.5f}", ""]
+                entries += [f"noise averaged: {result['law']['coverage']:.5f}", ""]
             lines.append("| " + " | ".join(entries) + " |")
     return lines
 

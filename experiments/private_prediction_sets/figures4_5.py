@@ -178,7 +178,7 @@ Scores: **{name}**, accuracy {accuracy}. The papers' are ImageNet's 50,000 valid
 cannot be passed on: an npz file with their logits takes their place if `CONFIDE_IMAGENET` names it. Else 50,000 records and 1000
 classes come from a public law: logits 15 exp(.9 g) times independent normals, g a normal per record, labels drawn from
 their softmax. Coverages are comparable; **set sizes in order only**. *uniform* is the mean coverage on uniform scores, the noise
-averaged exactly and the data sets simulated (standard error below .0001): what the method does on any continuous scores, up to the
+averaged exactly (version 1: over 20 draws) and the data sets simulated (standard error about .0001): what the method does on any continuous scores, up to the
 width of a bin. *authors*: read off the histograms of version 3 with an error of about .001. *difference*: how far *uniform* is
 outside of the authors' value or range. Without privacy: {none} (coverage ± deviation, mean size).
 

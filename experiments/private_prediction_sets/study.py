@@ -40,7 +40,7 @@ def splits(data: TailScores, mechanism: Any, m: int, n: int, repeats: int, test:
 def uniform(mechanism: Any, m: int, n: int, data_sets: int) -> dict[str, float]:
     """Mean coverage on uniform scores, where it is the threshold: exact over the noise, simulated over data sets.
 
-    The threshold without privacy, whose mean is k/(n+1) exactly, is the control variate. `error` is the standard error.
+    (Version 1's histograms have no closed law here; theirs is over 20 draws of the noise.) The threshold without privacy, whose mean is k/(n+1) exactly, is the control variate. `error` is the standard error.
     """
     rng, grid, rank = np.random.default_rng(n), edges(m), math.ceil((1 - ALPHA) * (n + 1))
     found = []
