@@ -89,7 +89,7 @@ def _child_seconds() -> float:
 PAGE = """# What {what}
 
 Written by `python -m experiments{command}` from an empty `experiments/results`; interrupted parts go on where they stopped and
-their times add up. {cores} cores ({machine}).
+their times add up. {cores} cores ({machine}), which had other work at the same time: processor minutes are the parts' own.
 
 | part | minutes | processor minutes |
 |---|---:|---:|
