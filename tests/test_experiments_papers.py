@@ -56,7 +56,7 @@ def test_version_1_is_explained_by_one_of_its_numbers_of_bins():
     assert max(abs(figure2.nearest_laplace(p, table)[1]) for p in points) < published.READING_ERROR
 
 
-def test_settings_are_the_papers(monkeypatch):
+def test_figures_4_to_6_have_the_papers_settings(monkeypatch):
     monkeypatch.setattr(figures4_5, "algorithm_5", lambda n, epsilon, range_: {bins.TEXT: 111, bins.CODE: 222}[range_])
     monkeypatch.setattr(figures4_5.pps_laplace, "optimal_bins", lambda n, alpha, epsilon, aligned: 33)
     assert (figures4_5.N, figures4_5.TEST, figures4_5.SPLITS) == (30_000, 20_000, 100)
