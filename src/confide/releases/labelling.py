@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from confide.errors import FormatError
 from confide.releases.kinds import Kind
 from confide.releases.noisy_labels import MOST_CLASSES, read_label_epsilon
 from confide.releases.words import class_list
@@ -23,6 +24,7 @@ from confide.support import (
 )
 
 _MECHANISM = "randomised-response"
+_HEAD = 100
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,10 @@ class LabelStatement:
     @classmethod
     def from_json(cls, text: str) -> "LabelStatement":
         """Read what `to_json` wrote; everything else is a FormatError."""
+        if f'"kind": "{_KIND.name}"' not in text[:_HEAD]:
+            raise FormatError(
+                "the file is not a statement about labels, as `confide randomise-labels` writes beside them"
+            )
         statement: LabelStatement = _KIND.read_text(text)
         return statement
 
