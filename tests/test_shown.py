@@ -11,6 +11,7 @@ import pytest
 import confide
 from confide import federated
 from confide.ledger import Entry, Loss
+from confide.mechanisms import LabelPrivacy
 from confide.releases import Release
 from confide.support import Shown
 from confide.watching import Watch
@@ -51,7 +52,8 @@ def test_releases_of_every_kind(path):
     privacy = getattr(value, "privacy", None)
     if privacy is not None:
         assert ("NOT PRIVATE" in line) == math.isinf(privacy.epsilon)
-        assert math.isinf(privacy.epsilon) or f"({privacy.neighbors}" in line
+        unit = "of each label" if isinstance(privacy, LabelPrivacy) else privacy.neighbors
+        assert math.isinf(privacy.epsilon) or f"({unit}" in line
     guarantee = getattr(value, "guarantee", None)
     if guarantee is not None:
         assert guarantee.brief in line
