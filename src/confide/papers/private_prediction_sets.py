@@ -199,11 +199,11 @@ class UpperBound(NamedTuple):
     """The steps from Lemma 1 to Theorem 3, each a bound on coverage but for the first; made by `upper_bound_steps`."""
 
     rank: int
-    """j* = ceil(n (q~ + 2 max(q~/(1-q~), 1) log(m/(gamma alpha)) / (epsilon n))): a rank that is seldom passed."""
+    """j* = ceil(n (q~ + 2 max(q~/(1-q~), 1) log(m/(gamma alpha)) / (epsilon n))), a rank that is seldom passed."""
     quantile: float
     """(7) The expected share of new scores up to that rank: j*/(n+1) + p_max."""
     printed_quantile: float
-    """(8) An upper bound on j*/(n+1) by the print, which leaves the ceiling out: it may be smaller by 1/(n+1)."""
+    """(8) An upper bound on j*/(n+1) by the print, which leaves the ceiling out and may be smaller by 1/(n+1)."""
     coverage: float
     """(6) gamma alpha + (1 - gamma alpha) ((7) + p_max), the ceiling kept."""
 
