@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from confide import federated
+from confide import Candidates, federated
+from confide.errors import FormatError
 from confide.federated.envelope import seal, unseal
 from confide.federated.protocols import PROTOCOLS
 from confide.releases import Release
@@ -74,3 +75,29 @@ def test_answers_are_read_signed_again_and_aggregated_to_the_same_calibration(ca
         assert dataclasses.replace(again, versions=before.versions) == before
         assert dataclasses.replace(again, versions=before.versions).to_json() == text
     assert 0 <= before.coverage_failure()(0.5) <= 1
+
+
+def test_a_calibration_made_when_a_level_met_exactly_did_not_count_as_met_is_read():
+    """27 of 29 replies of one record meet .9 exactly: a quadrature finds a little less, and 0.1 took the 28th."""
+    coordinator, silos = keys("coordinator"), [federated.SiloKeys.generate(f"silo {i}").public(1) for i in range(29)]
+    made = federated.plan(silos, 0.1, method="fedcp-qq", candidates=Candidates.unit(11), dropouts=9)
+    assert made.certify()[0] == 27
+    plan = json.loads(made.sign(coordinator))
+
+    def released(k, count=29, threshold=0.5, coverage=0.9):
+        guarantee = {"kind": "marginal", "coverage": coverage, "delta": None, "n": count, "n_min": None}
+        content = {"threshold": threshold, "k": k, "guarantee": guarantee, "epsilon": "none", "refused": [], "sent": {}}
+        answered = [silo.name for silo in silos[:count]]
+        text = seal("calibration", {**content, "answered": answered, "plan": plan, "versions": {}}, coordinator.signing)
+        return federated.FederatedCalibration.from_json(text)
+
+    for k in (27, 28):
+        before = released(k)
+        assert (before.k, before.coverage) == (k, 0.9)
+        assert federated.FederatedCalibration.from_json(before.to_json()) == before
+        assert federated.verify(before, coordinator.public()).holds
+    assert released(9, count=9).coverage == 0.9
+    assert released(10, count=9, threshold="+inf", coverage=1.0).coverage == 1  # 0.1 found no k among 9
+    for k, count in [(26, 29), (29, 29), (28, 28), (10, 9), (11, 9)]:  # the 27th of 28 meets more than .9
+        with pytest.raises(FormatError):
+            released(k, count)

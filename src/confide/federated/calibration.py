@@ -203,13 +203,14 @@ def _read(text: str) -> FederatedCalibration:
             raise Refusal("malformed", "the calibration is signed by another key than its plan; do not use it")
         who = read_answered(plan, fields.take("answered", list))
         answered = tuple(plan.silos[i].name for i in who)
-        k, guarantee = plan.certify(who)
+        stated_k = fields.take("k", int)
+        k, guarantee = plan.protocol.certify_stated(plan, who, stated_k)
         claimed = fields.group("guarantee")
         coverage, most = claimed.take("coverage", (float, int)), guarantee.coverage
         if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
             raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
         refused = read_refused(fields.take("refused", list))
-        if fields.take("k", int) != k:
+        if stated_k != k:
             raise Refusal("malformed", "the calibration contradicts its plan; do not use it")
         stated = fields.take("threshold", (float, int, str))
         threshold = math.inf if stated == "+inf" else math.nan if isinstance(stated, str) else float(stated)

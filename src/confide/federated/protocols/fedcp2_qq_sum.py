@@ -136,6 +136,10 @@ class RepliedSum(SortedReplies, AddedVectors):
         """The published k stands if our certificate confirms it, and no other was asked for."""
         return confirmed_k(self, terms, self.published_k)
 
+    def certify_stated(self, terms: Terms, who: Sequence[int], stated: int) -> tuple[int, Guarantee]:
+        """No earlier version had sums of replies."""
+        return self.certify(terms, who)
+
     def addend(self, terms: Terms, own: int, counts: Counts) -> Counts:
         """A one at the candidate that is drawn."""
         vector = np.zeros(len(counts), dtype=np.int64)

@@ -156,6 +156,10 @@ class FederatedProtocol(ABC):
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """Which of the sorted answers becomes the threshold (see `FederatedPlan.certify`), and what is promised."""
 
+    def certify_stated(self, terms: Terms, who: Sequence[int], stated: int) -> tuple[int, Guarantee]:
+        """The same for a calibration that states its k, which an earlier version may have chosen larger."""
+        return self.certify(terms, who)
+
     def promises(self, terms: Terms) -> dict[int, Promise]:
         """What is promised for every number of answers for which something is."""
         m = len(terms.silos)

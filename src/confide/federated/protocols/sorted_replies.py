@@ -93,6 +93,13 @@ class SortedReplies(DrawnReplies):
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """The smallest k that is certified for the silos that answered."""
+        return self._chosen(terms, who)
+
+    def certify_stated(self, terms: Terms, who: Sequence[int], stated: int) -> tuple[int, Guarantee]:
+        """The same; or the next k, if it is stated and the smallest one meets the level exactly, as 0.1 had it."""
+        return self._chosen(terms, who, stated)
+
+    def _chosen(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
         m, level = len(terms.silos), float(terms.level)
         if len(who) == m and (planned := self.planned_k(terms)) is not None:
             return planned, self.guarantee(terms, level, who)
@@ -101,9 +108,12 @@ class SortedReplies(DrawnReplies):
         else:
             replies, honest = self._laws(terms, who), len(who) - terms.liars
         found = certified_k(replies, terms.level, terms.delta, honest)
-        if found is None or found[0] + terms.liars > len(who):
+        k = len(who) + 1 if found is None else found[0] + terms.liars
+        if found is not None and terms.delta is None and found[1] == level and stated == k + 1:
+            k = stated
+        if k > len(who):
             return len(who) + 1, self.guarantee(terms, 1.0, who)
-        return found[0] + terms.liars, self.guarantee(terms, level, who)
+        return k, self.guarantee(terms, level, who)
 
     def promises(self, terms: Terms) -> dict[int, Promise]:
         """What is promised for every number of answers, from all silos down to one."""
