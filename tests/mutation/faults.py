@@ -1404,7 +1404,8 @@ FAULTS = (
           "if exact > 1:", f"{ONE_SHOT}::test_theorem_3_3_refuses_large_delta[0.9]"),
     Fault("Theorem 3.3 for any pair", "papers/one_shot_federated/conditional.py", "if l * k < (1 - level) * m * n:",
           "if l * k < (1 - level) * m:", f"{ONE_SHOT}::test_theorem_3_3_asks_for_the_product"),
-    Fault("an earlier choice of k is refused", "federated/protocols/sorted_replies.py", "stated == k + 1:", "stated == k:",
+    Fault("an earlier choice of k is refused", "federated/protocols/sorted_replies.py",
+          "stated == k + 1:", "stated == k:",
           "tests/federated/test_samples.py"
           "::test_a_calibration_made_when_a_level_met_exactly_did_not_count_as_met_is_read"),
     Fault("any larger k is read", "federated/protocols/sorted_replies.py", "found[1] == level and stated", "stated",
