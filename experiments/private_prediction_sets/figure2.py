@@ -18,6 +18,9 @@ LEVELS = {"n": (0.1, 1.0, 10.0), "epsilon": (100, 1000, 10_000)}
 THIN = 7
 """Every so many of the authors' points has a row."""
 COLORS = ("#c1121f", "#0b6e4f", "#33658a")
+SOLID: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "linewidth": 0.8}
+DOTTED: dict[str, Any] = {"marker": "x", "markersize": 4, "linewidth": 0.8, "linestyle": ":"}
+"""How our own points are drawn: the lines between them are no curves."""
 GAMMAS = np.linspace(0, 0.2, 1000)[1::4]
 """Every fourth value of the grid in version 1's code, without 0."""
 
@@ -91,7 +94,7 @@ def run() -> None:
         axis.set(xscale="log", ylim=(0.895, 1.003), ylabel="level aimed at")
     axes[0, 0].set_title("version 3: q~, exponential mechanism")
     axes[1, 0].set_title("version 1: level + zeta, Laplace histogram")
-    _legend(axes)
+    _legend(fig, axes)
     save(fig, f"{FOLDER}/figure2")
     text = PAGE.format(
         rows3="\n".join(rows["3"]),
@@ -105,16 +108,21 @@ def run() -> None:
     write_docs(f"{FOLDER}/figure2.md", text)
 
 
-def _legend(axes: Any) -> None:
-    """Kinds of lines at the left, what the colours are for at the right."""
-    for row, solid in enumerate(("equation (3), m* of the text", "pps-laplace")):
-        kinds = [("authors", {"marker": ".", "linestyle": ""}), (solid, {"linewidth": 1.2})]
-        kinds += [("slopes (ours)", {"linewidth": 1, "linestyle": ":"})] if row == 0 else []
-        for axis, curves, key in zip(axes[row], LEVELS.values(), ("epsilon", "n"), strict=True):
-            colors = [(f"{key} = {c:g}", {"color": color}) for c, color in zip(curves, COLORS, strict=True)]
-            shown = [(label, {"color": "black", **how}) for label, how in kinds] if key == "epsilon" else []
-            handles = [axis.plot([], [], label=label, **how)[0] for label, how in shown + colors]
-            axis.legend(handles=handles, fontsize=7.5, loc="upper right")
+def _legend(fig: Any, axes: Any) -> None:
+    """What the colours are for in each panel's upper right corner, kinds of points and lines below, beside no data."""
+    kinds = {
+        "authors": {"marker": ".", "linestyle": ""},
+        f"equation (3), m* of the text; version 1: pps-laplace (every {THIN}th point)": SOLID,
+        "slopes (ours)": DOTTED,
+    }
+    handles = [axes[0, 0].plot([], [], color="black", label=label, **how)[0] for label, how in kinds.items()]
+    fig.legend(handles=handles, fontsize=8, ncol=3, loc="outside lower center")
+    for row in axes:
+        for axis, curves, key in zip(row, LEVELS.values(), ("epsilon", "n"), strict=True):
+            colors = [
+                axis.plot([], [], color=c, label=f"{key} = {v:g}")[0] for v, c in zip(curves, COLORS, strict=True)
+            ]
+            axis.legend(handles=colors, fontsize=7.5, loc="upper right")
 
 
 def _version_3(axes: Any, rows: list[str]) -> float:
@@ -133,9 +141,9 @@ def _version_3(axes: Any, rows: list[str]) -> float:
                 for p in tqdm(thin, desc=f"Figure 2, {label}")
             ]
             x = [getattr(p, along) for p in thin]
-            axis.plot(x, [f["text"]["level"] for f in found], color=color, linewidth=1.2)
+            axis.plot(x, [f["text"]["level"] for f in found], color=color, **SOLID)
             slopes = [np.nan if f["slopes"] is None else f["slopes"] for f in found]
-            axis.plot(x, slopes, color=color, linewidth=1, linestyle=":")
+            axis.plot(x, slopes, color=color, **DOTTED)
             rows += [_row(p, f) for p, f in zip(thin, found, strict=True)]
         axis.set_xlabel("number of calibration records n" if along == "n" else "privacy loss epsilon")
     return worst
@@ -168,7 +176,7 @@ def _version_1(axes: Any, rows: list[str]) -> list[float]:
             thin = points(1, along, curve, THIN)
             found = [cached(f"pps2/version_1_{along}_{p.n}_{p.epsilon:.6g}", lambda p=p: version_1_at(p)) for p in thin]
             y = [np.nan if f["level"] is None else f["level"] for f in found]
-            axis.plot([getattr(p, along) for p in thin], y, color=color, linewidth=1.2)
+            axis.plot([getattr(p, along) for p in thin], y, color=color, **SOLID)
             for p, f in zip(thin, found, strict=True):
                 m, difference = nearest_laplace(p, table)
                 shown = "+inf" if f["level"] is None else f"{f['level']:.4f} ({f['m']})"
