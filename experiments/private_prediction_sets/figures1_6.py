@@ -179,9 +179,10 @@ def _three_of_a_class(inside: NDArray[np.bool_], first: NDArray[np.int64], label
 PAGE = """# Figures 1 and 6: medical images
 
 Made by `python -m experiments pps-figures1-6`. The papers' settings: alpha = .1, n = 1000 records calibrate, 500 evaluate, 1000
-random splits, LAC scores, uniform bins on [0, 1]; version 3: epsilon = 10 with m* of Algorithm 5, version 1: epsilon = 8. The
-papers' data are chest X-rays in three classes (accuracy .75); scores of them are not distributed. Here: blood cells in eight
-classes and skin lesions in seven, test logits of a small ResNet, and uniform scores.
+random splits, LAC scores, uniform bins on [0, 1]; version 3: epsilon = 10 with m* of Algorithm 5. Version 1's
+text states no epsilon for Figure 6; here it has 8, that of its Figure 3. The papers' data are chest X-rays in three classes
+(accuracy .75); scores of them are not distributed. Here: blood cells in eight classes and skin lesions in seven, test logits
+of a small ResNet, and uniform scores.
 
 {about}
 

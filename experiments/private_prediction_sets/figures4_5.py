@@ -172,7 +172,8 @@ PAGE = """# Figures 4 and 5: the number of bins, and the privacy loss
 
 Made by `python -m experiments pps-figures4-5`. The papers' settings: alpha = .1, LAC scores, uniform bins on [0, 1], n = 30,000
 records calibrate, 20,000 evaluate, 100 random splits. Figure 4: epsilon = 5 (version 1: 1), m = .05, .1, 1, 10 times n epsilon
-(version 1: its power 2/3) and m*. Figure 5: epsilon = .5, 1, 5, 10, each with its m*.
+and m*. Figure 5: epsilon = .5, 1, 5, 10, each with its m*. The texts print neither those multiples nor the epsilons of Figure 5:
+they are those of version 3's plot files, and version 1 has the same here, with (n epsilon)^(2/3) for n epsilon.
 
 Scores: **{name}**, accuracy {accuracy}. The papers' are ImageNet's 50,000 validation images with a ResNet-152 (accuracy .783), which
 cannot be passed on: an npz file with their logits takes their place if `CONFIDE_IMAGENET` names it. Else 50,000 records and 1000
