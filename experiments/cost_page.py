@@ -17,7 +17,8 @@ HEAD = """# What privacy costs
 
 Made by `python -m experiments cost`. alpha = .1. `slopes`, `pps` and `opendp-quantile` have 1000 candidates. The others
 choose their own number, which stands in brackets: noisy histograms by their mean threshold on uniform scores
-([methods](../methods.md#pps-laplace)), *pps, bins by Algorithm 5* by version 3's. epsilon is the loss for replacing one
+([methods](../methods.md#pps-laplace)), *pps, bins by Algorithm 5* by version 3's, on uniform scores with
+its edges j/m. epsilon is the loss for replacing one
 record; for *n secret* and `opendp-quantile` for adding or removing one. A secret n is guessed right.
 
 Marks: **bold**, the smallest of the methods whose claim of 90 % holds. † claim lost: the level of `pps` is capped at 1,

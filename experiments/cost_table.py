@@ -41,7 +41,7 @@ def cell(n: int, epsilon: float, data_sets: int = DATA_SETS, splits: int = SPLIT
         out[method.label] = {
             "bins": bins,
             "certified": _certified(mechanism, bins, n),
-            **_uniform(mechanism, confide.Candidates.unit(bins), n, data_sets // 20 if method in huge else data_sets),
+            **_uniform(mechanism, method.edges(bins), n, data_sets // 20 if method in huge else data_sets),
             "size ratio": float(np.mean(sizes[method.label]["size"]) / plain),
         }
     return out

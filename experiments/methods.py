@@ -72,6 +72,10 @@ class Method:
             return _version_3_bins(n, alpha, epsilon)
         return usual
 
+    def edges(self, m: int) -> confide.Candidates:
+        """Its m candidates for uniform scores: e_j = j/m where Algorithm 5 of version 3, which counts on them, chose m."""
+        return confide.Candidates.published(m) if self.own_bins == "version 3" else confide.Candidates.unit(m)
+
 
 OURS = Method("slopes", "slopes (ours)", "replace_one", True, "#0b6e4f")
 OURS_SECRET = Method("slopes", "slopes, n secret (ours)", "add_remove", True, "#6bbf59")
