@@ -247,6 +247,16 @@ def test_inflated_claims_are_refused(change, released):
         confide.Calibration.from_json(resealed(released, change))
 
 
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+@pytest.mark.parametrize(("neighbors", "least"), [("replace_one", {}), ("add_remove", {"n_min": 1})])
+def test_a_release_with_the_least_epsilon_is_read(neighbors, least):
+    """Half of what is asked for is spent: the least epsilon that may be asked for is not the least proven loss."""
+    options = {"mechanism": "pps", "neighbors": neighbors, "candidates": confide.Candidates.published(4), **least}
+    calibration = confide.calibrate(np.linspace(0.1, 0.9, 5), 0.1, 1e-6, score="lac", **options)
+    assert calibration.privacy.epsilon < 0.6e-6
+    assert confide.Calibration.from_json(calibration.to_json()) == calibration
+
+
 def test_what_the_papers_state_of_several_releases():
     """Levels add up; of disjoint groups one is touched by a record that is removed, two by one that is replaced."""
     scores, options = np.random.default_rng(0).random(3000), {"mechanism": "pps", "n_min": 300, "candidates": 50}

@@ -1404,6 +1404,9 @@ FAULTS = (
           "if exact > 1:", f"{ONE_SHOT}::test_theorem_3_3_refuses_large_delta[0.9]"),
     Fault("Theorem 3.3 for any pair", "papers/one_shot_federated/conditional.py", "if l * k < (1 - level) * m * n:",
           "if l * k < (1 - level) * m:", f"{ONE_SHOT}::test_theorem_3_3_asks_for_the_product"),
+    Fault("the least loss that is asked for as the least that is spent", "releases/calibration_json.py",
+          "_LEAST_SPENT = 0.49", "_LEAST_SPENT = 0.99",
+          "tests/mechanisms/test_pps_removal.py::test_a_release_with_the_least_epsilon_is_read[replace_one-least0]"),
     Fault("an earlier choice of k is refused", "federated/protocols/sorted_replies.py",
           "stated == k + 1:", "stated == k:",
           "tests/federated/test_samples.py"

@@ -39,6 +39,8 @@ from confide.support import (
 )
 
 MOST_CHARACTERS = 20_000_000
+_LEAST_SPENT = 0.49
+"""The share of the epsilon asked for that a mechanism's proven loss has at least: one half, of `pps`."""
 
 
 def calibration_fields(c: Calibration) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def _check_claims(c: Calibration) -> None:
     private = c.mechanism is not None and c.mechanism.name != "none"
     if isinstance(c.mechanism, NoisySearch):
         _check_search(c, c.mechanism, privacy)
-    elif private and not LEAST_LOSS * records * 0.99 <= privacy.epsilon <= MOST_LOSS:
+    elif private and not LEAST_LOSS * records * _LEAST_SPENT <= privacy.epsilon <= MOST_LOSS:
         raise FormatError("the calibration has a privacy loss that no release has; do not use it")
     if c.privacy not in (privacy, replace(privacy, rho=_rho_of_0_1(privacy))):
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
