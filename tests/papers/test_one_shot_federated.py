@@ -573,6 +573,14 @@ def test_unequal_ranks_a_1():
     assert chosen.coverage == pytest.approx(float(table[chosen.k - 1]), abs=1e-12)
     with pytest.raises(InputError, match="one rank per size"):
         paper.unequal_coverage_sum([3], [1, 2], 1)
+    with pytest.raises(InputError, match="from 1 to 4"):
+        paper.unequal_coverage_sum([3], [5], 1)  # 4 stands for +inf, 5 for nothing
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
+def test_gamma_lies_strictly_between_0_and_1(gamma):
+    with pytest.raises(InputError, match="gamma must be strictly between 0 and 1"):
+        paper.private_correction(5, 0.1, 1.0, 100, gamma)
 
 
 @pytest.mark.parametrize("r", [0, 3, 7, 12])
