@@ -29,7 +29,7 @@ def aggregate(
     answers
         The messages. A copy of a message counts once.
     parts
-        For `secure-sum` with dropouts: what the openers sent, of `open_part`. The silos whose answers were listed are
+        For sums with dropouts: what the openers sent, of `open_part`. The silos whose answers were listed are
         those that answered; later answers are left out.
     keys
         The coordinator's private keys, which signed the plan: the calibration is signed with them, and carries what

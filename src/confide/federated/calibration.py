@@ -57,7 +57,7 @@ class FederatedCalibration(Calibration):
         Pairs (silo, code) that were left out. A message that no silo of the plan has signed is named by its place
         among the messages, an integer from 1 on, instead.
     opened
-        For `secure-sum` with dropouts: the list and the openers' parts, from which threshold and promise follow.
+        For sums with dropouts: the list and the openers' parts, from which threshold and promise follow.
     signature
         The coordinator's signature of all of it, 128 hexadecimal digits, or None. The key is that of the plan.
     sent

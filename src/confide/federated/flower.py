@@ -118,7 +118,7 @@ def calibrate(
 ) -> tuple[FederatedRelease, Round]:
     """Ask all nodes and aggregate what came back: unusable answers are left out by name.
 
-    The sum of a `secure-sum` with dropouts is opened by a second question, to all nodes once more.
+    A sum with dropouts is opened by a second question, to all nodes once more.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def calibrate(
     Raises
     ------
     NotReleasedError
-        If those who answered are not enough: for `secure-sum` without dropouts everybody has to; it names the silos
+        If those who answered are not enough: for sums without dropouts everybody has to; it names the silos
         that are missing.
     """
     second = has_second_round(plan, keys)

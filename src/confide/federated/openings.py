@@ -29,7 +29,7 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     Parameters
     ----------
     plan
-        The signed plan of a `secure-sum` with dropouts.
+        The signed plan of a sum with dropouts.
     answers
         The messages of the silos.
     keys

@@ -108,7 +108,7 @@ def own_share(released: FederatedCalibration, answer: str) -> OwnShare:
     Raises
     ------
     InputError
-        If the method's answers are no thresholds: of a `secure-sum` nothing of one silo opens, and `own_calibration`
+        If the method's answers are no thresholds: of a sum nothing of one silo opens, and `own_calibration`
         makes a threshold of its own for a charge of its own.
     Refusal
         If the answer is not one to the plan of the calibration.

@@ -89,7 +89,7 @@ class Round:
     silent
         Nodes that did not answer in time.
     opening
-        What came back from the second question, of a `secure-sum` with dropouts: parts of the sum for answers.
+        What came back from the second question, of a sum with dropouts: parts of the sum for answers.
     listed
         The answers whose sum the second question was about.
 

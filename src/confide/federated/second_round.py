@@ -1,4 +1,4 @@
-"""Over an engine: the second question of a `secure-sum` with dropouts, asked of every node, also of the silent ones.
+"""Over an engine: the second question of a sum with dropouts, asked of every node, also of the silent ones.
 
 Openers help to open one list of answers. So the list can be kept in a file before anybody is asked, and whoever tries
 again asks about the same one.

@@ -21,7 +21,7 @@ app = typer.Typer(
     name="federated",
     help="Calibrate across silos that never pool their data, by small signed files.\n\n"
     "Everybody: keygen, and public for another size. The coordinator: plan, then aggregate. Every silo: policy if it "
-    "likes, answer, and if it likes own and report. Where silos may be missing from a secure-sum, the coordinator "
+    "likes, answer, and if it likes own and report. Where silos may be missing from a sum, the coordinator "
     "lists the answers before it aggregates, and every silo opens. `confide show` reads every file before it is used. "
     "Only the private keys and the ledger stay secret.",
     cls=Group,

@@ -27,7 +27,7 @@ def list_answers(
         bool, typer.Option("--drop-refused", help="Leave unusable answers out and say so, instead of stopping.")
     ] = False,
 ) -> None:
-    r"""List the answers of a secure-sum with dropouts: a file for every opener.
+    r"""List the answers of a sum with dropouts: a file for every opener.
 
     Make the list once, when everybody who will answer has answered: silos help
     to open one list of a session. Send every opener the file with its name,

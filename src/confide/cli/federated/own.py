@@ -25,7 +25,7 @@ def own(
     The larger of the common threshold and of what the silo answered. It
     covers new records of this silo as stated, whatever the other silos are
     like. No records are read and nothing is charged: both files are out
-    already. Of a secure-sum nothing of one silo is known; see `calibrate`.
+    already. Of a sum nothing of one silo is known; see `calibrate`.
 
     Example:
 
