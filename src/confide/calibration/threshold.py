@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
+from confide.guarantee import coverage_text
 from confide.mechanisms import Mechanism, PpsOfSecretSize, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, Predecessor, Words, remark
@@ -51,8 +52,9 @@ class PricedThreshold:
         made, level, m = drawn.mechanism, self.request.level, self.request.m
         if isinstance(made, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
             note = (
-                f"the promise is coverage of at least {drawn.guarantee.coverage:.3g}, not {float(level):g}: with few "
-                f"records pps covers less; state n_min={made.certified_from(level, m)} or more, if so many are certain"
+                f"the promise is coverage of at least {coverage_text(drawn.guarantee.coverage)}, not {float(level):g}: "
+                "with few records pps covers less; if so many are certain, state "
+                f"n_min={made.certified_from(level, m)} or more"
             )
             warnings.warn(note, CoverageWarning, stacklevel=outside())
         needed = _records_needed(self.request) if math.isinf(drawn.threshold) else None

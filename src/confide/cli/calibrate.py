@@ -62,7 +62,7 @@ def calibrate(
         str | None,
         o.privacy(
             "LOSS",
-            "Of labels by `confide randomise-labels`; or its file.",
+            "Of labels that `confide randomise-labels` made: its --epsilon, or the file .labels.json that it wrote.",
         ),
     ] = None,
     candidates: o.CandidatesSpec = None,

@@ -42,7 +42,8 @@ Score: TypeAlias = Annotated[
     str | None,
     o.columns(
         "NAME",
-        "Of probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin, top_k. Of "
+        "Of probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin, top_k; all "
+        "but the last with a public temperature, 'lac(temperature=2)'. Of "
         "LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides. Of --score-column: its name.",
     ),
 ]

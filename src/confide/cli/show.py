@@ -70,25 +70,21 @@ def show(
     k = positive_integer("records", records)
     if kind_of(file) is Kind.COUNTING:
         counting = CountingPlan.load(file)
-        if k != 1:
-            raise InputError("records must be 1 for a counting plan; it belongs to calibrations")
+        _once(k, "a counting plan")
         emit({"counting_plan": json.loads(counting.to_json())}) if as_json else say(str(counting))
         return
     if kind_of(file) is Kind.SCHEDULE:
         schedule = Schedule.load(file)
-        if k != 1:
-            raise InputError("records must be 1 for a schedule; it belongs to calibrations")
+        _once(k, "a schedule")
         emit({"schedule": schedule.fields, "statement": schedule.statement}) if as_json else say(_schedule(schedule))
         return
     if kind_of(file) is Kind.LABELLING:
         beside = LabelStatement.load(file)
-        if k != 1:
-            raise InputError("records must be 1 for a statement about labels; it belongs to calibrations")
+        _once(k, "a statement about labels")
         emit({"labelling": json.loads(beside.to_json())}) if as_json else say(str(beside))
         return
     if (federated := shown(file)) is not None:
-        if k != 1:
-            raise InputError("records must be 1 for a file of a federation; it belongs to calibrations")
+        _once(k, "a file of a federation")
         emit(federated.document) if as_json else say(federated.text)
         return
     released = load_release(file)
@@ -112,6 +108,11 @@ def show(
     if predecessors_of(released):
         say(renewed(released))
     say(aligned([*_words(released), *_losses(released.privacy, k), *making, *course(released)]))
+
+
+def _once(records: int, what: str) -> None:
+    if records != 1:
+        raise InputError(f"records must be 1 for {what}; it belongs to calibrations")
 
 
 def _schedule(schedule: Schedule) -> str:

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
 from confide.errors import InputError
-from confide.support import Level, exact_level, positive_integer, positive_number
+from confide.papers.one_shot_federated import conformal_rank
+from confide.support import Level, positive_integer, positive_number
 
 DELTA = 1e-10
 """How narrow the last interval is."""
@@ -59,7 +60,7 @@ def target(n: int, alpha: Level) -> int:
     >>> target(1000, 0.1)
     901
     """
-    return math.ceil((1 - exact_level("alpha", alpha)) * (positive_integer("n", n) + 1))
+    return conformal_rank(n, alpha)
 
 
 def answer_law(

@@ -33,8 +33,7 @@ def adjusted_level(n: int, alpha: Level, epsilon: float, m: int, gamma: float | 
     >>> round(adjusted_level(1000, 0.1, 1.0, 145), 5)
     0.92508
     """
-    a = exact_level("alpha", alpha)
-    return mechanisms.adjusted_level(n, a, epsilon, m, _gamma(n, a, epsilon, gamma))
+    return _adjusted(n, alpha, epsilon, m, gamma)[2]
 
 
 def coverage_is_proved(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> bool:
@@ -219,12 +218,10 @@ def upper_bound_steps(
     >>> steps.rank, round(steps.quantile, 4), round(steps.printed_quantile, 4), round(steps.coverage, 4)
     (4548, 0.9097, 0.9092, 0.9099)
     """
-    a = exact_level("alpha", alpha)
-    g = _gamma(n, a, epsilon, gamma)
-    q = mechanisms.adjusted_level(n, a, epsilon, m, g)
+    a, g, q = _adjusted(n, alpha, epsilon, m, gamma)
     if q >= 1:
         raise InputError(f"the adjusted level must be below 1 for an upper bound; found {q:.4g}; take more records")
-    ga, log, factor = g * float(a), math.log(m / (g * float(a))), max(q / (1 - q), 1.0)
+    ga, factor, log = _noise_terms(a, g, q, m)
     rank = math.ceil(n * q + 2 * factor * log / epsilon)
     quantile = rank / (n + 1) + p_max
     printed = (1 - float(a)) / (1 - ga) + 2 * (1 + factor) * log / ((n + 1) * epsilon)
@@ -253,13 +250,11 @@ def published_upper_bound(
     >>> round(published_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9641
     """
-    a = exact_level("alpha", alpha)
-    g = _gamma(n, a, epsilon, gamma)
-    q = mechanisms.adjusted_level(n, a, epsilon, m, g)
+    a, g, q = _adjusted(n, alpha, epsilon, m, gamma)
     if q >= 1:
         return math.inf
-    ga, log = g * float(a), math.log(m / (g * float(a)))
-    noise = 2 * (1 + max(q / (1 - q), 1.0)) * log / ((n + 1) * epsilon)
+    ga, factor, log = _noise_terms(a, g, q, m)
+    noise = 2 * (1 + factor) * log / ((n + 1) * epsilon)
     return 1 - (1 - g) * float(a) + (1 - ga) * (2 * positive_number("p_max", p_max) + noise)
 
 
@@ -278,13 +273,11 @@ def rigorous_upper_bound(
     >>> round(rigorous_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9609
     """
-    a = exact_level("alpha", alpha)
-    g = _gamma(n, a, epsilon, gamma)
-    q = mechanisms.adjusted_level(n, a, epsilon, m, g)
+    a, g, q = _adjusted(n, alpha, epsilon, m, gamma)
     if q >= 1:
         return 1.0
-    ga, log = g * float(a), math.log(m / (g * float(a)))
-    rank = math.floor(n * q + 2 * max(q / (1 - q), 1.0) * log / epsilon) + 1
+    ga, factor, log = _noise_terms(a, g, q, m)
+    rank = math.floor(n * q + 2 * factor * log / epsilon) + 1
     return ga + (1 - ga) * min(1.0, rank / (n + 1) + positive_number("p_max", p_max))
 
 
@@ -345,6 +338,19 @@ def bins_and_gamma(
         law = quantile_law(np.bincount(bins, minlength=m), level, epsilon)
         outputs[m] = (int(np.searchsorted(np.cumsum(law), rng.random())) + 1) / m
     return min(outputs, key=lambda m: outputs[m]), gamma
+
+
+def _adjusted(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None) -> tuple[Fraction, float, float]:
+    """Alpha, gamma and q~ of (3)."""
+    a = exact_level("alpha", alpha)
+    g = _gamma(n, a, epsilon, gamma)
+    return a, g, mechanisms.adjusted_level(n, a, epsilon, m, g)
+
+
+def _noise_terms(alpha: Fraction, gamma: float, q: float, m: int) -> tuple[float, float, float]:
+    """Gamma alpha, max(q~/(1-q~), 1) and log(m/(gamma alpha)): what Lemma 1 puts into Theorem 3."""
+    failure = gamma * float(alpha)
+    return failure, max(q / (1 - q), 1.0), math.log(m / failure)
 
 
 def _gamma(n: int, alpha: Fraction, epsilon: float, gamma: float | None) -> float:

@@ -275,7 +275,8 @@ def _check_other(method: MechanismName, neighbors: Neighbors, alpha: Level, **op
         raise InputError(f"{given[0]} must be left out with mechanism={method!r}; it belongs to mechanism='slopes'")
     if method in ("pps-laplace", *CONCENTRATED) and neighbors != "replace_one":
         raise InputError(
-            f"neighbors must be 'replace_one' for mechanism={method!r}: the rank it aims at depends on n, which must be public"
+            f"neighbors must be 'replace_one' for mechanism={method!r}: the rank that it aims at depends on n, which "
+            "must be public"
         )
     if method == "pps" and neighbors == "add_remove" and exact_level("alpha", alpha) > Fraction(1, 2):
         raise InputError(

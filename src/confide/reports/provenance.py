@@ -7,7 +7,7 @@ from confide.federated import DealtVectors, FederatedCalibration, FederatedPlan,
 from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
 from confide.planning import Population, rounding_text
-from confide.releases import Calibration, Release, class_list, parts_of
+from confide.releases import Calibration, NoisyLabelCalibration, Release, class_list, parts_of
 from confide.reports.numbers import number
 
 Rows = tuple[tuple[str, str], ...]
@@ -121,6 +121,8 @@ def _theorems(calibration: Calibration) -> str:
         return "nothing: this mechanism has no certificate"
     if calibration.mechanism is None:
         return "+∞ covers everything"
+    if isinstance(calibration, NoisyLabelCalibration):
+        return "docs/theory-labels.md, Theorem 3; privacy by Theorem 1"
     if not isinstance(calibration.mechanism, Slopes):
         return "docs/methods.md"
     if calibration.guarantee.delta is not None:
