@@ -64,7 +64,7 @@ def rows(results: dict[str, Any]) -> list[str]:
     return lines
 
 
-PAGE = """# Figure 2: the adjusted level
+PAGE = """# Figure 2 at our settings: the adjusted level
 
 Made by `python -m experiments figure2`. alpha = .1; `slopes` and `pps` have 1000 candidates, noisy histograms their own
 number near (n epsilon)^(2/3), at most 2000. Lower is cheaper; 1 means that the largest score, or +inf, is aimed at.

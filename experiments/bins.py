@@ -7,7 +7,7 @@ from experiments.sweep import Sweep
 N, EPSILON, SPLITS = 1000, 1.0, 1000
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE)
 
-PAGE = f"""# Figure 4: the number of candidates
+PAGE = f"""# Figure 4 at our settings: the number of candidates
 
 Made by `python -m experiments figure4`. alpha = .1, n = {N}, epsilon = {EPSILON:g}, LAC scores, logit-spaced candidates,
 {SPLITS} random splits; line: mean over the splits, band: 5 % to 95 %. Dotted: no privacy. These settings are ours; at

@@ -7,7 +7,7 @@ from experiments.sweep import Sweep
 N, BINS, SPLITS = 2000, 1000, 1000
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE, OPENDP)
 
-PAGE = f"""# Figure 5: the privacy loss
+PAGE = f"""# Figure 5 at our settings: the privacy loss
 
 Made by `python -m experiments figure5`. alpha = .1, n = {N}, LAC scores, logit-spaced candidates ({BINS}; noisy
 histograms near (n epsilon)^(2/3)), {SPLITS} random splits; line: mean over the splits, band: 5 % to 95 %. Dotted: no

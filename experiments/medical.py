@@ -48,7 +48,7 @@ def example_sets(data: ScoreSet, n: int) -> list[str]:
     return lines
 
 
-PAGE = """# Figures 1 and 6: medical images
+PAGE = """# Figures 1 and 6 at our settings: medical images
 
 Made by `python -m experiments figures1-6`. The paper's chest X-rays are not distributed with scores; the same study is
 made here with blood cells and skin lesions (BloodMNIST, DermaMNIST; held-out logits of a small ResNet). alpha = .1,

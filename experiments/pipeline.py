@@ -164,7 +164,7 @@ def page(rows: list[str], *, epsilon: float, delta: float, noise: float) -> str:
     )
 
 
-PAGE = """# Figure 3: private model, private calibration
+PAGE = """# Figure 3 at our settings: private model, private calibration
 
 Made by `python -m experiments figure3`. CIFAR-10, alpha = .1, n = 5000 calibration images, epsilon = 8 for the
 calibration (replace-one), 1000 random splits of the 10,000 test images; the other 5000 of each split evaluate. The

@@ -188,7 +188,7 @@ def _version_1(axes: Any, rows: list[str]) -> list[float]:
     return misses
 
 
-PAGE = """# Figure 2: the adjusted level
+PAGE = """# Private Prediction Sets, Figure 2: the adjusted level
 
 Made by `python -m experiments pps-figure2`. alpha = .1. The authors' grid: left n from 100 to 31622 at epsilon = .1, 1, 10;
 right epsilon from .01 to 100 (version 1: .1 to 50) at n = 100, 1000, 10000. Their levels are the coordinates of the lines in
@@ -199,7 +199,7 @@ experiments/private_prediction_sets/figure2.csv.
 
 ## Version 3: equation (3) with m* and gamma*
 
-**Every one of the authors' {count} levels below 1 is equation (3), with gamma* of (10) and one of the 50 numbers of bins that
+**Every one of the authors' {count} levels below 1 is equation (3), with the gamma of (10) and one of the 50 numbers of bins that
 their code tries, up to {worst}.** That number is in the column *their m*: it is read off the level itself.
 
 The text of Algorithm 5 tries numbers from 1e2 to 1e6, the authors' code 1e4 to 1e6; and where the text says "smallest output", the

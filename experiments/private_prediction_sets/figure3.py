@@ -108,7 +108,7 @@ def _draw(axes: Any, title: str, found: dict[str, Any]) -> None:
     axes[1].set(xlabel="set size", ylabel="share of images")
 
 
-PAGE = """# Figure 3: private or plain model, private or plain calibration
+PAGE = """# Private Prediction Sets, Figure 3: private or plain model, private or plain calibration
 
 Made by `python -m experiments --full pps-figure3`. The papers' settings: CIFAR-10, alpha = .1, n = 5000 of the 10,000 test images
 calibrate with epsilon = 8, the other 5000 evaluate, 1000 random splits, LAC scores, uniform bins on [0, 1], m* of Algorithm 5; the

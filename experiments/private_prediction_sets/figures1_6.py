@@ -176,7 +176,7 @@ def _three_of_a_class(inside: NDArray[np.bool_], first: NDArray[np.int64], label
     return []
 
 
-PAGE = """# Figures 1 and 6: medical images
+PAGE = """# Private Prediction Sets, Figures 1 and 6: medical images
 
 Made by `python -m experiments pps-figures1-6`. The papers' settings: alpha = .1, n = 1000 records calibrate, 500 evaluate, 1000
 random splits, LAC scores, uniform bins on [0, 1]; version 3: epsilon = 10 with m* of Algorithm 5. Version 1's

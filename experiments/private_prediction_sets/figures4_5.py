@@ -168,7 +168,7 @@ def _draw(axes: Any, number: int, runs: Sequence[Run], found: list[dict[str, Any
     axes[1].legend(fontsize=7.5)
 
 
-PAGE = """# Figures 4 and 5: the number of bins, and the privacy loss
+PAGE = """# Private Prediction Sets, Figures 4 and 5: the number of bins, and the privacy loss
 
 Made by `python -m experiments pps-figures4-5`. The papers' settings: alpha = .1, LAC scores, uniform bins on [0, 1], n = 30,000
 records calibrate, 20,000 evaluate, 100 random splits. Figure 4: epsilon = 5 (version 1: 1), m = .05, .1, 1, 10 times n epsilon

@@ -174,6 +174,8 @@ def test_words_say_what_is_protected(made):
     page = confide.report(released).html
     assert "its features, and that it took part, are not protected" in page
     assert "Further calibrations on the noisy labels cost nothing" in page
+    assert "Everybody who sees the randomised labels, also whoever calibrates on them, whatever else" in page
+    assert "docs/theory-labels.md, Theorem 3; privacy by Theorem 1" in page
     with pytest.raises(InputTypeError, match="randomised labels of new records"):
         confide.recalibrate(released, scores=[0.5] * 100)
 

@@ -135,6 +135,7 @@ def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     assert ("Not private. The threshold is a function" in words) == (method == "none")
     assert ("No ε. The threshold has zero-concentrated privacy" in words) == (method == "pcoqs")
     assert ("plans of the library’s own mechanism" in words) == (method != "slopes")
+    assert method == "slopes" or words.index("plans of the library’s own mechanism") < words.index("Move these")
     assert ("exact for continuous scores" in words) == (method == "none")
 
 

@@ -51,10 +51,10 @@ class PricedThreshold:
         """Say that a threshold is +inf, or nearly so, and why; and that less is promised than was asked for."""
         made, level, m = drawn.mechanism, self.request.level, self.request.m
         if isinstance(made, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
+            enough = made.certified_from(level, m)
             note = (
                 f"the promise is coverage of at least {coverage_text(drawn.guarantee.coverage)}, not {float(level):g}: "
-                "with few records pps covers less; if so many are certain, state "
-                f"n_min={made.certified_from(level, m)} or more"
+                f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
             )
             warnings.warn(note, CoverageWarning, stacklevel=outside())
         needed = _records_needed(self.request) if math.isinf(drawn.threshold) else None

@@ -33,14 +33,16 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
         secret = f"whether {whose} took part at all, what {say}, and how many records there are"
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
+    whom = "Everybody who sees the result"
     if isinstance(privacy, LabelPrivacy):
-        secret = _ABOUT_LABELS
+        secret, whom = _ABOUT_LABELS, "Everybody who sees the randomised labels, also whoever calibrates on them"
     private = math.isfinite(epsilon)
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 7 else f"{math.exp(epsilon):,.0f}" if epsilon <= 20 else None
     return {
         "statement": str(privacy),
         "short": _short(privacy),
         "secret": secret,
+        "whom": whom,
         "factor": (factor or f"e^{decimal_text(epsilon)}") if private else None,
         "weak": privacy.weak,
         "weak_loss": decimal_text(epsilon),
