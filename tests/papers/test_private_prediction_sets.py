@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.errors import InputError
 from confide.mechanisms.pps import PrivatePredictionSets, optimal_bins, pps_for
 from confide.papers import private_prediction_sets as pps
 from confide.selection import scale_for
@@ -153,6 +154,14 @@ def test_weights_and_law_of_algorithm_2(q):
         assert max(abs(p - t / sum(terms)) for p, t in zip(found.tolist(), terms, strict=True)) <= 1e-14
         utilities = installed.utilities(np.array(h, dtype=np.int64))
         np.testing.assert_allclose(law(utilities, installed.scale, "exponential"), found, rtol=1e-12)
+
+
+@pytest.mark.parametrize("q", [0.0, 1.5])
+def test_levels_outside_are_refused(q):
+    with pytest.raises(InputError, match=r"q must lie in \(0, 1\]"):
+        pps.quantile_law([1, 2], q, 1.0)
+    with pytest.raises(InputError, match=r"q must lie in \(0, 1\]"):
+        pps.weights([1, 2], q)
 
 
 @pytest.mark.parametrize("q", [0.3, 0.5, 0.8, 0.95])
