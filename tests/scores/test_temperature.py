@@ -143,3 +143,10 @@ def test_pages_say_it():
 
     said = rule(calibration_at(0.5, "lac(temperature=2)"))
     assert "temperature 2: each to the power 1/2" in said
+
+
+def test_a_refused_name_is_told_how_it_may_be_written():
+    with pytest.raises(InputError, match=r"as lac or lac\(temperature=\.\.\.\); found 'lac\(temp=2\)'"):
+        score_kind("lac(temp=2)")
+    with pytest.raises(InputError, match=r"as top_k; found"):
+        score_kind("top_k(temperature=2)")

@@ -194,14 +194,20 @@ def _parameters(name: str, text: str | None, family: _Family) -> dict[str, float
         elif part.strip() or text is not None:
             found.clear()
             break
-    wanted = f"({','.join(f'{key}=...' for key in expected)})" if expected else ""
     if {*found} - {*optional} != {*expected} or (text is not None and not found):
-        raise InputError(f"score must name its parameters as {name.split('(')[0]}{wanted}; found {name!r}")
+        word = name.split("(")[0]
+        bare, full = (_written(word, keys) for keys in (expected, (*expected, *optional)))
+        ways = bare if bare == full else f"{bare} or {full}"
+        raise InputError(f"score must name its parameters as {ways}; found {name!r}")
     if not COLDEST <= found.get("temperature", 1.0) <= HOTTEST:
         raise InputError(f"score must have a temperature between {COLDEST:g} and {HOTTEST:g}; found {name!r}")
     if not all(map(math.isfinite, found.values())) or found.get("k_reg", 0) != int(found.get("k_reg", 0)):
         raise InputError(f"score must have finite parameters and a whole k_reg; found {name!r}")
     return found
+
+
+def _written(word: str, keys: tuple[str, ...]) -> str:
+    return f"{word}({','.join(f'{key}=...' for key in keys)})" if keys else word
 
 
 def score_kind(name: str | None) -> ScoreKind:
