@@ -1407,6 +1407,8 @@ FAULTS = (
     Fault("the least loss that is asked for as the least that is spent", "releases/calibration_json.py",
           "_LEAST_SPENT = 0.49", "_LEAST_SPENT = 0.99",
           "tests/mechanisms/test_pps_removal.py::test_a_release_with_the_least_epsilon_is_read[replace_one-least0]"),
+    Fault("a NaN that is counted with", "papers/checked.py", "np.count_nonzero(np.isnan(found))", "0",
+          "tests/papers/test_checked.py"),
     Fault("an earlier choice of k is refused", "federated/protocols/sorted_replies.py",
           "stated == k + 1:", "stated == k:",
           "tests/federated/test_samples.py"

@@ -118,6 +118,8 @@ def test_every_public_name_of_the_papers_is_on_the_page():
     """Whatever a module of the room defines: functions, classes, and what it exports besides."""
     text, found = PAGE.read_text(encoding="utf-8"), 0
     for info in pkgutil.iter_modules(confide.papers.__path__, "confide.papers."):
+        if info.name == "confide.papers.checked":
+            continue  # of no paper
         module = importlib.import_module(info.name)
         for name in getattr(module, "__all__", vars(module)):
             value = getattr(module, name)

@@ -9,6 +9,7 @@ opendp_quantile.py             Shoemate, Covington and Globus-Harris: the note o
 one_shot_federated.py          Humbert, Le Bars, Bellet and Arlot, ICML 2023
 pcoqs.py                       Romanus and Molinari, TMLR: the law of its program's answer
 rob_fcp.py                     Kang, Lin, Sun, Xiao and Li, ICML 2024: the certificate of its program
+checked.py                     checks of the numbers that all of them take
 """
 
 from confide.papers import (

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 
+from confide.papers.checked import without_nan
 from confide.support import Level, exact_level
 
 Scores = list[Fraction]
@@ -23,7 +24,7 @@ def scores(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
     >>> [float(s) for s in scores(range(5), range(5), 0.5)]
     [-2.0, -1.0, 0.0, -1.0, -2.0]
     """
-    level = exact_level("a", a)
+    level, x, candidates = exact_level("a", a), _numbers("x", x), _numbers("candidates", candidates)
     return [-abs((1 - level) * sum(v < c for v in x) - level * sum(v > c for v in x)) for c in candidates]
 
 
@@ -35,7 +36,7 @@ def scores_by_rank(x: Sequence[float], candidates: Sequence[float], a: Level) ->
     >>> [float(s) for s in scores_by_rank(range(6), range(6), 0.25)]
     [-1.25, -0.25, -0.75, -1.75, -2.75, -3.75]
     """
-    level = exact_level("a", a)
+    level, x, candidates = exact_level("a", a), _numbers("x", x), _numbers("candidates", candidates)
     return [-abs(sum(v < c for v in x) - level * (len(x) - sum(v == c for v in x))) for c in candidates]
 
 
@@ -50,7 +51,7 @@ def scores_with_discount(x: Sequence[float], candidates: Sequence[float], a: Lev
     >>> [float(s) for s in scores(ties, [1, 2], 0.5)]
     [-0.5, -1.5]
     """
-    level = exact_level("a", a)
+    level, x, candidates = exact_level("a", a), _numbers("x", x), _numbers("candidates", candidates)
     return [-abs(sum(v < c for v in x) + discount * sum(v == c for v in x) - level * len(x)) for c in candidates]
 
 
@@ -108,3 +109,8 @@ def _neighbours(x: tuple[float, ...], places: list[float], sized: bool) -> Itera
             yield from ((*x[:i], place, *x[i + 1 :]) for i in range(len(x)))
         else:
             yield (*x, place)
+
+
+def _numbers(name: str, values: Sequence[float]) -> list[float]:
+    found: list[float] = without_nan(name, list(values)).tolist()
+    return found

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
 from confide.errors import InputError
+from confide.papers.checked import without_nan
 from confide.papers.one_shot_federated import conformal_rank
 from confide.support import Level, positive_integer, positive_number
 
@@ -37,7 +38,10 @@ def halvings(low: float = 0.0, high: float = 1.0, delta: float = DELTA) -> int:
     """
     if not -math.inf < low < high < math.inf:
         raise InputError(f"low and high must be finite numbers, low below high; found {low!r} and {high!r}")
-    return max(1, math.ceil(math.log2((high - low) / positive_number("delta", delta))))
+    ratio = (high - low) / positive_number("delta", delta)
+    if not 1 < ratio < math.inf:
+        raise InputError(f"delta must be less than the width of the interval, and not too small; found {delta!r}")
+    return math.ceil(math.log2(ratio))
 
 
 def noise_scale(rho: float, count: int | None = None) -> float:
@@ -105,7 +109,7 @@ def answer_law(
     >>> answers[chances > 0.01], round(float(chances.sum()), 9)
     (array([0.89, 0.9 , 0.91]), 1.0)
     """
-    ordered = np.sort(as_vector("scores", scores).astype(np.float64))
+    ordered = np.sort(without_nan("scores", as_vector("scores", scores)))
     times = halvings(low, high, delta)
     scale, wanted = noise_scale(rho, times), target(len(ordered), alpha)
     found: dict[float, float] = {}

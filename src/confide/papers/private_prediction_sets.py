@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide import mechanisms
 from confide.errors import InputError
+from confide.papers.checked import as_counts
 from confide.support import Level, exact_level, positive_integer, positive_number
 
 OPTIONS = 50
@@ -370,6 +371,6 @@ def _level(q: float) -> float:
 
 def _sides(counts: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How many scores lie left, and right, of each bin; shape (m,) each."""
-    per_bin = np.asarray(counts, dtype=np.int64)
+    per_bin = as_counts("counts", counts)
     reached = np.cumsum(per_bin)
     return reached - per_bin, reached[-1] - reached

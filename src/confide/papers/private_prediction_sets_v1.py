@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
 from confide.mechanisms import laplace_level, noise_closed_form, walk_quantiles, walk_stays_below
+from confide.papers.checked import at_least_zero, without_nan
 from confide.papers.private_prediction_sets import beta_of_quantile
-from confide.support import Level, exact_level
+from confide.support import Level, exact_level, positive_integer, positive_number
 
 __all__ = [
     "GAMMAS",
@@ -87,12 +88,12 @@ def private_distribution(noisy_counts: ArrayLike, n: int) -> NDArray[np.float64]
     >>> private_distribution([3.5, -0.5, 1.5], 4)
     array([-0.125,  0.75 ,  0.625,  1.   ])
     """
-    noisy = np.asarray(noisy_counts, dtype=np.float64)
+    noisy = without_nan("noisy_counts", noisy_counts)
     beyond = np.cumsum(noisy[..., ::-1], axis=-1)[..., ::-1] / n
     return np.concatenate([1 - beyond, np.ones((*noisy.shape[:-1], 1))], axis=-1)
 
 
-def cutoff(distribution: NDArray[np.float64], level: float, edges: Sequence[float]) -> float:
+def cutoff(distribution: ArrayLike, level: float, edges: Sequence[float]) -> float:
     """(4): the first edge at which F~ reaches the level; +inf if the level is above 1.
 
     Examples
@@ -100,7 +101,7 @@ def cutoff(distribution: NDArray[np.float64], level: float, edges: Sequence[floa
     >>> cutoff(private_distribution([3.5, -0.5, 1.5], 4), 0.7, [0, 0.5, 0.75, 1])
     0.5
     """
-    reached = distribution >= level
+    reached = without_nan("distribution", distribution) >= level
     return float(edges[int(np.argmax(reached))]) if reached.any() else math.inf
 
 
@@ -125,7 +126,7 @@ def exceedance(n: int, m: int, epsilon: float, t: float) -> float:
     >>> round(exceedance(5000, 36, 1.0, 0.01), 4)
     0.0056
     """
-    return float(1 - walk_stays_below(m, np.array([t * n * epsilon / 2]))[0])
+    return float(1 - walk_stays_below(m, np.array([at_least_zero("t", t) * n * epsilon / 2]))[0])
 
 
 def zeta(n: int, m: int, epsilon: float, nu: float) -> float:
@@ -177,7 +178,9 @@ def adjusted_level(n: int, alpha: Level, gamma: float, noise: float) -> float:
     >>> round(adjusted_level(5000, 0.1, 0.01, zeta(5000, 36, 1.0, 0.001)), 5)
     0.91291
     """
-    return float(laplace_level(n, exact_level("alpha", alpha), np.array(gamma), np.array(noise)))
+    return float(
+        laplace_level(n, exact_level("alpha", alpha), np.array(gamma), np.array(at_least_zero("noise", noise)))
+    )
 
 
 def coverage_lower_bound(n: int, alpha: Level, gamma: float) -> float:
@@ -282,7 +285,10 @@ def excess_rate(n: int, alpha: Level, epsilon: float) -> float:
     >>> round(excess_rate(5000, 0.1, 1.0), 4)
     0.0112
     """
-    return math.sqrt(math.log(n * epsilon / float(exact_level("alpha", alpha)))) / math.cbrt(n * epsilon) ** 2
+    ratio = positive_integer("n", n) * positive_number("epsilon", epsilon) / float(exact_level("alpha", alpha))
+    if ratio < 1:
+        raise InputError(f"n must be at least alpha/epsilon, where the logarithm is not negative; found {n}")
+    return math.sqrt(math.log(ratio)) / math.cbrt(n * epsilon) ** 2
 
 
 def sum_tail(m: int, t: float) -> float:
@@ -297,7 +303,7 @@ def sum_tail(m: int, t: float) -> float:
     """
     from scipy.special import gammaincc, gammaln
 
-    k = np.arange(m)
+    t, k = at_least_zero("t", t), np.arange(positive_integer("m", m))
     weights = np.exp(gammaln(m + k) - gammaln(m) - gammaln(k + 1) - (m + k) * math.log(2))
     return float(2 * weights @ gammaincc(m - k, t))
 
@@ -321,7 +327,7 @@ def subexponential_parameters(b: float) -> tuple[float, float]:
     >>> subexponential_parameters(1.0)
     (2.0, 1.4142135623730951)
     """
-    return 2 * b, math.sqrt(2) * b
+    return 2 * positive_number("b", b), math.sqrt(2) * b
 
 
 def laplace_moment(b: float, rate: float) -> float:
@@ -332,7 +338,7 @@ def laplace_moment(b: float, rate: float) -> float:
     >>> laplace_moment(1.0, 0.5) <= moment_bound(2.0, 0.5)
     True
     """
-    if not abs(rate) * b < 1:
+    if not abs(rate) * positive_number("b", b) < 1:
         raise InputError(
             f"rate must lie between -1/b and 1/b, where the moment is finite; found {rate:g} with b = {b:g}"
         )
@@ -347,7 +353,9 @@ def moment_bound(nu: float, rate: float) -> float:
     >>> round(moment_bound(2.0, 0.5), 4)
     1.6487
     """
-    return math.exp(nu * nu * rate * rate / 2)
+    if not math.isfinite(rate):
+        raise InputError(f"rate must be a finite number; found {rate:g}")
+    return float(np.exp(np.float64(positive_number("nu", nu) * rate) ** 2 / 2))
 
 
 def bernstein_tail(t: float, nu: float, b: float) -> float:
@@ -360,6 +368,7 @@ def bernstein_tail(t: float, nu: float, b: float) -> float:
     >>> bernstein_tail(1.0, 2.0, 1.4) == 2 * math.exp(-1 / 8)
     True
     """
+    t, nu, b = at_least_zero("t", t), positive_number("nu", nu), positive_number("b", b)
     return 2 * math.exp(-t * t / (2 * nu * nu) if t <= nu * nu / b else -t / (2 * b))
 
 

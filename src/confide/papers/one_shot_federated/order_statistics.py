@@ -3,6 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from confide.papers.checked import as_shares
+from confide.papers.one_shot_federated.split_conformal import refuse_pair
+
 
 def order_statistic_cdf(at: ArrayLike, l: int, n: int) -> NDArray[np.float64]:
     """Lemma C.1: how likely the l-th smallest of n scores is to be at most x, where one score is with probability F(x).
@@ -24,7 +27,8 @@ def order_statistic_cdf(at: ArrayLike, l: int, n: int) -> NDArray[np.float64]:
     """
     from scipy.special import betainc
 
-    cdf: NDArray[np.float64] = betainc(l, n - l + 1, np.asarray(at, dtype=np.float64))
+    refuse_pair(l, 1, 1, n)
+    cdf: NDArray[np.float64] = betainc(l, n - l + 1, as_shares("at", at))
     return cdf
 
 
@@ -45,5 +49,6 @@ def order_statistic_density(at: ArrayLike, density: ArrayLike, l: int, n: int) -
     """
     from scipy.stats import beta
 
-    result: NDArray[np.float64] = np.asarray(density) * beta.pdf(np.asarray(at, dtype=np.float64), l, n - l + 1)
+    refuse_pair(l, 1, 1, n)
+    result: NDArray[np.float64] = np.asarray(density) * beta.pdf(as_shares("at", at), l, n - l + 1)
     return result

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
 from confide.federated import PublishedChoice, best_published, published_at, published_correction, qq_coverage
+from confide.papers.checked import as_counts
 from confide.support import Level, exact_level, positive_integer, privacy_loss
 
 
@@ -42,7 +43,7 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     >>> quantile_law([5, 3, 2], 0.8, 2.0).round(4)
     array([0.0243, 0.4879, 0.4879])
     """
-    counts = np.asarray(counts, dtype=np.float64)
+    counts = as_counts("counts", counts)
     up_to = np.cumsum(counts)
     weight = np.maximum((up_to - counts) / _share("q", q), (up_to[-1] - up_to) / (1 - q))
     exponent = -privacy_loss("epsilon", epsilon) * weight / (2 * quantile_sensitivity(q))

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.errors import InputError
 from confide.papers.one_shot_federated.split_conformal import refuse_pair
 
 
@@ -27,6 +28,8 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
     from scipy.stats import binom
 
     m = len(low)
+    if not 0 <= r <= m * n:
+        raise InputError(f"r must lie in 0..{m * n}, the number of all balls; found {r}")
     t = r / (m * n)
     mass = binom.pmf(np.arange(n + 1), n, t)
     total = np.ones(1)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from confide.errors import InputError
 from confide.federated import coverage_fraction, published_ranks
 from confide.papers.one_shot_federated.split_conformal import refuse_pair
-from confide.support import Level, exact_level
+from confide.support import Level, exact_level, positive_integer
 
 
 def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fraction:
@@ -39,4 +39,4 @@ def unequal_ranks(sizes: Sequence[int], alpha: Level) -> tuple[int, ...]:
     >>> unequal_ranks([9, 99, 200], 0.1)
     (9, 90, 181)
     """
-    return published_ranks(sizes, 1 - exact_level("alpha", alpha))
+    return published_ranks([positive_integer("sizes", n) for n in sizes], 1 - exact_level("alpha", alpha))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
 from confide.federated import ReplyLaw, expectation, order_statistic_coverage, poisson_binomial, qq_coverage
+from confide.papers.checked import as_shares
 from confide.papers.one_shot_federated.split_conformal import refuse_pair
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -166,7 +167,7 @@ def ehm_bound(p: ArrayLike) -> NDArray[np.float64]:
     >>> round(float(ehm_bound([0.8, 0.9, 1.0])), 4)
     0.0191
     """
-    p = np.asarray(p, dtype=np.float64)
+    p = as_shares("p", p)
     return len(p) / (len(p) + 1) * _ehm_product(p)
 
 
@@ -188,7 +189,7 @@ def ehm_lower_bound(p: ArrayLike, constant: float) -> NDArray[np.float64]:
     >>> round(float(ehm_lower_bound([0.8, 0.9, 1.0], 0.1)), 4)
     0.0025
     """
-    return constant * _ehm_product(np.asarray(p, dtype=np.float64))
+    return constant * _ehm_product(as_shares("p", p))
 
 
 def _ehm_product(p: NDArray[np.float64]) -> NDArray[np.float64]:

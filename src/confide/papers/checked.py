@@ -1,0 +1,71 @@
+"""Checks of the numbers that functions of the papers take: an error names the argument and says what was found."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_numeric
+from confide.errors import InputError
+
+
+def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
+    """Whole numbers of at least 0, shape (m,) with m at least 1.
+
+    Examples
+    --------
+    >>> as_counts("counts", [3, 0.0])
+    array([3, 0])
+    """
+    found = _filled(name, counts)
+    if found.ndim != 1 or not np.all((found >= 0) & (found < 2**62) & (found % 1 == 0)):
+        raise InputError(f"{name} must be whole numbers of at least 0, in one row; found others")
+    return found.astype(np.int64)
+
+
+def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
+    """Numbers in [0, 1], of any shape that is not empty.
+
+    Examples
+    --------
+    >>> as_shares("p", [0.5, 1])
+    array([0.5, 1. ])
+    """
+    found = _filled(name, shares)
+    if not np.all((found >= 0) & (found <= 1)):
+        raise InputError(f"{name} must lie in [0, 1]; found numbers that do not")
+    return found
+
+
+def at_least_zero(name: str, value: float) -> float:
+    """A number of at least 0; +inf is one.
+
+    Examples
+    --------
+    >>> at_least_zero("t", 2)
+    2.0
+    """
+    if not value >= 0:
+        raise InputError(f"{name} must be at least 0; found {value:g}")
+    return float(value)
+
+
+def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Numbers, none of them NaN.
+
+    Examples
+    --------
+    >>> without_nan("x", [1, 2.5])
+    array([1. , 2.5])
+    """
+    found = np.asarray(as_numeric(name, values), dtype=np.float64)
+    if missing := int(np.count_nonzero(np.isnan(found))):
+        raise InputError(f"{name} must hold numbers; found {missing} NaN")
+    return found
+
+
+def _filled(name: str, values: Any) -> NDArray[np.float64]:
+    found = without_nan(name, values)
+    if not found.size:
+        raise InputError(f"{name} must have at least one entry; found none")
+    return found

@@ -1,0 +1,53 @@
+"""What is no number, count or share is refused by the name of the argument, and never becomes a NaN or a traceback."""
+
+import math
+
+import pytest
+
+from confide.errors import InputError
+from confide.papers import one_shot_federated, opendp_quantile, pcoqs, private_prediction_sets
+from confide.papers import private_prediction_sets_v1 as v1
+
+NAN, INF = math.nan, math.inf
+ASKED = [
+    ("counts", lambda: private_prediction_sets.weights([], 0.5)),
+    ("counts", lambda: private_prediction_sets.weights([-1, 2], 0.5)),
+    ("counts", lambda: private_prediction_sets.quantile_law([0.5, 1], 0.9, 1.0)),
+    ("counts", lambda: one_shot_federated.quantile_law([], 0.9, 1.0)),
+    ("noisy_counts", lambda: v1.private_distribution([NAN], 1)),
+    ("distribution", lambda: v1.cutoff([NAN, 1.0], 0.5, [0.0, 1.0])),
+    ("t", lambda: v1.exceedance(10, 3, 1.0, -1.0)),
+    ("t", lambda: v1.sum_tail(1, NAN)),
+    ("m", lambda: v1.levy_bound(0, 1.0)),
+    ("t", lambda: v1.bernstein_tail(-1.0, 1.0, 1.0)),
+    ("b", lambda: v1.subexponential_parameters(0.0)),
+    ("b", lambda: v1.laplace_moment(-1.0, 0.5)),
+    ("rate", lambda: v1.moment_bound(1.0, INF)),
+    ("noise", lambda: v1.adjusted_level(10, 0.1, 0.5, NAN)),
+    ("n", lambda: v1.excess_rate(1, 0.9, 1e-6)),
+    ("x", lambda: opendp_quantile.scores([NAN], [0.0], 0.5)),
+    ("candidates", lambda: opendp_quantile.scores_by_rank([0.0], [NAN], 0.5)),
+    ("p", lambda: one_shot_federated.ehm_bound([])),
+    ("p", lambda: one_shot_federated.ehm_lower_bound([2.0], 0.1)),
+    ("at", lambda: one_shot_federated.order_statistic_cdf(2.0, 1, 1)),
+    ("l", lambda: one_shot_federated.order_statistic_density(0.5, 1.0, 3, 2)),
+    ("sizes", lambda: one_shot_federated.unequal_ranks([0], 0.1)),
+    ("r", lambda: one_shot_federated.rectangle_probability([0], [1], 1, 5)),
+    ("scores", lambda: pcoqs.answer_law([NAN], 0.1, 0.5)),
+    ("delta", lambda: pcoqs.halvings(0.0, 1.0, 2.0)),
+    ("delta", lambda: pcoqs.halvings(0.0, 1e300)),
+]
+
+
+@pytest.mark.parametrize(("name", "ask"), ASKED)
+def test_what_cannot_be_used_is_refused_by_name(name, ask):
+    with pytest.raises(InputError, match=rf"^{name} must"):
+        ask()
+
+
+def test_what_lies_at_the_edge_is_answered():
+    assert v1.bernstein_tail(INF, 1.0, 1.0) == v1.sum_tail(2, INF) == 0
+    assert v1.sum_tail(3, 0.0) == pytest.approx(1, abs=1e-12)
+    assert private_prediction_sets.weights([0], 1).tolist() == [0]
+    assert v1.excess_rate(1, 0.5, 0.5) == 0
+    assert v1.cutoff([0.1, 0.5], 0.4, [0.1, 0.2]) == 0.2
