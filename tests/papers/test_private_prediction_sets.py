@@ -109,6 +109,8 @@ def test_equations_9_and_10(n, epsilon):
 def test_theorem_2_is_proved_between_one_half_and_one():
     assert pps.coverage_is_proved(1000, TENTH, 1.0, 1000)
     assert not pps.coverage_is_proved(50, TENTH, 0.1, 1000)  # cut to 1
+    assert 1 < pps.adjusted_level(2682, TENTH, 0.1, 10_000) < 1.02
+    assert not pps.coverage_is_proved(2682, TENTH, 0.1, 10_000)  # by a hair
     assert not pps.coverage_is_proved(1000, "0.95", 0.3, 10_000)
 
 
