@@ -608,7 +608,7 @@ FAULTS = (
     Fault("groups charged as a level", "federated/several_plans.py", "else side_by_side(parts, self.neighbors)",
           "else parts[0]", "tests/federated/test_several_groups.py::test_under_replace_one_each_group_costs_half"),
     Fault("liars forgotten in k", "federated/protocols/sorted_replies.py",
-          "return found[0] + terms.liars, self", "return found[0], self",
+          "else found[0] + terms.liars", "else found[0]",
           f"{FEDERATED}::test_liars_at_their_worst_are_covered"),
     Fault("any absence taken for independent", "federated/protocols/sorted_replies.py",
           'if terms.missing == "arbitrary":  # the k-th of any', "if False:  # the k-th of any",
