@@ -248,7 +248,7 @@ def test_inflated_claims_are_refused(change, released):
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-@pytest.mark.parametrize(("neighbors", "least"), [("replace_one", {}), ("add_remove", {"n_min": 1})])
+@pytest.mark.parametrize(("neighbors", "least"), [("replace_one", {}), ("add_remove", {"n_min": 2})])
 def test_a_release_with_the_least_epsilon_is_read(neighbors, least):
     """Half of what is asked for is spent: the least epsilon that may be asked for is not the least proven loss."""
     options = {"mechanism": "pps", "neighbors": neighbors, "candidates": confide.Candidates.published(4), **least}
@@ -269,8 +269,10 @@ def test_what_the_papers_state_of_several_releases():
 
 def test_a_small_n_min_gets_an_honest_promise_and_a_word():
     """With n = 1 nearly nothing is covered; the word says from how many records on the promise is kept."""
+    with pytest.raises(confide.InputError, match=r"n_min must be given .* from n_min=\d+ on it promises 0.9"):
+        release(n_min=1)
     with pytest.warns(confide.CoverageWarning, match=r"state n_min=(\d+) or more, if") as caught:
-        released = release(n_min=1)
+        released = release(n_min=2)
     assert released.guarantee.coverage < 0.1
     assert str(released.guarantee).split(" on average")[0] in f"{caught[0].message}".replace("of at least", "at least")
     needed = int(str(caught[0].message).split("n_min=")[1].split(" ")[0])

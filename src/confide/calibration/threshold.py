@@ -117,6 +117,7 @@ def price_threshold(
         raise InputError(f"options must be those of calibrate; found {', '.join(unknown)}{hint}")
     words = Words.stated(classes, about, predecessors)
     request = check_request(alpha=alpha, epsilon=epsilon, n=n or 1, candidates=candidates, **options)
+    _refuse_a_promise_for_no_records(request)
     payment = None
     if ledger is not None or dataset is not None:
         from confide.ledger import make_payment
@@ -159,6 +160,17 @@ def _stated(
         versions=library_versions(),
         population=request.population,
     )
+
+
+def _refuse_a_promise_for_no_records(request: Request) -> None:
+    """Refuse `pps` for every secret n, one record included, before anything is paid: it would promise next to nothing."""
+    made = mechanism_for(request) if request.mechanism == "pps" and request.n_min == 1 else None
+    if isinstance(made, PpsOfSecretSize) and (enough := made.certified_from(request.level, request.m)) > 1:
+        raise InputError(
+            f"n_min must be given for mechanism='pps' with neighbors='add_remove', which promises next to nothing for "
+            f"one record: from n_min={enough} on it promises {float(request.level):g}; for less state a smaller one, "
+            "2 at least"
+        )
 
 
 def _asked(request: Request, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
