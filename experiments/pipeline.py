@@ -33,7 +33,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "scattering plain": {"epochs": 12, "batch": 512, "rate": 0.003},
     "cnn private": {
         "epochs": 24,
-        "stop": 7,
         "batch": 512,
         "rate": 0.2,
         "schedule": "cosine",
@@ -43,7 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "gradients": "ew",
         "physical": 128,
     },
-    "cnn plain": {"epochs": 5, "stop": 1, "batch": 256, "rate": 0.05, "schedule": "cosine"},
+    "cnn plain": {"epochs": 10, "batch": 256, "rate": 0.05, "schedule": "cosine"},
     "stock private": {
         "epochs": 90,
         "batch": 2000,

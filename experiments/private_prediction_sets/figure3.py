@@ -120,8 +120,8 @@ Two pairs of models:
   Private: {ran[private]} of {private[epochs]} epochs of batches of {private[batch]} drawn by Poisson sampling, rate
   {private[rate]} falling by the example's cosine, clipping at {private[clip]:g}, noise multiplier {noise:.3f}, which is made for (8, 1e-5)
   after all {private[epochs]}: it spent epsilon = {spent:.2f} at delta = {delta:g}. Plain: {ran[plain]} of {plain[epochs]} epochs of
-  batches of {plain[batch]}, rate {plain[rate]} falling likewise. An hour on a share of one core was all there was; the plain
-  network had less of it and is behind the private one, which says nothing about privacy. The authors ran 90
+  batches of {plain[batch]}, rate {plain[rate]} falling likewise. It is what an hour
+  of one core allows. The authors ran 90
   epochs of batches of 2000 (rate .1, clipping at 10); their logs have {per_epoch[private]:.3f} (private) and {per_epoch[plain]:.3f} (plain)
   after as many epochs as ours ran, and .675 and .725 in the end. `CONFIDE_MODEL=stock` before the command trains as they did
   (but for the random crops and flips of the plain model): alone on one core an epoch takes about one minute with privacy and half

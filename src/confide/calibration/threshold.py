@@ -163,7 +163,7 @@ def _stated(
 
 
 def _refuse_a_promise_for_no_records(request: Request) -> None:
-    """Refuse `pps` for every secret n, one record included, before anything is paid: it would promise next to nothing."""
+    """Refuse `pps` for every secret n, one record included, before it is paid: it would promise next to nothing."""
     made = mechanism_for(request) if request.mechanism == "pps" and request.n_min == 1 else None
     if isinstance(made, PpsOfSecretSize) and (enough := made.certified_from(request.level, request.m)) > 1:
         raise InputError(
