@@ -85,11 +85,11 @@ def train(
     Opacus chooses the noise so that `epochs` epochs of Poisson-sampled batches satisfy (epsilon, delta)-differential
     privacy for adding or removing one record; `accountant` is Opacus' `"prv"` (tight) or `"rdp"` (fast). `gradients` is
     its way to the norm of each record's gradient (`grad_sample_mode`): `"ghost"` is fast for linear layers, `"ew"` for
-    convolutions; `stop` ends after so many of the epochs that noise and rates are made for, which spends less; at most `physical` records are computed at once. `schedule="cosine"` lets the rate fall as the stock
-    example does. `seed` makes
-    runs repeatable, which is for experiments: a model that is to be published needs `secure=True` (and torchcsprng) and
-    no seed. After each epoch the state goes into the file `checkpoint`, from which an interrupted run goes on with the
-    very same numbers.
+    convolutions; `stop` ends after so many of the epochs that noise and rates are made for, which spends less; at most
+    `physical` records are computed at once. `schedule="cosine"` lets the rate fall as the stock example does. `seed`
+    makes runs repeatable, which is for experiments: a model that is to be published needs `secure=True` (and
+    torchcsprng) and no seed. After each epoch the state goes into the file `checkpoint`, from which an interrupted run
+    goes on with the very same numbers.
     """
     torch.manual_seed(seed)
     loader = DataLoader(Rows(inputs, labels), batch_size=batch, shuffle=True, collate_fn=as_it_is)

@@ -56,7 +56,7 @@ FAULTS = (
     Fault("a temperature is upside down", "scores/tempered.py", "z /= temperature", "z *= temperature",
           "tests/scores/test_temperature.py::test_probabilities_at_a_temperature_are_powers_rescaled"),
     Fault("sets are made without the temperature", "scores/classification.py",
-          "sound = _tempered_mask(p, kind, limits", "sound = _mask_of_all(p, None, limits",
+          "sound = _tempered_mask(p, kind.at_one, kind.temperature, limits", "sound = _mask_of_all(p, None, limits",
           "tests/scores/test_temperature.py::test_calibration_sets_and_all_scores_agree"),
     Fault("a tempered score is compared in SQL as it is", "tables/predictors.py",
           "score_kind(score).of_one_entry", 'score_kind(score).family == "lac"',

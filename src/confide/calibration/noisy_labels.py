@@ -90,7 +90,7 @@ def asked_of_labels(
         raise InputError(f"score must be a classification score such as 'lac' or 'aps'; found {score!r}")
     spread = kind.candidates() if candidates is None else kind.asked(candidates)
     chosen = spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, _SPREAD)
-    stated = isinstance(label_epsilon, LabelStatement)
+    stated = label_epsilon if isinstance(label_epsilon, LabelStatement) else None
     epsilon = label_epsilon.epsilon if isinstance(label_epsilon, LabelStatement) else label_epsilon
     return LabelRequest(
         exact_level("alpha", alpha),
@@ -98,7 +98,7 @@ def asked_of_labels(
         str(kind.name),
         None if delta is None else float(exact_level("delta", delta)),
         chosen,
-        label_epsilon.classes if stated else None,  # type: ignore[union-attr]
+        None if stated is None else stated.classes,
     )
 
 
@@ -214,9 +214,10 @@ def calibrate_noisy_labels(
     stated = noisy_labels.statement if isinstance(noisy_labels, RandomisedLabels) else None
     if stated is not None and label_epsilon not in (None, stated, stated.epsilon):
         raise InputError("label_epsilon must be left out, or be that of the randomised labels")
-    if label_epsilon is None and stated is None:
+    loss = label_epsilon if stated is None else stated
+    if loss is None:
         raise InputError("label_epsilon must be given: with which loss the labels were randomised")
-    request = asked_of_labels(alpha, stated or label_epsilon, score, delta, candidates)  # type: ignore[arg-type]
+    request = asked_of_labels(alpha, loss, score, delta, candidates)
     p = as_probabilities("probabilities", probabilities)
     own = names_of_classes(probabilities, classes, p.shape[1])
     names = names_beside(request.classes, own, p.shape[1])

@@ -117,7 +117,7 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     kind = _classification(score)
     shares = as_uniforms("u", u, len(p), kind.randomised)
     if kind.temperature is not None:
-        return _tempered_scores(p, y, kind, shares if kind.randomised else None)
+        return _tempered_scores(p, y, kind.at_one, kind.temperature, shares if kind.randomised else None)
     if kind.family == "lac":
         return _lac_scores(p, y)
     out = np.empty(len(p))
@@ -142,16 +142,15 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
 
 
 def _tempered_scores(
-    p: NDArray[Any], y: NDArray[np.int64], kind: ScoreKind, shares: NDArray[np.float64] | None
+    p: NDArray[Any], y: NDArray[np.int64], kind: ScoreKind, temperature: float, shares: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """The scores of the same probabilities at the score's temperature."""
+    """The scores of the same probabilities at a temperature."""
     out, unit, sound = np.empty(len(p)), unit_check(p), Sound()
-    temperature, name = float(kind.temperature or 1.0), str(kind.at_one.name)
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
             own = None if shares is None else shares[rows]
-            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], name, u=own)
+            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], str(kind.name), u=own)
 
     in_blocks(work, len(p), p.shape[1])
     if not sound.all:
@@ -237,7 +236,8 @@ def set_mask(
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
     one = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
     if kind.temperature is not None:
-        sound = _tempered_mask(p, kind, limits, shares if kind.randomised else None, per_class, mask)
+        own = shares if kind.randomised else None
+        sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, own, per_class, mask)
     elif kind.family == "lac":
         cut = _lowest(limits[:1] if one else limits, p.dtype)
         sound = _at_least(p, cut[0] if one else cut if per_class else cut[:, None], mask)
@@ -255,19 +255,20 @@ def set_mask(
 def _tempered_mask(
     p: NDArray[Any],
     kind: ScoreKind,
+    temperature: float,
     limits: NDArray[np.float64],
     shares: NDArray[np.float64] | None,
     per_class: bool,
     mask: NDArray[np.bool_],
 ) -> Sound:
-    """`mask` becomes the sets of the same probabilities at the score's temperature."""
+    """`mask` becomes the sets of the same probabilities at a temperature."""
     unit, sound = unit_check(p), Sound()
-    temperature, name = float(kind.temperature or 1.0), str(kind.at_one.name)
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
             own, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
-            mask[rows] = set_mask(tempered(p[rows], temperature), name, limit, u=own, per_class=per_class)
+            warm = tempered(p[rows], temperature)
+            set_mask(warm, str(kind.name), limit, u=own, per_class=per_class, out=mask[rows])
 
     in_blocks(work, *p.shape)
     return sound

@@ -8,6 +8,7 @@ more records it does not (docs/federated.md, Theorems A1 and A2), and the plan s
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -63,9 +64,9 @@ class RepliedSum(SortedReplies, AddedVectors):
         return replace(terms, epsilon=clones_local(terms.epsilon, cls.hiding(terms, options), options.dp_delta))
 
     @classmethod
+    @abstractmethod
     def hiding(cls, terms: Terms, options: Options) -> int:
         """How many honest silos are in the sum, before there is a plan."""
-        raise NotImplementedError
 
     def fields(self) -> dict[str, Any]:
         """Its fields, each under its own name; the loss of the sum only where it was asked for."""
