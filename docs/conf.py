@@ -23,14 +23,18 @@ author = "The confide developers"
 copyright = f"2026, {author}"  # noqa: A001
 version = release = confide.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "room_pages", "rooms", "source_pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions += ["mathematics", "room_pages", "rooms", "source_pages"]
 exclude_patterns = ["_build", "_ext"]
 suppress_warnings = ["toc.empty_glob"]
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_dmath_allow_digits = False  # a price is no formula
+myst_update_mathjax = False
+html_math_renderer = "mathml"
 
-smartquotes = False  # formulas stand in plain text
+smartquotes = False  # formulas of docstrings stand in plain text
 default_role = "literal"
 add_module_names = False
 autodoc_member_order = "bysource"

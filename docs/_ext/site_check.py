@@ -1,4 +1,4 @@
-"""`python docs/_ext/site_check.py FOLDER`: the built site needs no network, and its links lead somewhere.
+"""`python docs/_ext/site_check.py FOLDER`: the built site needs no network, its links lead somewhere, formulas are set.
 
 Sphinx checks links between Markdown pages; this reads the HTML that came out, generated parts included.
 """
@@ -21,19 +21,37 @@ LOADED = {
 PAGES_ONLY = {"canonical", "next", "prev", "index", "search", "author", "copyright", "license"}
 IN_STYLES = re.compile(r"url\(\s*['\"]?(https?:|//)|@import\s+(url\()?\s*['\"]?(https?:|//)")
 
+UNSET = re.compile(r"\$|\\[a-zA-Z]{2,}|_\{")
+"""What is left of a formula that was not set."""
+AS_WRITTEN = ("code", "pre", "script", "style", "title", "svg")
+
 
 class Page(HTMLParser):
-    """What one page loads, links to, and can be linked at."""
+    """What one page loads, links to, and can be linked at, and what its sentences say."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.loads: list[str] = []
         self.links: list[str] = []
         self.anchors: set[str] = set()
+        self.formulas = 0
+        self.words: list[str] = []
+        self.as_written = 0
         self.feed(text)
+
+    def handle_data(self, data: str) -> None:
+        """Keep the words that are no code."""
+        if not self.as_written:
+            self.words.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave code."""
+        self.as_written -= tag in AS_WRITTEN
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Sort what a tag refers to."""
+        self.as_written += tag in AS_WRITTEN
+        self.formulas += tag == "math"
         found = {name: value or "" for name, value in attrs}
         self.anchors |= {found[name] for name in ("id", "name") if name in found}
         if tag == "link" and PAGES_ONLY & set(found.get("rel", "").split()):
@@ -62,6 +80,10 @@ def problems(folder: Path) -> list[str]:
                 wrong.append(f"{name} refers to {address}, which does not exist")
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
                 wrong.append(f"{name} refers to {address}, which has no such place")
+        if name.parts[0] != "source":  # listings, which are code from beginning to end
+            for word in " ".join(page.words).split():
+                if UNSET.search(word):
+                    wrong.append(f"{name} shows a formula that is not set: {word}")
     for path in sorted(folder.rglob("*.css")):
         if IN_STYLES.search(path.read_text(encoding="utf-8")):
             wrong.append(f"{path.relative_to(folder)} loads from the network")

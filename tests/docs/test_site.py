@@ -28,7 +28,9 @@ def load(name):
     return module
 
 
-source_pages, site_check, rooms, room_pages = map(load, ("source_pages", "site_check", "rooms", "room_pages"))
+source_pages, site_check, rooms, room_pages, mathematics = map(
+    load, ("source_pages", "site_check", "rooms", "room_pages", "mathematics")
+)
 
 
 def checks_named(text):
@@ -116,3 +118,41 @@ def test_site_check_finds_what_is_wrong(tmp_path):
         ["s.css", "loads from the network"],
     ]
     assert site_check.problems(Path(tmp_path / "nothing")) != []
+
+
+def test_site_check_finds_formulas_that_are_not_set(tmp_path):
+    page = tmp_path / "a.html"
+    page.write_text("<p>A price of 5 is no <code>$HOME</code>, and x is <math><mi>x</mi></math>.</p><pre>\\frac</pre>")
+    assert site_check.problems(tmp_path) == []
+    assert site_check.Page(page.read_text()).formulas == 1
+    page.write_text("<p>With $x$, \\frac and S_{k}.</p>")
+    assert [line.rpartition(" ")[2] for line in site_check.problems(tmp_path)] == ["$x$,", "\\frac", "S_{k}."]
+
+
+DISPLAYED = re.compile(r"^ *\$\$\n(.*?)^ *\$\$$", re.MULTILINE | re.DOTALL)
+IN_SENTENCES = re.compile(r"(?<![\\$`\w])\$(?!\s)([^$`]+?)(?<!\s)\$(?![\d$])")
+
+
+@pytest.mark.parametrize("page", ["docs/theory.md"])
+def test_every_formula_of_the_theory_is_set(page):
+    """By the converter of the site, whose errors are raised here; and no formula is left as text."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    shown = DISPLAYED.findall(text)
+    said = IN_SENTENCES.findall(DISPLAYED.sub("", text))
+    assert len(shown) + len(said) >= 10, page
+    for formula in shown:
+        assert "<math" in mathematics.html(formula, as_block=True)
+    for formula in said:
+        assert "<math" in mathematics.html(formula)
+
+
+def test_formulas_are_spaced_and_divided_as_tex_does_it():
+    assert mathematics.html("x").count("<math") == 1
+    long = mathematics.html(r"\mathbb{P}(R = k) \le f(a, b) = 1 - \max(a, b)")
+    assert long.count("<math") == 3  # after two relations; neither inside brackets nor at their commas
+    assert 'lspace="0" rspace="0">max</mo>' in long
+    assert "<mspace" in mathematics.html(r"\ln m")
+    assert "<mspace" not in mathematics.html(r"\ln(m)")
+    for wrong in (r"\nosuchcommand", "{x"):
+        with pytest.raises(mathematics.MathError):
+            mathematics.html(wrong)
