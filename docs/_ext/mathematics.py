@@ -33,6 +33,8 @@ def tree(latex: str, as_block: bool = False) -> ET.Element:
     MathError
         If the formula has a command that the converter does not know, or braces that do not match.
     """
+    if latex.count("{") != latex.count("}"):  # which the converter would mend without a word
+        raise MathError(f"Braces that do not match in {latex}")
     try:
         text = tex2mathml(latex, as_block=as_block)
     except (IndexError, AttributeError) as error:  # the converter's own, for formulas that end too early
