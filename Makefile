@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores dbt fuzz mutation screenshots gallery experiments experiments-full extras lock clean
+.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores dbt fuzz mutation proofs screenshots gallery experiments experiments-full extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ fuzz: extras  ## more than a million coverage-guided executions of every parser 
 
 mutation: $(READY)  ## deliberate faults in the source, each of which a test has to catch, in about five minutes
 	$(BIN)/python -m tests.mutation.run
+
+proofs:  ## the theorems of proofs/, checked by Rocq (needs coqc: apt-get install coq), in half a minute
+	proofs/check
 
 bench: extras  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate

@@ -1,0 +1,19 @@
+(* What is proved, and on which axioms: those with which Coq's standard library treats the real numbers and their
+   integrals, and no others. tests/proofs/test_rocq.py reads what this file prints. *)
+
+From Coq Require Import Reals.
+From Confide Require Import Sums Calculus Selectors RangeDistance Mechanism Privacy Rivals RisingWeights.
+
+Check exponential_nonneg.              Print Assumptions exponential_nonneg.
+Check exponential_sums_to_one.        Print Assumptions exponential_sums_to_one.
+Check permute_and_flip_sums_to_one.   Print Assumptions permute_and_flip_sums_to_one.
+Check permute_and_flip_nonneg.        Print Assumptions permute_and_flip_nonneg.
+Check lemma_1.                        Print Assumptions lemma_1.
+Check theorem_1a.                     Print Assumptions theorem_1a.
+Check table.                          Print Assumptions table.
+Check theorem_1b.                     Print Assumptions theorem_1b.
+Check theorem_1b_without_head_start.  Print Assumptions theorem_1b_without_head_start.
+Check theorem_1c.                     Print Assumptions theorem_1c.
+Check loss_of_events.                 Print Assumptions loss_of_events.
+Check theorem_2.                      Print Assumptions theorem_2.
+Check rivals_at_most_all_others.      Print Assumptions rivals_at_most_all_others.
