@@ -4,6 +4,7 @@ A formula that the converter does not know is a warning, on which a strict build
 inside MathML, so a long formula in a sentence is divided after its relations, where TeX would break it.
 """
 
+import re
 import xml.etree.ElementTree as ET
 from itertools import zip_longest
 from typing import Any
@@ -22,11 +23,12 @@ PLAIN = ("{", "}", "⌈", "⌉", "⌊", "⌋", "∣", "|")  # these grow with wh
 OPENING, CLOSING = "([{⌈⌊⟨", ")]}⌉⌋⟩"
 RELATIONS = ("=", "≤", "≥", "<", ">", "∈", "≠", "≈", "∝", "→", "⇒", "⇔", "≔", "∼", "≪", "≫", "⊂", "⊆")
 SHORT = 14  # letters and signs that a phone has room for in one line
+AFTER, BEFORE = re.compile(r"[.,;:)\]?!'’-]+(?:\w{1,2}\b)?"), re.compile(r"[(\[]+$")  # also the th of "k-th"
 log = logging.getLogger(__name__)
 
 
 def tree(latex: str, as_block: bool = False) -> ET.Element:
-    """The MathML of a formula; names of functions stand apart from what they are applied to, as in TeX.
+    """The MathML of a formula, with the spaces and primes of TeX; sums in aligned lines are as large as elsewhere.
 
     Raises
     ------
@@ -45,9 +47,33 @@ def tree(latex: str, as_block: bool = False) -> ET.Element:
         element.tail = None
         if element.tag not in ("mi", "mn", "mo", "mtext"):
             element.text = None
+        if element.tag == "mtable" and "ams-align" in element.get("class", ""):
+            element.set("displaystyle", "true")
     for row in [element for element in root.iter() if element.tag in ROWS]:
+        prime(row)
         space(row)
     return root
+
+
+def prime(row: ET.Element) -> None:
+    """Primes are raised, over an index where there is one."""
+    for place in range(len(row) - 1, 0, -1):
+        before, item = row[place - 1], row[place]
+        mark = item[0] if item.tag == "msub" and len(item) else item
+        if mark.tag != "mo" or set(mark.text or " ") != {"'"}:
+            continue
+        raised = ET.Element("mo", lspace="0", rspace="0")
+        raised.text = "\N{PRIME}" * len(mark.text or "")
+        if item is not mark:
+            parts, tag = [before, item[1], raised], "msubsup"
+        elif before.tag == "msub":
+            parts, tag = [*before, raised], "msubsup"
+        else:
+            parts, tag = [before, raised], "msup"
+        new = ET.Element(tag)
+        new.extend(parts)
+        row.remove(item)
+        row[place - 1] = new
 
 
 def space(row: ET.Element) -> None:
@@ -65,26 +91,37 @@ def space(row: ET.Element) -> None:
             item.set("stretchy", "false")
 
 
-def pieces(root: ET.Element) -> list[ET.Element]:
-    """A formula in a sentence; a long one is divided after relations and commas that stand outside all brackets."""
-    if len("".join(root.itertext())) <= SHORT:
+def pieces(root: ET.Element, as_block: bool = False) -> list[ET.Element]:
+    """A long formula, divided where a line may end, outside all brackets.
+
+    In a sentence that is after relations and commas; in lines of its own it is before relations, as TeX does it, and
+    where formulas stand side by side.
+    """
+    if len("".join(root.itertext())) <= SHORT or any(element.tag == "mtable" for element in root):
         return [root]
-    found, depth = [ET.Element("math")], 0
+    found, depth = [ET.Element("math", root.attrib)], 0
     for item in list(root):
-        found[-1].append(item)
         sign = (item.text or "") if item.tag == "mo" else ""
         depth += (sign != "" and sign in OPENING) - (sign != "" and sign in CLOSING)
-        if depth == 0 and sign in (*RELATIONS, ","):
+        side = as_block and item.tag == "mspace" and item.get("width") in ("1em", "2em")
+        ends = depth == 0 and sign in (RELATIONS if as_block else (*RELATIONS, ","))
+        if ends:
             item.set("form", "infix")
-            found.append(ET.Element("math"))
+        if side:
+            found[-1].set("class", "beside")
+        if (side or (as_block and ends)) and len(found[-1]):
+            found.append(ET.Element("math", root.attrib))
+        if not side:
+            found[-1].append(item)
+        if ends and not as_block:
+            found.append(ET.Element("math", root.attrib))
     return [piece for piece in found if len(piece)]
 
 
 def html(latex: str, as_block: bool = False) -> str:
     """The HTML of one formula."""
-    root = tree(latex, as_block)
-    parts = [root] if as_block else pieces(root)
-    return "<wbr>".join(ET.tostring(part, encoding="unicode") for part in parts)
+    parts = [ET.tostring(piece, encoding="unicode") for piece in pieces(tree(latex, as_block), as_block)]
+    return ("\n" if as_block else "<wbr>").join(parts)
 
 
 def convert(node: nodes.Element, as_block: bool) -> str:
@@ -97,9 +134,27 @@ def convert(node: nodes.Element, as_block: bool) -> str:
         return f"<code>{latex}</code>"
 
 
+def join_punctuation(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """No line ends between a formula and the brackets, commas and points around it, where browsers would allow it."""
+    for node in list(doctree.findall(nodes.math)):
+        place = node.parent.index(node)
+        before = node.parent[place - 1] if place else None
+        after = node.parent[place + 1] if place + 1 < len(node.parent) else None
+        if isinstance(after, nodes.Text) and (found := AFTER.match(after)):
+            node["after"] = found.group()
+            node.parent[place + 1] = nodes.Text(after[found.end() :])
+        if isinstance(before, nodes.Text) and (found := BEFORE.search(before)):
+            node["before"] = found.group()
+            node.parent[place - 1] = nodes.Text(before[: found.start()])
+
+
 def inline(self: Any, node: nodes.math) -> None:
-    """Write a formula in a sentence."""
-    self.body.append(f'<span class="formula">{convert(node, as_block=False)}</span>')
+    """Write a formula in a sentence; its first part keeps what opens before it, its last what follows."""
+    first, *others = convert(node, as_block=False).split("<wbr>")
+    first = node.get("before", "") + first
+    *parts, last = [first, *others]
+    last = f'<span class="formula">{last}{node.get("after", "")}</span>'
+    self.body.append("<wbr>".join([*(f'<span class="formula">{part}</span>' for part in parts), last]))
     raise nodes.SkipNode
 
 
@@ -114,4 +169,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Join the build."""
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
     app.add_css_file("mathematics.css")
+    app.connect("doctree-resolved", join_punctuation)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
