@@ -1,0 +1,292 @@
+"""What the library answers to the operations of the vectors, in the form of their expected values."""
+
+import json
+import math
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import confide
+from confide import federated, guarantee, noisy_counts, selection
+from confide.arrays import softmax
+from confide.errors import InputError
+from confide.federated import envelope, identities, masking, sealed_shares, shamir
+from confide.federated.order_statistics import order_statistic_coverage
+from confide.federated.random_rank_reply import RandomRankReply
+from confide.ledger.chain import read_chain
+from confide.ledger.events import FIRST_SEAL, seal
+from confide.mechanisms import Slopes
+from confide.mechanisms.split_conformal import split_conformal_for
+from confide.releases import Release
+from confide.scores.classification import set_mask
+from confide.scores.regression import interval_ends
+from confide.selection import selection_law
+from confide.sets.coverage import coverage_from_counts
+from confide.support import exact_level
+from confide.watching import e_process
+from tests.vectors import mechanisms
+
+
+def found(operation: str, given: dict[str, Any]) -> Any:
+    """The answer, as JSON has it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        return _plain(OPERATIONS[operation](**given))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+        case np.ndarray():
+            return _plain(value.tolist())
+        case np.generic():
+            return _plain(value.item())
+        case float() if math.isinf(value):
+            return "+inf" if value > 0 else "-inf"
+    return value
+
+
+def _statement(statement: dict[str, Any], selector: Any = "permute_and_flip") -> Slopes:
+    texts = {key: Fraction(statement[key]) for key in ("rate", "offset", "flat") if key in statement}
+    return Slopes(**{**statement, **texts, "selector": statement.get("selector", selector)})
+
+
+def _of_statement(statement: dict[str, Any], n: int, m: int) -> dict[str, Any]:
+    one = _statement(statement)
+    return {
+        "unit": one.unit,
+        "slope_left": one.slope_left,
+        "slope_right": one.slope_right,
+        "target": str(one.target(n)),
+        "heights": one.heights(m),
+        "head_start": one.ahead(n),
+        "replace_one": one.replace_one,
+        "add_remove": one.add_remove,
+    }
+
+
+def _law(utilities: Any, scale: float, selector: Any) -> Any:
+    best = max(utilities)
+    with np.errstate(under="ignore"):
+        return selection_law(np.exp(np.array([u - best for u in utilities], dtype=np.float64) / scale), selector)
+
+
+def _loss(statement: Any, counts: Any, neighbour: Any, selector: Any) -> Any:
+    one = _statement(statement, selector)
+    p, q = (_law(one.utilities(np.array(h, dtype=np.int64)).tolist(), one.scale, selector) for h in (counts, neighbour))
+    bound = one.replace_one if sum(counts) == sum(neighbour) else one.add_remove
+    return {"log_ratio": float(np.abs(np.log(p / q)).max()), "at_most": bound}
+
+
+def _tail(deficit: float, slope: float, rivals: float, selector: Any) -> Any:
+    return float(guarantee.tail(np.array(deficit), slope, rivals, selector))
+
+
+def _certificate(n: int, m: int, statement: Any, selector: Any, certificate: str) -> float:
+    one = _statement(statement, selector)
+    terms = n, one.target(n), one.slope_left, one.slope_right, one.rivals(m), selector
+    if certificate == "sharp":
+        return float(guarantee.public_coverage(*terms))
+    return float(guarantee.two_sided_coverage(*terms, step=one.step(m)))
+
+
+def _split_rank(alpha: str, n: int) -> Any:
+    mechanism = split_conformal_for(1 - exact_level("alpha", alpha), n)
+    return math.inf if mechanism is None else mechanism.rank
+
+
+def _threshold(value: Any) -> Any:
+    if isinstance(value, list):
+        return np.array([_threshold(one) for one in value])
+    return math.inf if value == "+inf" else value
+
+
+def _sets(score: str, probabilities: Any, threshold: Any = None, class_thresholds: Any = None, u: Any = None) -> Any:
+    shares = None if u is None else np.array(u)
+    limit = _threshold(threshold if class_thresholds is None else class_thresholds)
+    rows = np.array(probabilities)
+    mask = set_mask(rows, score, limit, u=shares, per_class=class_thresholds is not None)
+    return [np.flatnonzero(row) for row in mask]
+
+
+def _intervals(score: str, threshold: Any, predictions: Any, difficulty: Any = None) -> Any:
+    ends = interval_ends(np.array(predictions), score, _threshold(threshold), difficulty=difficulty)
+    return np.transpose(ends)
+
+
+def _sets_of_release(release: str, probabilities: Any) -> Any:
+    read = confide.Calibration.from_json(release)
+    return _sets("lac", probabilities, read.threshold)
+
+
+def _release(text: str) -> dict[str, Any]:
+    read: Any = Release.from_json(text)
+    content = json.loads(text)
+    assert read.to_json() == text
+    threshold = read.threshold if "threshold" in content else None
+    return {**{k: content[k] for k in ("kind", "schema", "sha256")}, "threshold": threshold, "document": read.checksum}
+
+
+def _canonical(text: str) -> str:
+    return envelope.canonical(json.loads(text)).decode()
+
+
+def _unseal(kind: str, text: str) -> dict[str, Any]:
+    content, signer = envelope.unseal(kind, text)
+    return {"signer": signer, "silo": content["silo"]}
+
+
+def _public_keys(signing: str, agreement: str) -> list[str]:
+    face = federated.SiloKeys("silo", bytes.fromhex(signing), bytes.fromhex(agreement)).face()
+    return [face.signing, face.agreement]
+
+
+def _mask(values: Any, agreement: str, own: str, roster: Any, context: str, bits: int) -> list[str]:
+    masked = masking.mask(np.array(values), bytes.fromhex(agreement), own, roster, context.encode(), bits)
+    return list(map(str, masked.tolist()))
+
+
+def _open_sum(masked: Any, bits: int) -> Any:
+    word = masking.word_of(bits)
+    return masking.open_sum([np.array(list(map(int, one)), dtype=word) for one in masked], bits)
+
+
+def _combine(shares: Any, threshold: int) -> dict[str, Any]:
+    given = {int(x): np.array(list(map(int, row)), dtype=np.uint64) for x, row in shares.items()}
+    opened = shamir.combine(given, threshold)
+    return {"values": opened.values, "wrong": opened.wrong}
+
+
+def _read_share(box: str, size: int, own: str, agreement: str, dealer: str, ephemeral: str, context: str) -> list[str]:
+    key = bytes.fromhex(agreement)
+    return list(map(str, sealed_shares.read_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
+
+
+def _noise_law(epsilon: float, noises: int, values: list[int]) -> Any:
+    law = noisy_counts.noise_law(epsilon, noises)
+    middle = len(law) // 2
+    return [law[middle + v] for v in values]
+
+
+def _bets(p0: float, others: list[float], epsilon: float, per_person: int = 1) -> e_process.Bets:
+    p1 = np.array([others])
+    s, u = np.log(p0 / p1) / per_person, np.log((1 - p1) / (1 - p0)) / per_person
+    return e_process.Bets(s, u, noisy_counts.log_mgf(s, epsilon) + noisy_counts.log_mgf(u, epsilon))
+
+
+def _log_e_value(p0: float, p1: float, epsilon: float, per_person: int, counts: Any) -> Any:
+    one = _bets(p0, [p1], epsilon, per_person)
+    return [e_process.log_e_values(one, [x], [y])[0, 0] for x, y in counts]
+
+
+def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> Any:
+    one, course = _bets(p0, bets, epsilon), []
+    stakes = np.full((1, len(bets)), -np.inf)
+    for look, (x, y) in enumerate(counts, 1):
+        stakes = e_process.advance(stakes, e_process.log_e_values(one, [x], [y]), e_process.stake(look, looks))
+        course.append(e_process.log_evidence(stakes, e_process.cash(look, looks))[0])
+    return course
+
+
+def _seals(records: Any) -> list[str]:
+    last, made = FIRST_SEAL, []
+    for time, body in records:
+        last = seal(last, time, body)
+        made.append(last)
+    return made
+
+
+def _noisy_interval(covered: Any, size: int, epsilon: float, error: float) -> list[float]:
+    return [float(end) for end in noisy_counts.one_count_interval(covered, size, epsilon, error=error)]
+
+
+def _noisy_interval_secret(covered: int, missed: int, epsilon: float, error: float, guess: str) -> list[float]:
+    ends = noisy_counts.coverage_interval(covered, missed, epsilon, error=error, guess=guess)
+    return [float(end) for end in ends]
+
+
+def _coverage_of_counts(hits: int, n: int, confidence: float) -> list[float]:
+    one = coverage_from_counts(hits, n, confidence)
+    return [one.low, one.high]
+
+
+def _rank_of_ranks(replies: Any, k: int) -> float:
+    return order_statistic_coverage([RandomRankReply.fixed(one["n"], one["rank"]) for one in replies], k)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "class_score": lambda score, probabilities, labels, u=None: confide.class_score(probabilities, labels, score, u=u),
+    "all_scores": lambda score, probabilities: confide.all_scores(probabilities, score),
+    "softmax": lambda logits: softmax(np.array(logits)),
+    "interval_score": lambda score, predictions, targets, difficulty=None: confide.interval_score(
+        predictions, targets, score, difficulty=difficulty
+    ),
+    "scale": selection.scale_for,
+    "statement": _of_statement,
+    "plan": mechanisms.chosen,
+    "utilities": lambda statement, counts: _statement(statement).utilities(np.array(counts, dtype=np.int64)),
+    "law": _law,
+    "law_of_weights": lambda weights, selector: selection_law(
+        np.array([float(Fraction(w)) for w in weights]), selector
+    ),
+    "loss": _loss,
+    "tail": _tail,
+    "mean_overshoot": guarantee.mean_overshoot,
+    "rivals": lambda log_weights: guarantee.rivals_left(np.array(log_weights)),
+    "marginal_coverage": guarantee.marginal_coverage,
+    "conditional_failure": guarantee.conditional_failure,
+    "sharp_loss": guarantee.sharp_loss,
+    "certificate": _certificate,
+    "split_rank": _split_rank,
+    "zcdp": lambda **given: selection.zcdp_of_range(given["range"]),
+    "truth_probability": selection.truth_probability,
+    "sets": _sets,
+    "intervals": _intervals,
+    "sets_of_release": _sets_of_release,
+    "canonical": _canonical,
+    "release": _release,
+    "release_claims": _release,
+    "seals": _seals,
+    "chain": lambda rows: list(read_chain([tuple(row) for row in rows]).head),
+    "signed_bytes": lambda kind, content: envelope.canonical(envelope._head(kind, content)).decode(),
+    "seal": lambda kind, content, signing: envelope.seal(kind, content, bytes.fromhex(signing)),
+    "unseal": _unseal,
+    "identity": identities.identity_of,
+    "roster": lambda identities: _roster(identities),
+    "fingerprint": identities.fingerprint,
+    "public_keys": _public_keys,
+    "mask": _mask,
+    "open_sum": _open_sum,
+    "combine": _combine,
+    "read_share": _read_share,
+    "rank_of_ranks": _rank_of_ranks,
+    "noise_law": _noise_law,
+    "log_mgf": lambda epsilon, s: float(noisy_counts.log_mgf(s, epsilon)),
+    "coverage_of_counts": _coverage_of_counts,
+    "noisy_interval": _noisy_interval,
+    "noisy_interval_secret": _noisy_interval_secret,
+    "log_e_value": _log_e_value,
+    "stake": lambda look, looks: [e_process.stake(look, looks), e_process.cash(look, looks)],
+    "evidence": _evidence,
+}
+
+
+class _Named:
+    """Somebody with an identity."""
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+
+
+def _roster(found: list[str]) -> str:
+    return identities.roster([_Named(one) for one in found])
+
+
+REFUSALS = (confide.ConfideError, InputError, ValueError)
+"""What the library refuses with; shares that contradict each other are a ValueError, which protocols turn into one."""

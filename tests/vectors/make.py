@@ -1,0 +1,46 @@
+"""Write the vectors: `python -m tests.vectors.make`. A file that changes is a change that ports notice."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.vectors import federated, files, guarantees, mechanisms, noise, scores, sets
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+VERSION = 1
+"""Of the vectors as a whole: grows when an expected value changes, not when cases are added."""
+
+CASES: dict[str, tuple[Any, Callable[[], list[dict[str, Any]]]]] = {
+    "scores": (scores, scores.cases),
+    "plans": (mechanisms, mechanisms.plans),
+    "utilities": (mechanisms, mechanisms.utility_cases),
+    "laws": (mechanisms, mechanisms.laws),
+    "losses": (mechanisms, mechanisms.losses),
+    "certificates": (guarantees, guarantees.cases),
+    "sets": (sets, sets.cases),
+    "releases": (files, files.releases),
+    "ledgers": (files, files.ledgers),
+    "federated": (federated, federated.cases),
+    "noise": (noise, noise.noise),
+    "evaluations": (noise, noise.evaluations),
+    "watches": (noise, noise.watches),
+}
+"""Each subject's module and what makes its cases."""
+
+
+def text(name: str) -> str:
+    """One file: an object with one case a line."""
+    module, cases = CASES[name]
+    about, arithmetic = (one[name] if isinstance(one, dict) else one for one in (module.ABOUT, module.ARITHMETIC))
+    head = {"subject": name, "version": VERSION, "about": about, "arithmetic": arithmetic}
+    lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}," for key, value in head.items()]
+    body = ",\n".join("  " + json.dumps(one, ensure_ascii=False, allow_nan=False) for one in cases())
+    return "\n".join(["{", *lines, ' "cases": [', body, " ]", "}"]) + "\n"
+
+
+if __name__ == "__main__":
+    for name in CASES:
+        written = text(name)
+        (VECTORS / f"{name}.json").write_text(written, encoding="utf-8")
+        print(name, written.count("\n  {"))

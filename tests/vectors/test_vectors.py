@@ -1,0 +1,112 @@
+"""The published vectors: what independent arithmetic gives, in their form, and all readers agree."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.vectors import make
+from tests.vectors.form import agrees
+
+FILES = {path.stem: path for path in make.VECTORS.glob("*.json") if path.stem != "schema"}
+CONTENTS = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+SLOW = {"plans", "certificates", "evaluations", "federated"}
+"""Subjects whose values take more than half a second to compute."""
+
+READER = make.VECTORS / "javascript"
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None, reason="needs Node.js 18 or newer, as `apt-get install nodejs` brings it"
+)
+
+
+def some_slow(slow):
+    return [pytest.param(name, marks=pytest.mark.slow if name in slow else ()) for name in make.CASES]
+
+
+def test_there_is_one_file_for_each_subject():
+    assert FILES.keys() == make.CASES.keys()
+
+
+@pytest.mark.parametrize("subject", some_slow(SLOW))
+def test_a_file_is_what_the_generator_writes(subject):
+    """A changed vector is a breaking change: raise VERSION in make.py, write them anew, and say so in the changelog."""
+    kept = FILES[subject].read_text(encoding="utf-8")
+    assert make.text(subject) == kept, f"{subject}.json is not what `python -m tests.vectors.make` writes"
+
+
+def test_every_file_follows_the_schema():
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((make.VECTORS / "schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    for name, content in CONTENTS.items():
+        check.validate(content)
+        assert content["subject"] == name
+        one = content["cases"][0]
+        without = {key: value for key, value in one.items() if key != "source"}
+        for spoiled in ({**one, "more": 1}, {**one, "id": "two words"}, {**one, "refused": True}, without):
+            assert not check.is_valid({**content, "cases": [spoiled]})
+
+
+def test_the_page_says_how_many_cases_there_are():
+    page = (make.VECTORS.parent / "docs" / "vectors.md").read_text(encoding="utf-8")
+    counted = {name: len(content["cases"]) for name, content in CONTENTS.items()}
+    rows = {
+        name: int(number) for name, number in re.findall(r"^\| `(\w+)\.json` \| (\d+) \|", page, flags=re.MULTILINE)
+    }
+    assert rows == counted
+    assert f"holds {sum(counted.values())} small cases" in page
+
+
+def test_names_are_unique():
+    for content in CONTENTS.values():
+        names = [one["id"] for one in content["cases"]]
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("subject", some_slow({"plans"}))
+def test_the_library_agrees_with_every_vector(subject):
+    pytest.importorskip("scipy")
+    pytest.importorskip("cryptography")
+    from tests.vectors.library import REFUSALS, found
+
+    wrong = []
+    for one in CONTENTS[subject]["cases"]:
+        try:
+            answer = found(one["operation"], one["input"])
+        except REFUSALS as error:
+            answer = error
+        refused = isinstance(answer, Exception)
+        if refused != ("refused" in one) or not (refused or agrees(answer, one["expected"], one["tolerance"])):
+            wrong.append((one["id"], answer, one.get("expected", "refused")))
+    assert not wrong
+
+
+def test_agreement_is_noticed_and_missed():
+    assert agrees(0.5, "1/2", {"absolute": 1e-9})
+    assert agrees([1.0, "+inf"], [1.0, "+inf"], 0)
+    assert not agrees([1.0, 2.0], [1.0, 2.5], {"relative": 0.1})
+    assert not agrees(1, 1.0, 0)  # an integer is not a float
+    assert not agrees(0.4, "1/2", {"above": 1.0})
+    assert not agrees(0.6, "1/2", {"below": 1.0})
+
+
+@needs_node
+def test_the_reader_in_javascript_agrees_with_every_vector():
+    done = subprocess.run(["node", READER / "reader.mjs"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counted = [line.split() for line in done.stdout.splitlines()]
+    left = sum(int(words[3]) for words in counted)
+    assert (len(counted), left) == (len(FILES), 14)
+    assert sum(int(words[1]) for words in counted) + left == sum(len(one["cases"]) for one in CONTENTS.values())
+
+
+@needs_node
+@pytest.mark.slow
+def test_the_reader_in_javascript_notices_every_change():
+    """Its own tests: each expected value is changed in turn, and has to be noticed."""
+    done = subprocess.run(["node", "--test", READER / "reader.test.mjs"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# fail 0" in done.stdout

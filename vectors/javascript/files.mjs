@@ -1,0 +1,35 @@
+// Files of releases and ledgers: canonical text, checksum, the chain of seals (docs/vectors.md).
+import { createHash } from "node:crypto";
+import { canonical, parse } from "./json.mjs";
+import { sets } from "./scores.mjs";
+
+export const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest("hex");
+const RELEASES = ["calibration", "levels", "groups", "sides", "risk", "noisy-labels"].map((name) => `confide.${name}`);
+
+export const canonicalText = ({ text }) => canonical(parse(text));
+
+/** Kind, schema, threshold and checksum of a file whose checksum fits, and the digest by which others name it. */
+export function release({ text }) {
+  const content = parse(text);
+  if (!(content instanceof Map) || !RELEASES.includes(content.get("kind"))) throw new Error("no release");
+  if (typeof content.get("schema") !== "bigint" || content.get("schema") < 1n || content.get("schema") > 3n) throw new Error("a schema that nobody knows");
+  const stated = content.get("sha256");
+  content.delete("sha256");
+  if (stated !== sha256(canonical(content))) throw new Error("the checksum does not match");
+  return { kind: content.get("kind"), schema: Number(content.get("schema")), sha256: stated, threshold: content.get("threshold") ?? null, document: sha256(text) };
+}
+
+export const setsOfRelease = ({ release: text, probabilities }) => sets({ score: "lac", probabilities, threshold: release({ text }).threshold });
+
+const FIRST = "0".repeat(64), seal = (last, made, body) => sha256([last, made, body].join("\n"));
+
+export function seals({ records }) {
+  let last = FIRST;
+  return records.map(([made, body]) => (last = seal(last, made, body)));
+}
+
+export function chain({ rows }) {
+  const right = seals({ records: rows.map(([, made, body]) => [made, body]) });
+  rows.forEach(([number, , , stated], i) => { if (number !== i + 1 || stated !== right[i]) throw new Error("a record was changed or taken out"); });
+  return [rows.length, right.at(-1) ?? FIRST];
+}

@@ -1,0 +1,129 @@
+// Statements about coverage: Theorems 2 and 3 of docs/theory.md, and other laws in closed form.
+import { law, statement, utilities } from "./mechanisms.mjs";
+import { doubleAbove, asFraction, doubleBelow, exp, fixed, Fraction, ln, ONE, over, power, sum, times, toNumber } from "./numbers.mjs";
+
+const integers = (from, to) => Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
+
+/** Theorem 2; `deficit` a fixed-point number. */
+function fixedTail(deficit, { slope, rivals, selector }) {
+  const p = exp(-times(fixed(slope), deficit)), g = fixed(rivals), m = g + ONE;
+  if (selector === "exponential") return over(times(g, p), ONE + times(g, p));
+  return ONE - over(ONE - power(ONE - p, m), times(m, p));
+}
+
+export const tail = (given) => toNumber(fixedTail(fixed(given.deficit), given));
+
+/** ln(1 + G)/l, or the integral of the tail: (har(G+1) - 1)/l with har by its series and Euler and Maclaurin's rest. */
+export function meanOvershoot({ slope, rivals, selector }) {
+  if (selector === "exponential") return toNumber(over(ln(ONE + fixed(rivals)), fixed(slope)));
+  const x = rivals + 1, far = 40;
+  const near = (y) => Math.log(y) + 1 / (2 * y) - 1 / (12 * y ** 2) + 1 / (120 * y ** 4) - 1 / (252 * y ** 6);
+  const euler = 0.5772156649015329;
+  const harmonic = near(x + far) + euler - integers(1, far).reduce((a, k) => a + 1 / (x + k), 0); // har(x) = har(x + far) - ...
+  return (harmonic - 1) / slope;
+}
+
+/** G = max_g (w_1 + ... + w_(g-1)) / w_g. */
+export function rivals({ log_weights }) {
+  const weights = log_weights.map((w) => exp(fixed(w)));
+  const all = weights.slice(1).map((w, g) => over(sum(weights.slice(0, g + 1)), w));
+  return doubleAbove(asFraction(all.reduce((a, b) => (a > b ? a : b))).plus(new Fraction(1n, 10n ** 60n)));
+}
+
+/** P(R >= k) for k = 1, ..., ceil(T). */
+function atLeast(given) {
+  return integers(1, Math.ceil(given.target)).map((k) => ONE - fixedTail(fixed(given.target) - BigInt(k - 1) * ONE, given));
+}
+
+/** E min(R, n+1) / (n+1), as a sum of P(R >= k). */
+export const marginalCoverage = (given) => toNumber(sum(atLeast(given).slice(0, given.n + 1)) / BigInt(given.n + 1));
+
+/** P(Bin(n, p) = 0), ..., P(Bin(n, p) = n); fixed-point. */
+export function binomial(n, p) {
+  let ways = 1n;
+  const raised = (a) => integers(1, n).reduce((made, _) => [...made, times(made.at(-1), a)], [ONE]);
+  const [up, down] = [raised(p), raised(ONE - p)];
+  return integers(0, n).map((k) => { if (k) ways = (ways * BigInt(n - k + 1)) / BigInt(k); return ways * times(up[k], down[n - k]); });
+}
+
+/** P(R = 0) + sum_k P(R = k) P(Bin(n, level) >= k). */
+export function conditionalFailure(given) {
+  const chances = binomial(given.n, fixed(given.level)), ranks = atLeast(given);
+  const fails = ranks.map((p, i) => (i + 1 <= given.n ? times(p - (ranks[i + 1] ?? 0n), sum(chances.slice(i + 1))) : 0n));
+  return toNumber(ONE - ranks[0] + sum(fails));
+}
+
+/** L(x) by multiplicative steps, with the duality gap added: an upper bound within a thousandth. */
+export function sharpLoss({ x, slope, rivals: total, selector }) {
+  const q = integers(0, Math.ceil(30 / slope) + 4).map((d) => Math.exp(-slope * Math.max(d + x - 1, 0)));
+  let spread = q.map(() => total / q.length);
+  for (;;) {
+    const [value, gradient] = (selector === "exponential" ? oneInMany : race)(spread, q);
+    const push = spread.map((k, d) => k * gradient[d]), all = push.reduce((a, b) => a + b, 0);
+    const gap = total * Math.max(...gradient) - all;
+    if (gap < 5e-4) return value + gap;
+    spread = push.map((one) => (one * total) / all);
+  }
+}
+
+const runningSum = (values) => { let total = 0; return values.map((v) => (total += v)); };
+const fromTheEnd = (values) => runningSum(values.toReversed?.() ?? [...values].reverse()).reverse();
+
+function oneInMany(spread, q) {
+  const after = fromTheEnd(spread.map((k, d) => k * q[d]));
+  const grows = runningSum(after.map((w) => 1 / (1 + w) ** 2));
+  return [after.reduce((a, w) => a + w / (1 + w), 0), q.map((one, d) => one * grows[d])];
+}
+
+/** Simpson's rule in z with s = 1 - z^4, where ln(1 - s) is harmless. */
+const STEPS = 400;
+const NODES = integers(1, STEPS).map((i) => {
+  const z = i / STEPS, weight = (i === STEPS ? 1 : i % 2 ? 4 : 2) / (3 * STEPS);
+  return [1 - z ** 4, weight * 4 * z ** 3];
+});
+
+function race(spread, q) {
+  let value = q.length;
+  const gradient = q.map(() => 0);
+  for (const [s, weight] of NODES) {
+    const logs = q.map((one) => Math.log1p(-s * one));
+    const silent = fromTheEnd(spread.map((k, d) => k * logs[d])).map(Math.exp);
+    const grows = runningSum(silent);
+    value -= weight * grows.at(-1);
+    for (const d of q.keys()) gradient[d] -= weight * logs[d] * grows[d];
+  }
+  return [value, gradient];
+}
+
+/** The least coverage over every multiset of n + 1 points in m bins: what no certificate may exceed. */
+export function certificate({ n, m, statement: given, selector }) {
+  const laws = new Map();
+  const covers = (counts, bin) => {
+    const key = String(counts);
+    if (!laws.has(key)) laws.set(key, law({ utilities: utilities({ statement: given, counts }), scale: given.scale, selector }));
+    return laws.get(key).slice(bin).reduce((a, p) => a + p, 0);
+  };
+  const multisets = (points, bins) => (bins === 1 ? [[points]] : integers(0, points).flatMap((k) => multisets(points - k, bins - 1).map((rest) => [k, ...rest])));
+  const coverage = (points) => points.reduce((a, count, bin) => a + (count ? count * covers(points.map((c, i) => c - (i === bin)), bin) : 0), 0);
+  statement({ statement: given, n, m });
+  return Math.min(...multisets(n + 1, m).map(coverage)) / (n + 1);
+}
+
+/** ceil((n+1)(1-alpha)), by fractions. */
+export function splitRank({ alpha, n }) {
+  const level = new Fraction(1n).minus(Fraction.of(alpha));
+  if (level.top <= 0n || level.compare(new Fraction(1n)) >= 0) throw new Error("alpha lies between 0 and 1");
+  const rank = level.times(BigInt(n + 1)).ceil();
+  return rank > BigInt(n) ? Infinity : Number(rank);
+}
+
+/** k - 1 - ln k with k = eta/(1 - e^-eta), rounded up. */
+export function zcdp({ range }) {
+  const k = over(fixed(range), ONE - exp(-fixed(range)));
+  return doubleAbove(asFraction(k - ONE - ln(k)));
+}
+
+export function truthProbability({ classes, epsilon }) {
+  const odds = exp(fixed(epsilon));
+  return doubleBelow(asFraction(over(odds, odds + BigInt(classes - 1) * ONE)));
+}
