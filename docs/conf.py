@@ -24,8 +24,9 @@ copyright = f"2026, {author}"  # noqa: A001
 version = release = confide.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["mathematics", "room_pages", "rooms", "source_pages"]
+extensions += ["inline_pictures", "mathematics", "room_pages", "search_pages", "source_pages"]
 exclude_patterns = ["_build", "_ext"]
+templates_path = ["_templates"]
 suppress_warnings = ["toc.empty_glob"]
 
 myst_heading_anchors = 4
@@ -54,7 +55,6 @@ html_static_path = ["_static"]
 html_css_files = ["confide.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
-html_show_search_summary = False  # an excerpt would be fetched, which browsers forbid for files on disk
 html_copy_source = False
 html_sidebars = {"index": [], "tutorial": [], "migrating": []}
 html_theme_options = {

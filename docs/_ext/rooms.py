@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "confide"
@@ -302,22 +301,6 @@ _STYLE = (
 .rooms .door-name {{text-anchor: end; fill: var(--private)}}
 </style>"""
 )
-
-
-def place_in_page(app: Any, doctree: Any, page: str) -> None:
-    """Put the picture itself where a page shows its file."""
-    from docutils import nodes
-
-    for image in list(doctree.findall(nodes.image)):
-        if image["uri"].endswith(PICTURE.name) and app.builder.format == "html":
-            text = f'<div class="rooms-picture">{PICTURE.read_text(encoding="utf-8")}</div>'
-            image.parent.replace_self(nodes.raw("", text, format="html"))
-
-
-def setup(app: Any) -> dict[str, bool]:
-    """Join the build."""
-    app.connect("doctree-resolved", place_in_page)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 if __name__ == "__main__":

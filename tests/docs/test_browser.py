@@ -1,5 +1,10 @@
 """The built site in a real browser, from files on disk: nothing is loaded from elsewhere, nothing sticks out."""
 
+import functools
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
 import pytest
 
 from tests.docs.blocks import ROOT
@@ -66,13 +71,98 @@ def test_pages_fit_and_load_nothing_from_elsewhere(browser, width, scheme):
     assert site.asked_others_for() == []
 
 
-def test_search_finds_pages_from_files_on_disk(browser):
+def found(page, query):
+    """What is found for a query: titles, and the excerpt of the first."""
+    page.locator(".bd-search-container input").fill(query)
+    page.wait_for_function("query => document.title.startsWith(query)", arg=query)
+    results = page.locator("#search-results li")
+    return results.locator("a").all_inner_texts(), results.locator("p").first.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "says"),
+    [
+        ("calibrate_groups", "confide.calibrate_groups", "group"),
+        ("--candidates", "What is promised, and what it costs", "--candidates"),
+        ("privacy-budget ledger", "The privacy-budget ledger", "ledger"),
+        ("PostgreSQL ser", None, "server"),
+        ("mondriann", "confide.calibrate_groups", "Mondrian"),
+    ],
+)
+def test_search_shows_text_from_files_on_disk(browser, query, first, says):
     site = Site(browser, 1280, "light")
-    page = site.open("search", "?q=ledger")
-    page.locator("#search-results li").first.wait_for()
-    assert page.get_by_role("link", name="The privacy-budget ledger").count() >= 1
+    titles, text = found(site.open("search"), query)
+    assert first is None or titles[0] == first
+    assert says in text
+    assert site.page.locator("#search-results mark").count() >= 1
     assert site.complaints == []
     assert site.asked_others_for() == []
+
+
+def test_the_keyboard_leads_to_results(browser):
+    page = Site(browser, 1280, "light").open("howto/groups")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ledger")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=ledger")
+    assert page.locator("#search-results li").count() >= 10
+    page.get_by_role("link", name="The privacy-budget ledger").first.click()
+    page.wait_for_url("**/ledger.html")
+
+
+def test_search_works_from_a_server(browser):
+    handler = functools.partial(QuietHandler, directory=str(SITE))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_context().new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/search.html?q=ledger")
+        assert "ledger" in page.locator("#search-results li p").nth(1).inner_text()
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files and says nothing of it."""
+
+    def log_message(self, *_):
+        pass
+
+
+CUT = (Path(__file__).parent / "cut.js").read_text(encoding="utf-8")
+SHARES = 6
+SIGHTS = {"desktop": ("screen", 1280), "phone": ("screen", 390), "paper": ("print", 718)}  # A4 between margins of 1 cm
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_nothing_is_cut_off(browser, share):
+    """Every page but the copies of source files, on a desktop, a phone and paper."""
+    pages = [
+        path for path in sorted(SITE.rglob("*.html")) if path.relative_to(SITE).parts[0] not in ("source", "_static")
+    ]
+    assert len(pages) > 100
+    page, cut = browser.new_page(), {}
+    page.route("**/*.js", lambda route: route.abort())  # the layout needs none, and pages open in a third of the time
+    for path in pages[share::SHARES]:
+        page.goto(path.as_uri())
+        for sight, (media, width) in SIGHTS.items():
+            page.emulate_media(media=media)
+            page.set_viewport_size({"width": width, "height": 900})
+            if wrong := page.evaluate(CUT, sight == "paper"):
+                cut[f"{path.relative_to(SITE)} ({sight})"] = wrong
+        page.emulate_media(media="screen")
+    assert cut == {}
+
+
+def test_what_is_cut_is_seen(browser):
+    """The check of the pages finds a table and a line of code that are wider than the page, and what hides them."""
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    long = "x" * 200
+    page.set_content(f"<main><pre style='overflow:hidden'>{long}</pre></main>")
+    assert "hides" in page.evaluate(CUT, False)[0]
+    page.set_content(f"<main><pre style='overflow:auto'>{long}</pre></main>")
+    assert page.evaluate(CUT, False) == []
+    assert "hides" in page.evaluate(CUT, True)[0]
+    page.set_content(f"<main><table><tr><td>{long}</td></tr></table></main>")
+    assert any("wide" in text for text in page.evaluate(CUT, False))
 
 
 def test_a_theorem_leads_to_its_test(browser):

@@ -1,0 +1,152 @@
+"""`python docs/_ext/price_picture.py` draws docs/images/price.svg, what privacy costs, from docs/experiments/cost.md.
+
+The numbers are those of the page's first table, which `python -m experiments cost` makes: at one number of records, the
+coverage that each method reaches over epsilon where 90 % was asked for. `--check` says whether the picture is today's.
+"""
+
+import math
+import re
+import sys
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PICTURE = ROOT / "docs" / "images" / "price.svg"
+NUMBERS = ROOT / "docs" / "experiments" / "cost.md"
+RECORDS, ASKED = 1000, 0.9
+WIDTH, HEIGHT = 600, 452
+LEFT, RIGHT, TOP, BOTTOM = 64, 590, 92, 392
+LOWEST, HIGHEST = 0.89, 1.0
+
+NUMBER = re.compile(r"\**(-?[\d.]+) ± [\d.]+\**([^(]*)")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method: its column, its words, and where they stand: beside which point, and how far from it."""
+
+    column: str
+    name: str
+    words: str
+    kind: str
+    at: float
+    dx: float
+    dy: float
+
+
+LINES = (
+    Line("pps-laplace", "Laplace histogram", "Angelopoulos et al., v1", "laplace", 1.0, 16, -12),
+    Line("pps", "exponential mechanism", "Angelopoulos et al., v3", "exponential", 1.0, -22, 2),
+    Line("slopes (ours)", "confide", "", "ours", 0.3, 14, -12),
+)
+
+
+def read(text: str) -> dict[str, dict[float, tuple[float, bool]]]:
+    """Of each column: epsilon to (mean coverage, whether the method's claim holds there)."""
+    first = text.split("\n## ")[1]
+    rows = [line.strip("|").split("|") for line in first.splitlines() if line.startswith("| ")]
+    head, *body = [[cell.strip() for cell in row] for row in rows]
+    out: dict[str, dict[float, tuple[float, bool]]] = {column: {} for column in head[2:-1]}
+    for row in body:
+        n, epsilon = int(row[0]), float(row[1])
+        for column, cell in zip(head[2:-1], row[2:-1], strict=True):
+            found = NUMBER.match(cell)
+            if found is None:
+                raise ValueError(f"{NUMBERS.name}: {cell!r} is no number with its error")
+            if n == RECORDS:
+                out[column][epsilon] = ASKED + float(found[1]) / (n * epsilon), "†" not in found[2]
+    return out
+
+
+def x_of(epsilon: float) -> float:
+    """The place of a privacy loss."""
+    return LEFT + 26 + (RIGHT - LEFT - 60) * (math.log10(epsilon) + 1) / 2
+
+
+def y_of(coverage: float) -> float:
+    """The place of a coverage."""
+    return BOTTOM - (BOTTOM - TOP) * (coverage - LOWEST) / (HIGHEST - LOWEST)
+
+
+def draw(line: Line, points: dict[float, tuple[float, bool]]) -> list[str]:
+    """A line, its points (hollow where the claim is lost), and its name beside it."""
+    places = [(x_of(epsilon), y_of(coverage), holds) for epsilon, (coverage, holds) in sorted(points.items())]
+    drawn = [f'<path class="{line.kind}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y, holds in places if holds)}"/>']
+    for x, y, holds in places:
+        drawn.append(f'<circle class="{line.kind}{"" if holds else " lost"}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
+        if not holds:
+            drawn.append(f'<text class="small" x="{x + 10:.1f}" y="{y + 5:.1f}">proof void</text>')
+    x, y, side = x_of(line.at) + line.dx, y_of(points[line.at][0]) + line.dy, " right" if line.dx < 0 else ""
+    drawn.append(f'<text class="{line.kind} name{side}" x="{x:.1f}" y="{y:.1f}">{escape(line.name)}</text>')
+    if line.words:
+        drawn.append(f'<text class="{line.kind} small{side}" x="{x:.1f}" y="{y + 16:.1f}">{escape(line.words)}</text>')
+    return drawn
+
+
+def frame() -> list[str]:
+    """The title, the axes, and the dashed line of what was asked for."""
+    out = [
+        '<text class="head" x="4" y="24">What privacy costs</text>',
+        f'<text class="sub" x="4" y="47">Coverage reached where 90 % was asked for, with {RECORDS:,} records:</text>',
+        '<text class="sub" x="4" y="66">the higher, the larger the prediction sets.</text>',
+    ]
+    for coverage in (0.9, 0.92, 0.94, 0.96, 0.98, 1.0):
+        y = y_of(coverage)
+        out.append(f'<path class="{"asked" if coverage == ASKED else "grid"}" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
+        out.append(f'<text class="tick right" x="{LEFT - 8}" y="{y + 5:.1f}">{coverage * 100:.0f} %</text>')
+    out.append(f'<text class="small right" x="{RIGHT}" y="{y_of(ASKED) + 20:.1f}">no privacy</text>')
+    for epsilon in (0.1, 0.3, 1, 3, 10):
+        out.append(f'<text class="tick middle" x="{x_of(epsilon):.1f}" y="{BOTTOM + 22}">{epsilon:g}</text>')
+    out += [
+        f'<text class="small" x="{LEFT}" y="{BOTTOM + 46}">← more private</text>',
+        f'<text class="small middle" x="{(LEFT + RIGHT) / 2}" y="{BOTTOM + 46}">privacy loss ε</text>',
+        f'<text class="small right" x="{RIGHT}" y="{BOTTOM + 46}">less private →</text>',
+    ]
+    return out
+
+
+def picture() -> str:
+    """The whole picture."""
+    points = read(NUMBERS.read_text(encoding="utf-8"))
+    drawn = [part for line in LINES for part in draw(line, points[line.column])]
+    said = "; ".join(f"{line.name} {points[line.column][1.0][0] * 100:.1f} %" for line in LINES)
+    label = f"Coverage reached where 90 % was asked for, over the privacy loss; at epsilon = 1: {said}"
+    return "\n".join([STYLE.replace("LABEL", escape(label, quote=True)), *frame(), *drawn, "</svg>\n"])
+
+
+COLOURS = {
+    "light": "--ink:#1f2328;--soft:#59636e;--line:#dde2e7;--ground:#fff;"
+    "--laplace:#b45309;--exponential:#8a3b8f;--ours:#0b7a75",
+    "dark": "--ink:#e6edf3;--soft:#a3abb5;--line:#3a414a;--ground:#14181e;"
+    "--laplace:#f0a35e;--exponential:#d99be0;--ours:#4fd1c5",
+}
+KINDS = "\n".join(
+    f".price :is(path, .lost).{kind} {{stroke: var(--{kind})}} .price :is(circle, text).{kind} {{fill: var(--{kind})}}"
+    for kind in ("laplace", "exponential", "ours")
+)
+STYLE = f"""<svg xmlns="http://www.w3.org/2000/svg" class="price" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"
+ aria-label="LABEL">
+<style>
+.price {{{COLOURS["light"]}}}
+html[data-theme="dark"] .price {{{COLOURS["dark"]}}}
+@media (prefers-color-scheme: dark) {{ .price:root {{{COLOURS["dark"]};background:#14181e}} }}
+.price text {{font: 15px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(--ink)}}
+.price .head {{font-size: 21px; font-weight: 650}} .price .sub {{fill: var(--soft)}}
+.price .small {{font-size: 14px; fill: var(--soft)}} .price .tick {{fill: var(--soft)}}
+.price .right {{text-anchor: end}} .price .middle {{text-anchor: middle}}
+.price .name {{font-weight: 650; font-size: 16px}}
+.price path {{fill: none; stroke-width: 2.6}} .price .grid {{stroke: var(--line); stroke-width: 1}}
+.price .asked {{stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 6 4}}
+.price path.ours {{stroke-width: 4}} .price circle {{stroke: var(--ground); stroke-width: 1.5}}
+{KINDS}
+.price circle.lost {{fill: var(--ground); stroke-width: 2}}
+</style>"""
+
+
+if __name__ == "__main__":
+    drawn = picture()
+    if sys.argv[1:] != ["--check"]:
+        PICTURE.write_text(drawn, encoding="utf-8")
+    elif not PICTURE.is_file() or PICTURE.read_text(encoding="utf-8") != drawn:
+        sys.exit(f"{PICTURE.relative_to(ROOT)} is not today's; run `python docs/_ext/price_picture.py`")
