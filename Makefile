@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Files of pins are complete: pip takes what they name, if it has one of the hashes there, and nothing else.
+PIP := -m pip install --quiet --disable-pip-version-check
+PINNED := $(PIP) --no-deps --require-hashes
+EDITABLE := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test test-slow test-long check docs dist bench bench-peers peers nvflare mlflow stores dbt fuzz mutation proofs screenshots gallery experiments experiments-full extras lock clean
+.PHONY: demo test test-slow test-long check docs dist packages bench bench-peers peers nvflare mlflow stores dbt fuzz mutation proofs screenshots gallery experiments experiments-full extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python $(PINNED) -r requirements/dev.txt
+	$(BIN)/python $(EDITABLE)
 	touch $(READY)
 
 demo: $(READY)  ## the main job on real data, in under two minutes
@@ -24,11 +28,12 @@ test-slow: $(READY)  ## the slower tests: simulations, long enumerations, whole 
 test-long: $(READY)  ## everything, including the checks that take minutes each
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-check: $(READY)  ## lint, strict types, and which room of the package may import which
+check: $(READY)  ## lint, strict types, which room of the package may import which, and the workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/zizmor --offline --pedantic --quiet .github/workflows
 
 docs: $(READY)  ## the documentation in docs/_build/html; fails on a broken link, or on one that needs the network
 	rm -rf docs/_build
@@ -37,12 +42,16 @@ docs: $(READY)  ## the documentation in docs/_build/html; fails on a broken link
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_ext/site_check.py docs/_build/html
 
-dist: $(READY)  ## wheel and sdist in dist/, built twice and compared, installed into an empty environment and tried there
-	$(BIN)/python -m pytest tests/test_release.py
+dist: $(READY)  ## what `make packages` makes, tried before: built twice and compared, installed into an empty environment
+	$(BIN)/python -m pytest tests/test_release.py tests/test_bill_of_materials.py
+	$(MAKE) packages
+
+packages: $(READY)  ## wheel, sdist, bill of materials and checksums in dist/
 	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m release.sbom dist
 
 fuzz: extras  ## more than a million coverage-guided executions of every parser of outside data, in about 20 minutes
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris==3.0.0"
+	$(BIN)/python $(PINNED) -r requirements/fuzz.txt
 	$(BIN)/python -m fuzz.run
 
 mutation: $(READY)  ## deliberate faults in the source, each of which a test has to catch, in about five minutes
@@ -65,7 +74,7 @@ bench-peers: extras peers  ## speed, memory, coverage and set size beside other 
 
 peers: .venv-peers/.ready  ## the other conformal libraries, in an environment of their own
 
-.venv-peers/.ready: requirements/peers.txt benchmarks/peers_setup.sh
+.venv-peers/.ready: benchmarks/peers_setup.sh requirements/torch.sh requirements/peers.txt requirements/cpu.txt requirements/cuda.txt
 	benchmarks/peers_setup.sh $(PYTHON) .venv-peers
 	touch $@
 
@@ -73,31 +82,32 @@ nvflare: .venv-nvflare/.ready  ## NVIDIA FLARE, for its tests, in an environment
 
 .venv-nvflare/.ready: requirements/nvflare.txt pyproject.toml
 	$(PYTHON) -m venv .venv-nvflare
-	.venv-nvflare/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/nvflare.txt
-	.venv-nvflare/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	.venv-nvflare/bin/python $(PINNED) -r requirements/nvflare.txt
+	.venv-nvflare/bin/python $(EDITABLE)
 	touch $@
 
 mlflow: .venv-mlflow/.ready  ## MLflow, for its tests, in an environment of its own
 
 .venv-mlflow/.ready: requirements/mlflow.txt pyproject.toml
 	$(PYTHON) -m venv .venv-mlflow
-	.venv-mlflow/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/mlflow.txt
-	.venv-mlflow/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	.venv-mlflow/bin/python $(PINNED) -r requirements/mlflow.txt
+	.venv-mlflow/bin/python $(EDITABLE)
 	touch $@
 
 stores: .venv-stores/.ready  ## servers of object stores, for their tests, in an environment of their own
 
-.venv-stores/.ready: requirements/stores.txt
+.venv-stores/.ready: requirements/stores.txt requirements/npm/package-lock.json
 	$(PYTHON) -m venv .venv-stores
-	.venv-stores/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/stores.txt
-	if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --no-save --prefix .venv-stores azurite@3.34.0; fi
+	.venv-stores/bin/python $(PINNED) -r requirements/stores.txt
+	cp requirements/npm/package.json requirements/npm/package-lock.json .venv-stores
+	if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix .venv-stores; fi
 	touch $@
 
 dbt: .venv-dbt/.ready  ## dbt-core and dbt-duckdb, for a test, in an environment of their own
 
 .venv-dbt/.ready: requirements/dbt.txt
 	$(PYTHON) -m venv .venv-dbt
-	.venv-dbt/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/dbt.txt
+	.venv-dbt/bin/python $(PINNED) -r requirements/dbt.txt
 	touch $@
 
 screenshots: extras  ## the pictures of docs/report.md (needs Chromium: apt-get install chromium)
@@ -108,8 +118,8 @@ gallery: extras  ## the pictures of docs/gallery.md, made by its blocks
 
 extras: $(VENV)/.extras  ## every optional package: PyTorch, Flower, matplotlib, ...
 
-$(VENV)/.extras: $(READY) requirements/extras.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/extras.txt
+$(VENV)/.extras: $(READY) requirements/torch.sh requirements/extras.txt requirements/cpu.txt requirements/cuda.txt
+	requirements/torch.sh $(BIN)/python requirements/extras.txt
 	touch $@
 
 experiments: extras  ## figures and tables of docs/experiments, in under an hour; goes on where it stopped
@@ -118,31 +128,9 @@ experiments: extras  ## figures and tables of docs/experiments, in under an hour
 experiments-full: extras  ## the papers' settings in full, in docs/experiments; goes on where it stopped
 	$(BIN)/python -m experiments --full
 
-# all but standard, which every environment has, and nvflare and mlflow, which have their own
-EXTRAS := torch monai arrays jax plots pandas frames speed accounting flower postgres spark ray onnx experiments
-COMPILE := uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
-
-lock:  ## pin the newest versions that pyproject.toml allows (needs uv); pip adds what the machine's GPU needs
-	$(COMPILE) pyproject.toml --group dev --group docker --extra standard $(EXTRAS:%=--extra %) --upgrade -o requirements/all.txt
-	$(COMPILE) pyproject.toml --group dev --extra standard -c requirements/all.txt -o requirements/dev.txt
-	grep -vxFf requirements/dev.txt requirements/all.txt | grep -vE "^(confide|nvidia|cuda|triton)" > requirements/extras.txt
-	$(COMPILE) pyproject.toml requirements/docker.in --extra standard --generate-hashes -c requirements/all.txt -o requirements/docker.txt
-	$(COMPILE) pyproject.toml --extra nvflare -c requirements/all.txt -o requirements/nvflare.new
-	(grep "^#" requirements/nvflare.txt; cat requirements/nvflare.new) > requirements/all.txt
-	mv requirements/all.txt requirements/nvflare.txt
-	rm requirements/nvflare.new
-	$(COMPILE) pyproject.toml --extra mlflow --group mlflow -c requirements/dev.txt -o requirements/mlflow.new
-	(grep "^#" requirements/mlflow.txt; cat requirements/mlflow.new) > requirements/all.txt
-	mv requirements/all.txt requirements/mlflow.txt
-	rm requirements/mlflow.new
-	$(COMPILE) requirements/stores.in --upgrade -o requirements/stores.new
-	(grep "^#" requirements/stores.txt; cat requirements/stores.new) > requirements/all.txt
-	mv requirements/all.txt requirements/stores.txt
-	rm requirements/stores.new
-	$(COMPILE) requirements/dbt.in --upgrade -o requirements/dbt.new
-	(grep "^#" requirements/dbt.txt; cat requirements/dbt.new) > requirements/all.txt
-	mv requirements/all.txt requirements/dbt.txt
-	rm requirements/dbt.new
+lock:  ## pin the newest versions that pyproject.toml allows, with the hashes of their files (needs uv and npm)
+	$(PYTHON) requirements/lock.py
+	npm update --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --prefix requirements/npm
 
 clean:
 	rm -rf $(VENV) .venv-peers .venv-nvflare .venv-mlflow .venv-stores .venv-dbt demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -3,17 +3,22 @@
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
 import venv
 import zipfile
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import confide
+from tests.docs.blocks import blocks
+from tests.docs.runner import run_elsewhere
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -47,11 +52,15 @@ def test_metadata_names_the_supported_pythons():
     assert PROJECT["requires-python"] == f">=3.{minors[0]}"
 
 
-def build(out):
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1795219200"}
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+def build(out, source=ROOT, **values):
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, source]
+    subprocess.run(command, cwd=source, env=environment | values, check=True, capture_output=True)
     return {path.name: path for path in sorted(out.iterdir())}
+
+
+def hashes(files):
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +70,25 @@ def built(tmp_path_factory):
 
 @pytest.mark.long
 def test_builds_are_reproducible(built, tmp_path):
-    def hashes(files):
-        return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-
     assert len(built) == 2
     assert hashes(build(tmp_path)) == hashes(built)
+
+
+@pytest.mark.long
+def test_the_sdist_builds_the_same_packages_anywhere(built, tmp_path):
+    """In another folder, time zone and language, unpacked by somebody whose files nobody else may read."""
+    (source,) = (path for name, path in built.items() if name.endswith(".tar.gz"))
+    before = os.umask(0o077)
+    try:
+        with tarfile.open(source) as archive:
+            archive.extractall(tmp_path, filter="data")
+        (folder,) = tmp_path.iterdir()
+        for path in folder.rglob("*.py"):
+            path.chmod(0o600)
+        again = build(tmp_path / "again", folder, TZ="Pacific/Chatham", LC_ALL="tr_TR.UTF-8", PYTHONHASHSEED="1")
+    finally:
+        os.umask(before)
+    assert hashes(again) == hashes(built)
 
 
 @pytest.mark.long
@@ -74,6 +97,7 @@ def test_packages_hold_what_they_should(built):
     names = zipfile.ZipFile(wheel).namelist()
     assert "confide/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert f"confide-{PROJECT['version']}.dist-info/sboms/vendor.cdx.json" in names  # PEP 770
     assert all(name.startswith(("confide/", f"confide-{PROJECT['version']}.dist-info/")) for name in names)
     with tarfile.open(source) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
@@ -81,34 +105,86 @@ def test_packages_hold_what_they_should(built):
     assert not [name for name in packed if re.search(r"_build|__pycache__|\.db$|results/", name)]
 
 
-@pytest.mark.long
-def test_wheel_in_an_empty_environment_works_from_an_empty_folder(built, tmp_path):
-    """Needs a package index. Nothing of the source is in reach: neither the folder nor the environment has it."""
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """Needs a package index. The programs of an environment with nothing but the wheel and pinned packages."""
+    folder = tmp_path_factory.mktemp("environment")
     wheel = next(path for name, path in built.items() if name.endswith(".whl"))
-    venv.create(tmp_path / "environment", with_pip=True)
-    programs, folder = tmp_path / "environment" / "bin", tmp_path / "empty"
-    folder.mkdir()
-    command = [programs / "python", "-m", "pip", "install", "-q", f"{wheel}[standard]"]
-    subprocess.run(command, check=True, capture_output=True)
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    venv.create(folder, with_pip=True)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps"]
+    pinned = ROOT / "requirements" / "docker.txt"  # those of confide[standard], and a driver
+    for command in (
+        [*pip, "--require-hashes", "--requirement", pinned],
+        [*pip, "--no-index", f"{wheel}[standard]"],
+        [folder / "bin" / "python", "-m", "pip", "check"],
+    ):
+        done = subprocess.run(command, env=without_python(os.environ), capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "bin"
+
+
+def without_python(values):
+    """Nothing of the source is in reach: neither the folder nor the environment has it."""
+    return {name: value for name, value in values.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+
+
+@pytest.mark.long
+def test_wheel_in_an_empty_environment_does_the_tutorial(installed, tmp_path):
+    """Every block of the page, in order, each shows what the page says, by the installed programs alone."""
+    found = blocks(ROOT / "docs" / "tutorial.md")
+    assert {block.language for block in found if block.runs} == {"python", "bash"}
+    assert [block.place for block in found if block.needs or "not run" in block.markers] == []
+    run_elsewhere(installed / "python", found, tmp_path, without_python(os.environ))
+    assert {"released.json", "from-the-shell.json", "sets.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.long
+def test_an_installation_is_verified_as_the_page_says(built, installed, tmp_path, monkeypatch):
+    """The blocks that need the files of a release, where there are such files; a changed file is found."""
+    sbom = pytest.importorskip("release.sbom", reason="needs cyclonedx-python-lib: make test installs it")
+    for path in built.values():
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sbom", str(tmp_path)])
+    sbom.main()
+    page = blocks(ROOT / "docs" / "howto" / "verify-release.md")
+    able = []
+    for one, after in pairwise(page):
+        if one.markers.get("not run") == "needs the files of a release":
+            able.append(replace(one, markers={}))
+            able += [replace(after, markers={"output": ""})] if after.language == "text" else []
+    assert sum(one.runs for one in able) == 4
+    run_elsewhere(installed / "python", able, tmp_path, without_python(os.environ))
+    (module,) = installed.parent.glob("lib/*/site-packages/confide/errors.py")
+    before = module.read_bytes()
+    module.write_bytes(before + b"#")
+    try:
+        with pytest.raises(AssertionError, match=r"confide/errors\.py"):
+            run_elsewhere(installed / "python", able[1:3], tmp_path, without_python(os.environ))
+    finally:
+        module.write_bytes(before)
+
+
+@pytest.mark.long
+def test_wheel_in_an_empty_environment_works_from_an_empty_folder(installed, tmp_path):
+    plain = without_python(os.environ)
 
     def run(*command):
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=plain)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=plain)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    where = run(programs / "python", "-c", "import confide; print(confide.__version__, confide.__file__)").split()
+    where = run(installed / "python", "-c", "import confide; print(confide.__version__, confide.__file__)").split()
     assert where[0] == PROJECT["version"]
-    assert Path(where[1]).is_relative_to(tmp_path / "environment")
-    assert "calibrate" in run(programs / "confide", "--help")
-    assert "calibrate" in run(programs / "python", "-m", "confide", "--help")
-    run(programs / "confide", "demo", "--out", "demo")
-    assert {path.name for path in (folder / "demo").iterdir()} >= {"calibration.json", "report.html"}
-    assert "promise" in run(programs / "confide", "show", "demo/calibration.json")
+    assert Path(where[1]).is_relative_to(installed.parent)
+    assert "calibrate" in run(installed / "confide", "--help")
+    assert "calibrate" in run(installed / "python", "-m", "confide", "--help")
+    run(installed / "confide", "demo", "--out", "demo")
+    assert {path.name for path in (tmp_path / "demo").iterdir()} >= {"calibration.json", "report.html"}
+    assert "promise" in run(installed / "confide", "show", "demo/calibration.json")
     # A glob is counted by DuckDB through Ibis, which has to find all it imports.
     columns = ("--probabilities", "p_*", "--label", "digit")
     levels = ("--alpha", "0.1", "--epsilon", "1", "--out", "again.json")
-    run(programs / "confide", "calibrate", "demo/im*.parquet", *columns, *levels)
+    run(installed / "confide", "calibrate", "demo/im*.parquet", *columns, *levels)
 
 
 @pytest.mark.long

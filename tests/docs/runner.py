@@ -57,21 +57,31 @@ def run_blocks(blocks: list[Block], folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 ELSEWHERE = """
-import json, sys
+import json, subprocess, sys
 scope = {"__name__": "__main__"}
-for page, line, text in json.load(sys.stdin):
-    exec(compile(chr(10) * line + text, page, "exec"), scope)
+for page, line, text, commands in json.load(sys.stdin):
+    if commands is None:
+        exec(compile(chr(10) * line + text, page, "exec"), scope)
+    for command, expected in commands or ():
+        done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, text=True)
+        print(done.stdout, end="")
+        if done.returncode != expected:
+            sys.exit(f"{page}:{line}: `{command}` ended with {done.returncode}")
     print(end=chr(30), flush=True)
 """
 
 
-def run_elsewhere(python: Path, blocks: list[Block], folder: Path) -> None:
-    """Run the Python blocks by another interpreter, in one namespace, and compare what they print."""
-    running = [block for block in blocks if block.runs and block.language == "python"]
-    sent = json.dumps([(block.page, block.line, block.text) for block in running])
-    done = subprocess.run([python, "-c", ELSEWHERE], input=sent, cwd=folder, capture_output=True, text=True)
+def run_elsewhere(python: Path, blocks: list[Block], folder: Path, environment: dict[str, str] | None = None) -> None:
+    """Run the blocks by another interpreter, Python in one namespace, and compare what they print."""
+    running = [block for block in blocks if block.runs]
+    sent = json.dumps([(b.page, b.line, b.text, expected(b) if b.language == "bash" else None) for b in running])
+    values = dict(os.environ if environment is None else environment) | {"NO_COLOR": "1"}
+    values["PATH"] = f"{python.parent}{os.pathsep}{values['PATH']}"
+    command = [python, "-c", ELSEWHERE]
+    done = subprocess.run(command, input=sent, cwd=folder, env=values, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     printed = iter(done.stdout.split(chr(30)))
+    said = ""
     for block in blocks:
         if block in running:
             said = next(printed)
@@ -98,13 +108,17 @@ def commands(block: Block) -> list[str]:
     return [line for line in lines if shlex.split(line, comments=True)]
 
 
+def expected(block: Block) -> list[tuple[str, int]]:
+    """The commands of a block, each with the exit code that the page says, which is that of the last one."""
+    lines, last = commands(block), int(block.markers.get("fails", 0))
+    return [(line, 0) for line in lines[:-1]] + [(line, last) for line in lines[-1:]]
+
+
 def run_commands(block: Block, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """Run commands in order; `confide` in this process, which saves starting it, all others in a shell."""
     from confide.cli import main
 
-    wanted = commands(block)
-    for number, line in enumerate(wanted):
-        expected = int(block.markers.get("fails", 0)) if number == len(wanted) - 1 else 0
+    for line, wanted in expected(block):
         words = shlex.split(line, comments=True)
         if words[0] == "confide" and not {"|", ">", "&&"} & set(words):
             with monkeypatch.context() as patch:
@@ -115,4 +129,4 @@ def run_commands(block: Block, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> 
             done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
             code, said = done.returncode, done.stderr
             print(done.stdout, end="")
-        assert code == expected, f"{block.place}: `{line}` ended with {code}\n{said}{capsys.readouterr().err}"
+        assert code == wanted, f"{block.place}: `{line}` ended with {code}\n{said}{capsys.readouterr().err}"

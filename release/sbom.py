@@ -1,0 +1,207 @@
+"""The bill of materials of a release, as CycloneDX 1.6 JSON, and SHA256SUMS over all that is published.
+
+    python -m release.sbom dist      beside the wheel and the sdist in this folder
+    python -m release.sbom --vendor  the part that goes into the wheel (PEP 770): the JavaScript in it
+
+The same packages give the same bytes: pins and hashes come from requirements/, licences and needs from `packages.json`;
+there is no time, and the serial number is derived from the hashes of the packages.
+"""
+
+import hashlib
+import json
+import re
+import sys
+import tomllib
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cyclonedx.contrib.license.factories import LicenseFactory
+from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, Property, XsUri
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import Component, ComponentScope, ComponentType
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from release.packages import FILE, ROOT
+
+VENDOR = ROOT / "src" / "confide" / "reports" / "vendor"
+VENDOR_SBOM = VENDOR / "vendor.cdx.json"
+APART = {"nvflare": ("nvflare.txt",), "mlflow": ("mlflow.txt",)}
+TOGETHER = ("dev.txt", "extras.txt", "cuda.txt")
+SPACE = uuid.UUID("3d0e4c4e-8d0c-5c0b-9a57-6f6a2f5b2a10")  # of serial numbers of these bills
+
+Pin = tuple[str, str]  # name and version
+
+
+@dataclass(frozen=True)
+class Project:
+    """What pyproject.toml says: requirements by extra, of which "" is what is always required."""
+
+    name: str
+    version: str
+    description: str
+    licence: str
+    requirements: dict[str, list[Requirement]]
+
+    def asked(self, extra: str) -> set[str]:
+        """Names of the packages that an extra asks for, its own extras followed."""
+        found: set[str] = set()
+        for requirement in self.requirements[extra]:
+            if requirement.name == self.name:
+                found |= set().union(*(self.asked(other) for other in requirement.extras))
+            else:
+                found.add(canonicalize_name(requirement.name))
+        return found
+
+
+def project() -> Project:
+    """The project as it stands."""
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    by_extra = {"": said["dependencies"]} | said["optional-dependencies"]
+    parsed = {extra: [Requirement(one) for one in asked] for extra, asked in by_extra.items()}
+    return Project(said["name"], said["version"], said["description"], said["license"], parsed)
+
+
+def pins(files: Iterable[str]) -> dict[str, dict[Pin, list[str]]]:
+    """The pinned versions of each package with the hashes of their files."""
+    found: dict[str, dict[Pin, list[str]]] = defaultdict(dict)
+    for file in files:
+        text = (ROOT / "requirements" / file).read_text(encoding="utf-8")
+        for name, version, rest in re.findall(r"^([\w.-]+)==(\S+)(.*\n(?:[ ].*\n)*)", text, flags=re.MULTILINE):
+            found[name][name, version] = re.findall(r"--hash=sha256:(\w+)", rest)
+    return found
+
+
+def reached(names: Iterable[str], needs: dict[str, set[str]]) -> set[str]:
+    """All packages that these need, themselves included."""
+    found, waiting = set(), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += needs.get(name, ())
+    return found
+
+
+def sha256(values: Iterable[str]) -> list[HashType]:
+    return [HashType(alg=HashAlgorithm.SHA_256, content=value) for value in values]
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def itself(known: Project, files: Iterable[Path] = ()) -> Component:
+    """The component that is released, with the hashes of the files that hold it."""
+    refers = [
+        ExternalReference(type=ExternalReferenceType.DISTRIBUTION, url=XsUri(path.name), hashes=sha256([digest(path)]))
+        for path in files
+    ]
+    purl = PackageURL("pypi", name=known.name, version=known.version)
+    return Component(
+        name=known.name, version=known.version, description=known.description, type=ComponentType.LIBRARY, purl=purl,
+        bom_ref=str(purl), licenses=[LicenseFactory().make_from_string(known.licence)], external_references=refers,
+    )  # fmt: skip
+
+
+def vendored() -> Iterator[Component]:
+    """The JavaScript in the wheel, from the table in its README, with the hash of the file that is there."""
+    table = (VENDOR / "README.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| `(\S+)` \| `(\S+)` (\S+), `(\S+)` \| (\S+) \| `(\w+)` \|$", flags=re.MULTILINE)
+    for file, package, version, _, licence, _ in row.findall(table):
+        scope, _, name = package.rpartition("/")
+        purl = PackageURL("npm", namespace=scope or None, name=name, version=version)
+        yield Component(
+            name=name, group=scope or None, version=version, type=ComponentType.LIBRARY, purl=purl, bom_ref=str(purl),
+            scope=ComponentScope.REQUIRED, licenses=[LicenseFactory().make_from_string(licence)],
+            hashes=sha256([digest(VENDOR / file)]),
+            properties=[Property(name="confide:file", value=f"reports/vendor/{file}")],
+        )  # fmt: skip
+
+
+def package(pin: Pin, hashes: Iterable[str], licence: str | None, extras: set[str]) -> Component:
+    """A package that is installed beside: always, or with one of these extras."""
+    name, version = pin
+    purl = PackageURL("pypi", name=name, version=version)
+    files = ExternalReference(
+        type=ExternalReferenceType.DISTRIBUTION, url=XsUri(f"https://pypi.org/simple/{name}/"), hashes=sha256(hashes)
+    )
+    return Component(
+        name=name, version=version, type=ComponentType.LIBRARY, purl=purl, bom_ref=str(purl),
+        external_references=[files],
+        scope=ComponentScope.REQUIRED if "" in extras else ComponentScope.OPTIONAL,
+        licenses=[LicenseFactory().make_from_string(licence)] if licence else [],
+        properties=[Property(name="confide:extra", value=extra) for extra in sorted(extras - {""})],
+    )  # fmt: skip
+
+
+def bill(files: list[Path]) -> Bom:
+    """The whole bill: what is released, what is in it, and what it needs."""
+    known, said = project(), json.loads(FILE.read_text(encoding="utf-8"))
+    needs = {name: set(one["requires"]) for name, one in said.items()}
+    needs["torch"] |= set(pins(["cuda.txt"]))  # of the build with CUDA
+    bom = Bom(serial_number=uuid.uuid5(SPACE, " ".join(map(digest, files))))
+    root = bom.metadata.component = itself(known, files)
+    extras: dict[Pin, set[str]] = defaultdict(set)
+    hashes: dict[Pin, list[str]] = {}
+    edges: dict[Pin, set[Pin]] = defaultdict(set)
+    direct: set[Pin] = set()
+    for extra in known.requirements:
+        there = pins(APART.get(extra, TOGETHER))
+        for name in reached(known.asked(extra), needs):
+            for pin, found in there.get(name, {}).items():
+                extras[pin].add(extra)
+                hashes[pin] = found
+                edges[pin] |= {other for need in needs.get(name, ()) for other in there.get(need, {})}
+        direct |= {pin for name in known.asked(extra) for pin in there[name]}
+    parts = {pin: package(pin, hashes[pin], said.get(pin[0], {}).get("licence"), extras[pin]) for pin in sorted(extras)}
+    inside = list(vendored())
+    for component in (*parts.values(), *inside):
+        bom.components.add(component)
+    bom.register_dependency(root, [*(parts[pin] for pin in sorted(direct)), *inside])
+    for pin, component in parts.items():
+        bom.register_dependency(component, [parts[other] for other in sorted(edges[pin])])
+    return bom
+
+
+def vendor_bill() -> Bom:
+    """The bill that the wheel carries: the JavaScript in it."""
+    inside = list(vendored())
+    bom = Bom(serial_number=uuid.uuid5(SPACE, " ".join(str(one.purl) for one in inside)), components=inside)
+    root = bom.metadata.component = Component(name=project().name, type=ComponentType.LIBRARY, bom_ref="confide")
+    bom.register_dependency(root, inside)
+    return bom
+
+
+def text(bom: Bom) -> str:
+    """The bill as JSON, without the time at which it was written."""
+    content = json.loads(JsonV1Dot6(bom).output_as_string())
+    del content["metadata"]["timestamp"]
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
+
+
+def main() -> None:
+    """Write the bill for the wheel, or the bill of a release and the checksums of its files."""
+    if sys.argv[1] == "--vendor":
+        VENDOR_SBOM.write_text(text(vendor_bill()), encoding="utf-8")
+        return
+    folder, known = Path(sys.argv[1]), project()
+    files = sorted([*folder.glob(f"*-{known.version}-*.whl"), *folder.glob(f"*-{known.version}.tar.gz")])
+    if len(files) != 2:
+        found = [path.name for path in files]
+        sys.exit(
+            f"expected one wheel and one sdist of {known.version} in {folder}, found {found}; make dist makes them"
+        )
+    written = folder / f"{known.name}-{known.version}.cdx.json"
+    written.write_text(text(bill(files)), encoding="utf-8")
+    sums = [f"{digest(path)}  {path.name}\n" for path in [*files, written]]
+    (folder / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
