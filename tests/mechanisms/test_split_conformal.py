@@ -2,23 +2,60 @@
 
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import confide
+from confide import federated
 from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
+from confide.support import exact_level
+
+HUNDREDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 21, 23, 25, 28, 30, 33, 35, 40, 45, 50, 55, 70, 90)
+SIZES = (*range(1, 21), 24, 29, 39, 49, 59, 79, 99, 100, 124, 149, 199)
+"""868 cells: all small sizes, and those at which (n+1)(1-alpha) is a whole number, where floats go wrong."""
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1 - 0.9, 0.3, "0.07", Fraction(1, 3)])
-def test_rank_is_exact(alpha):
-    """ceil((n+1)(1-alpha)) in integers."""
-    exact = confide.support.rationals.exact_level("alpha", alpha)
-    for n in range(1, 400):
-        rank = -((n + 1) * (exact.numerator - exact.denominator) // exact.denominator)
-        mechanism = split_conformal_for(1 - exact, n)
-        assert mechanism == (SplitConformal(rank) if rank <= n else None)
+def integer_rank(hundredths, n):
+    """ceil((n+1)(1-alpha)) in integers alone; None stands for +inf."""
+    rank = -(-(n + 1) * (100 - hundredths) // 100)
+    return rank if rank <= n else None
+
+
+def forms(hundredths):
+    """One level in every form that people write: as an error of a sum of floats, too."""
+    text = f"0.{hundredths:02d}"
+    exact = Fraction(hundredths, 100), f"{hundredths}/100", Decimal(text), text, f"{hundredths}e-2"
+    return *exact, float(text), np.float64(text), 1 - (100 - hundredths) / 100
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
+    """As an auditor counts: the threshold of the scores 1, ..., n is its own rank."""
+    floats_wrong = 0
+    for place, (hundredths, n) in enumerate(itertools.product(HUNDREDTHS, SIZES)):
+        rank, written = integer_rank(hundredths, n), forms(hundredths)
+        for alpha in written:
+            mechanism = split_conformal_for(1 - exact_level("alpha", alpha), n)
+            assert mechanism == (None if rank is None else SplitConformal(rank)), (alpha, n)
+        scores = np.arange(n, 0.0, -1.0)
+        released = confide.calibrate(scores, written[place % len(written)], mechanism="none")
+        assert released.threshold == (math.inf if rank is None else rank), (hundredths, n)
+        assert released.guarantee.coverage == (1 if rank is None else pytest.approx(rank / (n + 1), abs=1e-15))
+        floats_wrong += math.ceil((n + 1) * (1 - hundredths / 100)) != (rank or n + 1)
+    assert place + 1 == 868
+    assert floats_wrong == 13  # the grid has cells that tell
+
+
+def test_silos_use_the_same_ranks():
+    for hundredths, n in itertools.product(HUNDREDTHS, SIZES):
+        alpha, rank = f"0.{hundredths:02d}", integer_rank(hundredths, n)
+        pooled = federated.centralised_threshold([np.arange(1.0, n + 1)], alpha)
+        assert pooled == (math.inf if rank is None else rank)
+        (own,) = federated.published_ranks([n], 1 - Fraction(alpha))
+        assert (own if own <= n else None) == rank
 
 
 def test_floats_would_be_one_rank_too_high():

@@ -55,7 +55,13 @@ def test_ranks_where_floats_are_one_too_high():
     assert confide.plan(alpha=1 - 0.9, epsilon=1.0, n=9).nonprivate_rank == 9
 
 
-@pytest.mark.parametrize("value", [True, None, 1j, [0.1], np.array(0.1), b"0.1", decimal.Decimal("0.1"), object()])
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "0", "1", "-0.1", "1E-400", "1E+999999999", "0.12345678"])
+def test_decimals_that_are_no_level(value):
+    with pytest.raises(confide.InputError, match="alpha must "):
+        exact_level("alpha", decimal.Decimal(value))
+
+
+@pytest.mark.parametrize("value", [True, None, 1j, [0.1], np.array(0.1), b"0.1", object()])
 @pytest.mark.parametrize("name", ["alpha", "delta"])
 def test_levels_of_the_wrong_type(name, value):
     if name == "delta" and value is None:

@@ -3,14 +3,15 @@
 import math
 import re
 import sys
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import TypeAlias
 
 from confide.errors import InputError, InputTypeError
 
-Level: TypeAlias = float | str | Fraction
-"""A probability: a float, a decimal string or an exact fraction."""
+Level: TypeAlias = float | str | Fraction | Decimal
+"""A probability: a float, a decimal number or its text, or an exact fraction."""
 
 MAX_DENOMINATOR = 10**6
 
@@ -36,9 +37,10 @@ def exact_level(name: str, value: Level) -> Fraction:
     Fraction(1, 20)
     """
     hint = "; 0.1 asks for 90 % coverage" if name.startswith("alpha") else ""
-    if isinstance(value, bool) or not isinstance(value, Real | str):
+    if isinstance(value, bool) or not isinstance(value, Real | str | Decimal):
         raise InputTypeError(f"{name} must be a number between 0 and 1; found {type(value).__name__}")
     try:
+        value = str(value) if isinstance(value, Decimal) else value
         if isinstance(value, str) and not _TEXT.fullmatch(value.strip()):
             raise ValueError
         exact = Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
