@@ -1,4 +1,4 @@
-"""Fuzz one target, or all of them in turn: `python -m fuzz.run [TARGET [libFuzzer options]]`.
+"""Fuzz one target, or all of them in turn: `python -m fuzz.run [--each RUNS] [TARGET [libFuzzer options]]`.
 
 Coverage-guided by atheris (libFuzzer). A crash stops the run and leaves its input in a file `crash-*`; a target that
 takes longer than 20 seconds counts as a hang, one that takes more than 2 GB as a memory blow-up.
@@ -15,12 +15,14 @@ LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-max_len=16384", "-print_final_s
 
 def main() -> int:
     """Fuzz what the command line names."""
-    if len(sys.argv) > 1:
+    each = int(sys.argv[2]) if sys.argv[1:2] == ["--each"] else None
+    if len(sys.argv) > 1 and each is None:
         return _one(sys.argv[1], sys.argv[2:])
     from fuzz.targets import RUNS
 
     total, begin = 0, time.monotonic()
-    for name, runs in RUNS.items():
+    for name, usual in RUNS.items():
+        runs = each or usual
         command = [sys.executable, "-m", "fuzz.run", name, f"-runs={runs}"]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:

@@ -67,8 +67,18 @@ from fuzz.release_targets import (
     several,
     silo_report,
 )
+from fuzz.replied_targets import own_share_fields, replied_answer, replied_calibration
 from fuzz.several_targets import answer_to_several, several_plans, several_released
 from fuzz.source import Source, change, one_line, with_checksum
+from fuzz.stated_targets import (
+    labelling_fields,
+    labelling_text,
+    name_of_a_score,
+    private_keys,
+    server_address,
+    sessions_served,
+    statements,
+)
 from fuzz.warehouse_targets import COUNTS, counting_plan_fields, counting_plan_text, counts_text, plans
 
 
@@ -458,12 +468,25 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         counting_plan_text,
         counting_plan_fields,
         counts_text,
+        labelling_text,
+        labelling_fields,
+        name_of_a_score,
+        private_keys,
+        sessions_served,
+        server_address,
+        replied_answer,
+        replied_calibration,
+        own_share_fields,
     )
 }
 if find_spec("onnx"):  # in `make fuzz` after `make extras`
     from fuzz.onnx_targets import onnx_model
 
     TARGETS[onnx_model.__name__] = onnx_model
+if find_spec("mlflow"):  # in an environment that has it, as `make mlflow` makes
+    from fuzz.mlflow_targets import mlflow_model
+
+    TARGETS[mlflow_model.__name__] = mlflow_model
 
 
 def seeds(name: str) -> list[bytes]:
@@ -479,6 +502,10 @@ def seeds(name: str) -> list[bytes]:
     }
     if name == "counting_plan_text":
         texts[name] = [plan.to_json() for plan in plans()]
+    if name == "labelling_text":
+        texts[name] = [json.dumps(document) for document in statements()]
+    if name == "name_of_a_score":
+        texts[name] = ["lac", "aps_randomised", "raps(penalty=0.01,k_reg=5,temperature=2)", "my score", "LAC", "top_k"]
     if name == "counts_text":
         texts[name] = list(COUNTS)
     if name == "evaluation_text":
@@ -495,7 +522,7 @@ def seeds(name: str) -> list[bytes]:
     return [text.encode() for text in texts.get(name, [])]
 
 
-RUNS = {
+_RUNS = {
     "calibration_text": 300_000,
     "calibration_fields": 60_000,
     "ledger_text": 300_000,
@@ -536,5 +563,17 @@ RUNS = {
     "counting_plan_text": 100_000,
     "counting_plan_fields": 30_000,
     "counts_text": 200_000,
-} | ({"onnx_model": 30_000} if "onnx_model" in TARGETS else {})
+    "labelling_text": 200_000,
+    "labelling_fields": 100_000,
+    "name_of_a_score": 300_000,
+    "private_keys": 50_000,
+    "sessions_served": 100_000,
+    "server_address": 200_000,
+    "replied_answer": 20_000,
+    "replied_calibration": 10_000,
+    "own_share_fields": 10_000,
+    "onnx_model": 30_000,
+    "mlflow_model": 10_000,
+}
+RUNS = {name: runs for name, runs in _RUNS.items() if name in TARGETS}
 """How often `make fuzz` runs each: more than a million times in total."""

@@ -21,6 +21,10 @@ SLOW = {
     "weighted_fields": 60,
     "ledger_head": 80,
     "onnx_model": 150,
+    "mlflow_model": 60,
+    "replied_answer": 100,
+    "replied_calibration": 100,
+    "own_share_fields": 100,
 }
 
 
@@ -41,7 +45,11 @@ SLOW = {
     "watch_text",
     "watch_fields",
     "weighted_fields",
-    *{"onnx_model"} & set(TARGETS),  # where ONNX is installed
+    "replied_answer",
+    "replied_calibration",
+    "own_share_fields",
+    "private_keys",
+    *{"onnx_model", "mlflow_model"} & set(TARGETS),  # where ONNX is installed
 )
 @pytest.mark.parametrize("name", TARGETS)
 def test_target_survives(name):

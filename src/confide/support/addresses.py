@@ -3,10 +3,11 @@
 import re
 
 _SCHEMES = ("postgresql://", "postgres://")
+_NAMED = r"[^?@/:=& ]*"  # a password that lost its `?` has `=`
 _HOST = r"(?:\[[\w.:%]*\]|[\w.%~-]*)(?::\d*)?"
 _ADDRESS = re.compile(
-    rf"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:@/?]*)(?::[^/]*)?@)?"
-    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/[^?@/:]*)?)(?:\?(?P<options>.*))?",
+    rf"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>{_NAMED})(?::[^/]*)?@)?"
+    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/{_NAMED})?)(?:\?(?P<options>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -33,6 +34,8 @@ def shown_address(address: str) -> str:
     'postgresql://me@host:5432/db'
     >>> shown_address("postgresql://me:a/b@host/db")
     'postgresql://...'
+    >>> shown_address("postgresql://me@host/dbsslpassword=x")
+    'postgresql://...'
     >>> shown_address("budget.db")
     '...'
     """
@@ -41,4 +44,5 @@ def shown_address(address: str) -> str:
         scheme, found_scheme, _ = address.partition("://")
         return f"{scheme}://..." if found_scheme else "..."
     user = "" if found["user"] is None else f"{found['user']}@"
-    return f"{found['scheme']}{user}{found['place']}"
+    shown = f"{found['scheme']}{user}{found['place']}"
+    return shown if shown.isprintable() else f"{found['scheme']}..."

@@ -1,0 +1,114 @@
+"""What is stated beside others' data - labels, names of scores, keys, addresses: what must hold of any text."""
+
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import confide
+from confide import federated
+from confide.errors import ConfideError
+from confide.federated.sessions import served
+from confide.ledger import Server
+from confide.releases import LabelStatement
+from confide.scores import score_kind, score_name
+from fuzz.release_targets import signed
+from fuzz.source import Source, change, one_line
+
+
+@cache
+def statements() -> tuple[Any, ...]:
+    """Valid statements about randomised labels, as JSON values: of names, and of a number of classes."""
+    made = (confide.randomise_labels(["no", "yes"], ["no", "yes"], 1.0), confide.randomise_labels([0, 3, 2], 4, 2.0))
+    return tuple(json.loads(one.statement.to_json()) for one in made)
+
+
+def labelling_text(data: bytes) -> None:
+    """`LabelStatement.from_json` on arbitrary text."""
+    _read_labelling(data.decode("utf-8", "surrogateescape"))
+
+
+def labelling_fields(data: bytes) -> None:
+    """`LabelStatement.from_json` on valid statements with changed fields and a right checksum."""
+    source = Source(data)
+    _read_labelling(json.dumps(signed(change(statements()[source.below(len(statements()))], source))))
+
+
+def _read_labelling(text: str) -> None:
+    try:
+        read = LabelStatement.from_json(text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert 0 < read.epsilon <= 30
+    assert 1 / read.width < read.truth < 1 or read.epsilon < 1e-5
+    assert LabelStatement.from_json(read.to_json()) == read
+    assert str(read).encode()
+
+
+def name_of_a_score(data: bytes) -> None:
+    """`score_kind` on arbitrary text: a score of its own is used as it stands, and a known one is written back."""
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        kind = score_kind(text)
+    except ConfideError as error:
+        one_line(error)
+        return
+    if kind.task == "any":
+        assert kind.name == text
+        return
+    assert kind.low <= kind.high
+    again = score_kind(score_name(kind.family, randomised=kind.randomised, **kind.parameters))
+    assert (again.family, again.randomised, again.parameters) == (kind.family, kind.randomised, kind.parameters)
+    assert score_kind(kind.at_one.name).temperature in (None, 1.0)
+
+
+@cache
+def key_file() -> tuple[Path, Any]:
+    """A path in memory, if there is one, and what `SiloKeys.save` writes."""
+    shared = Path("/dev/shm")  # noqa: S108
+    folder = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
+    federated.SiloKeys.generate("north").save(folder / "saved.key")
+    return folder / "north.key", json.loads((folder / "saved.key").read_text(encoding="utf-8"))
+
+
+def private_keys(data: bytes) -> None:
+    """`SiloKeys.load` on a file with changed fields, or on arbitrary bytes: no refusal shows a key."""
+    path, saved = key_file()
+    source = Source(data)
+    path.write_bytes(json.dumps(change(saved, source)).encode() if source.byte() % 4 else data)
+    try:
+        read = federated.SiloKeys.load(path)
+    except ConfideError as error:
+        one_line(error)
+        shown = str(error)
+    else:
+        shown = repr(read)
+        assert (len(read.signing), len(read.agreement)) == (32, 32)
+    assert not any(saved[part] in shown for part in ("signing", "agreement")), "a key is shown"
+
+
+def sessions_served(data: bytes) -> None:
+    """The list of sessions beside keys on arbitrary bytes: a token and a request a line, or a refusal."""
+    path = key_file()[0].with_suffix(".sessions")
+    path.write_bytes(data)
+    try:
+        known = served(path)
+    except ConfideError as error:
+        one_line(error)
+        return
+    assert all(" " not in token + request for token, request in known.items())
+
+
+def server_address(data: bytes) -> None:
+    """Addresses of ledgers on a server, with a password in any of its places: none is shown."""
+    source, secret = Source(data), "hidden"
+    parts = ["postgresql://", "me", f":{secret}", "@", "host", ":5432", "/", "db", "?", f"sslpassword={secret}", "&x=y"]
+    for _ in range(source.byte() % 4):
+        parts[source.below(len(parts))] = bytes(source.byte() for _ in range(source.byte() % 4)).decode("latin-1")
+    address = "".join(parts)
+    server = Server(address)
+    if f"//me:{secret}@" in address or f"password={secret}" in address:
+        assert secret not in str(server), "a password is shown"
+    assert str(server).isprintable()
