@@ -20,7 +20,7 @@ def logged() -> tuple[Path, Any, bytes]:
     folder = Path(tempfile.mkdtemp()) / "model"
     scores = np.linspace(0, 1, 300)
     released = confide.calibrate(scores, 0.2, 4.0, score="lac", classes=["a", "b", "c"], neighbors="replace_one")
-    save_model(folder, released)
+    save_model(released, folder)
     found = next(folder.rglob("*.json"))
     return found, yaml.safe_load((folder / "MLmodel").read_text(encoding="utf-8")), found.read_bytes()
 

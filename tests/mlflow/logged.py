@@ -8,12 +8,13 @@ import os
 import sys
 import warnings
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import mlflow
 import numpy as np
 import pandas as pd
+import yaml
 from mlflow.pyfunc import scoring_server
 from sklearn.linear_model import LogisticRegression
 
@@ -175,6 +176,25 @@ def changed(folder):
     return said
 
 
+DESCRIBED = {
+    "loader_module": "os",
+    "artifacts": {"calibration": 3},
+    "config": {"checksum": None},
+    "model_code_path": 3,
+}
+"""Fields of a logged model's description, and what somebody changed them to."""
+
+
+def described(folder, key, value):
+    """A logged model whose description says something else."""
+    path = folder / f"described {key}"
+    confide.mlflow.save_model(calibrated(classes=CLASSES), path)
+    text = yaml.safe_load((path / "MLmodel").read_text())
+    text["flavors"]["python_function"][key] = value
+    (path / "MLmodel").write_text(yaml.safe_dump(text))
+    confide.mlflow.load_model(path)
+
+
 def refused(folder):
     """What cannot be logged."""
     said = {}
@@ -186,6 +206,7 @@ def refused(folder):
         "own score": lambda: confide.mlflow.save_model(calibrated(score="mine"), folder / "x"),
         "other classes": lambda: confide.mlflow.save_model(calibrated(classes=2), folder / "x", ESTIMATOR),
         "not ours": lambda: confide.mlflow.load_model(folder / "trained"),
+        **{f"described {key}": partial(described, folder, key, value) for key, value in DESCRIBED.items()},
     }.items():
         try:
             what()

@@ -146,6 +146,7 @@ def test_what_cannot_be_logged_is_refused_with_what_to_do(found):
         "own score": "InputError",
         "other classes": "InputError",
         "not ours": "FormatError",
+        **{f"described {key}": "FormatError" for key in ("loader_module", "artifacts", "config", "model_code_path")},
     }
     assert "log it with MLflow's own flavour and give its address" in said["no model"][1]
     assert "input_example must be given" in said["no example"][1]
