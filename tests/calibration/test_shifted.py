@@ -189,6 +189,7 @@ def test_a_release_that_claims_other_weights_is_refused(released, change, messag
         ({"weights": [1.0, 1.0], "weight_bound": 0}, "weight_bound must be a positive"),
         ({"class_weights": {"a": 1}, "labels": ["a", "c"]}, "labels"),
         ({"class_weights": {"a": 1, "b": -1}, "labels": ["a", "b"]}, "must be 0 or lie between"),
+        ({"class_weights": {"a": 1, "b": "1e-" + "8" * 70}, "labels": ["a", "b"]}, "must be a finite number"),
         ({"class_weights": {"a": 0, "b": 0}, "labels": ["a", "b"]}, "must not all be 0"),
         ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "neighbors": "replace_one"}, "add_remove"),
         ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "delta": 0.05}, "delta must be left out"),

@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.support import MOST_WEIGHT, Fields, Name, check_names, positive_number, read_fraction, refuse_marked
+from confide.support import (
+    MOST_WEIGHT,
+    Fields,
+    Name,
+    check_names,
+    fraction_of,
+    positive_number,
+    read_fraction,
+    refuse_marked,
+)
 
 _FINE = 2**16
 _DENOMINATOR, _LEAST, _MOST = 10**6, Fraction(1, 10**4), Fraction(10**4)
@@ -304,7 +313,7 @@ def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)
     if isinstance(value, bool) or not isinstance(value, Real | str | Fraction):
         raise InputTypeError(f"{name} must be a number; found {type(value).__name__}")
     try:
-        exact = Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
+        exact = fraction_of(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(f"{name} must be a finite number; found {value!r}") from None
     if exact and not least <= exact <= most:

@@ -53,21 +53,22 @@ from confide.support.names import (
 )
 from confide.support.object_paths import ObjectPath, Place, as_place
 from confide.support.object_stores import Address, names_object, of_store, store_words
-from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below
+from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below, fraction_of
 from confide.support.shown import Shown, html_lines, html_table
 from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text
 
 __all__ = [
-    "BAD", "DEBUG", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS", "MOST_PER_PERSON",
-    "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Fields", "Kind", "Level", "Name", "ObjectPath",
-    "OutputExistsError", "Place", "Shown", "aligned", "as_integer", "as_place", "axes_of", "canonical", "ceil_to",
-    "check_names", "decimal_text", "exact_level", "float_above", "float_below", "harmless", "harmless_json",
-    "html_lines", "html_table", "kind_of", "known_positions", "labelled", "legend", "listening", "named_ticks",
-    "names_object", "names_server", "needs_extra", "new_file", "of_store", "one_line", "one_of", "only_count",
-    "order_of", "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss",
-    "promise_line", "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input",
-    "refuse_marked", "same_place", "several", "shown_address", "store_words", "tell", "to_disk", "write_text",
+    "BAD", "DEBUG", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS",
+    "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Fields", "Kind", "Level",
+    "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer", "as_place", "axes_of",
+    "canonical", "ceil_to", "check_names", "decimal_text", "exact_level", "float_above", "float_below",
+    "fraction_of", "harmless", "harmless_json", "html_lines", "html_table", "kind_of", "known_positions",
+    "labelled", "legend", "listening", "named_ticks", "names_object", "names_server", "needs_extra", "new_file",
+    "of_store", "one_line", "one_of", "only_count", "order_of", "outside", "parse_object", "places",
+    "positive_integer", "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as",
+    "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "same_place", "several",
+    "shown_address", "store_words", "tell", "to_disk", "write_text",
 ]  # fmt: skip
 
 

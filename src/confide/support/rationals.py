@@ -40,10 +40,7 @@ def exact_level(name: str, value: Level) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, Real | str | Decimal):
         raise InputTypeError(f"{name} must be a number between 0 and 1; found {type(value).__name__}")
     try:
-        value = str(value) if isinstance(value, Decimal) else value
-        if isinstance(value, str) and not _TEXT.fullmatch(value.strip()):
-            raise ValueError
-        exact = Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
+        exact = fraction_of(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(f"{name} must be a finite number between 0 and 1; found {value!r}{hint}") from None
     if not 0 < exact < 1:
@@ -56,6 +53,20 @@ def exact_level(name: str, value: Level) -> Fraction:
         f"{name} must be a fraction with a denominator of at most {MAX_DENOMINATOR}; found {value!r}; round it to six "
         "decimals, none of them closer to 0 or 1 than 0.000001"
     )
+
+
+def fraction_of(value: Level | Real) -> Fraction:
+    """The fraction that a number or a short text stands for: a float is what its shortest decimal says.
+
+    Raises
+    ------
+    ValueError, ZeroDivisionError, OverflowError
+        If it is none, or a text with an exponent above 999: such a fraction can have more digits than fit in memory.
+    """
+    value = str(value) if isinstance(value, Decimal) else value
+    if isinstance(value, str) and not _TEXT.fullmatch(value.strip()):
+        raise ValueError
+    return Fraction(value if isinstance(value, Fraction | str) else str(float(value)))
 
 
 def float_below(exact: Fraction) -> float:

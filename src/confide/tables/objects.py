@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputError
@@ -81,20 +82,35 @@ def _as_regex(pattern: str) -> re.Pattern[str]:
     --------
     >>> [bool(_as_regex("**/[ab]*.csv").fullmatch(name)) for name in ("a1.csv", "x/y/b.csv", "x/c.csv")]
     [True, True, False]
+    >>> [bool(_as_regex("a*b**[cd]*/*").fullmatch(name)) for name in ("a-b-d/x", "ab-cc.b/x", "a.c.b/x", "abd/.x")]
+    [True, True, False, False]
     """
-    parts = [
-        r"(?:(?!\.)[^/]+/)*" if part == "**" else r"(?!\.)" * (part[:1] != ".") + _PIECE.sub(_translated, part) + "/"
-        for part in pattern.split("/")
-    ]
-    return re.compile("".join(parts).removesuffix("/"), re.DOTALL)
+    return re.compile("".join(map(_part_as_regex, _once("**", pattern.split("/")))).removesuffix("/"), re.DOTALL)
 
 
-def _translated(piece: re.Match[str]) -> str:
-    if len(piece[0]) > 1:  # a range of characters, whose rules fnmatch knows
-        anchored = re.fullmatch(r"\(\?s:(.*)\)\\[Zz]", fnmatch.translate(piece[0]), re.DOTALL)
+def _part_as_regex(part: str) -> str:
+    """What stands between two stars is looked for once, where it first occurs: a name is matched in linear time."""
+    if part == "**":
+        return r"(?:(?!\.)[^/]+/)*"
+    pieces = _once("*", _PIECE.findall(part))
+    stars = [k for k, piece in enumerate(pieces) if piece == "*"] or [len(pieces)]
+    found = list(map(_translated, pieces))
+    begin, end = "".join(found[: stars[0]]), "".join(found[stars[-1] :])
+    between = ("".join(found[k + 1 : after]) for k, after in pairwise(stars))
+    return r"(?!\.)" * (part[:1] != ".") + begin + "".join(f"(?>[^/]*?{fixed})" for fixed in between) + end + "/"
+
+
+def _once(sign: str, pieces: list[str]) -> list[str]:
+    """One sign for several in a row, which say the same."""
+    return [piece for k, piece in enumerate(pieces) if piece != sign or pieces[k - 1 : k] != [sign]]
+
+
+def _translated(piece: str) -> str:
+    if len(piece) > 1:  # a range of characters, whose rules fnmatch knows
+        anchored = re.fullmatch(r"\(\?s:(.*)\)\\[Zz]", fnmatch.translate(piece), re.DOTALL)
         assert anchored is not None
         return f"(?!/){anchored[1]}"
-    return {"*": "[^/]*", "?": "[^/]"}.get(piece[0], re.escape(piece[0]))
+    return {"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece))
 
 
 def _hidden(folder: ObjectPath, one: ObjectPath) -> bool:
