@@ -1,0 +1,214 @@
+"""The certificates' integrals between two floats: the promises hold whatever quadrature and rounding do."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from confide import plan
+from confide.guarantee.certificate import _brackets, public_coverage, sharp_loss
+from confide.guarantee.marginal import private_shift, public_shift
+from confide.guarantee.random_rank import conditional_failure, tail
+from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
+from confide.mechanisms.certify import certify
+from tests.proofs.enclosures import Sharp, halvings
+from tests.proofs.intervals import Box, down, panels
+from tests.proofs.searches import watched
+
+SELECTORS = ["permute_and_flip", "exponential"]
+SLACK = 1e-9
+"""What the two-sided search adds to its bound."""
+
+
+def test_logarithms_and_exponentials():
+    """Our own exp and ln against mpmath's interval arithmetic, and ln 2; 1e-12 wide at most."""
+    mpmath.iv.dps = 30
+    for x in [0.0, 1e-9, 0.3, math.log(2) / 2, 0.7, 5.0, 33.3, 300.0, *np.geomspace(1e-6, 200, 150)]:
+        found, true = Box.of(x).exp_minus(), mpmath.iv.exp(-mpmath.iv.mpf(float(x)))
+        assert found.low <= true.a
+        assert true.b <= found.high
+        assert found.high - found.low <= 1e-12 * found.high
+    for x in [1.0, 1 - 2**-53, 0.5, 0.7, 0.70001, 1e-300, *np.geomspace(1e-18, 1, 150)]:
+        found, true = Box.of(x).minus_log(), -mpmath.iv.log(mpmath.iv.mpf(float(x)))
+        assert found.low <= true.a
+        assert true.b <= found.high
+        assert found.high - found.low <= 1e-13 * found.high + 1e-300
+
+
+def test_integrals_lie_between():
+    """int_0^1 (1 - s w)^K ds, exactly (1 - (1-w)^(K+1)) / ((K+1) w) for whole K, and int_0^1 -ln(1-s) ds = 1."""
+    for K, w in [(1, 1.0), (7, 0.5), (28, 0.75), (200, 1.0), (999, 0.125)]:
+        nodes, weight = panels(halvings(K)), Box.of(w)
+        log = (weight.one_minus() + weight * nodes.rest).minus_log()
+        found = ((log * float(K)).exp_minus() * nodes.dt).sum(0)
+        wrong = nodes.total_error(np.exp(K * w * np.maximum(-nodes.nearest, 0)))
+        exact = (1 - (1 - Fraction(w)) ** (K + 1)) / ((K + 1) * Fraction(w))
+        assert down(found.low - wrong) <= exact <= found.high + wrong + nodes.last
+        assert found.high - found.low + 2 * wrong < 1e-12
+    nodes = panels(2)
+    found = (nodes.rest.minus_log() * nodes.dt).sum(0)
+    wrong = nodes.total_error(nodes.beyond.minus_log().high) + nodes.last * (1 - math.log(nodes.last))
+    assert found.low - wrong <= 1 <= found.high + wrong
+    assert wrong < 1e-16
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_sharp_losses_are_what_they_say(selector):
+    """The library's L(x) against its enclosure: below it by 1e-9 at most."""
+    for x, slope, rivals in [(1.0, 0.72, 200.0), (2.3, 1.3, 28.0)]:
+        lost = sharp_loss(x, slope, rivals, selector)
+        assert 0 <= Sharp(x, slope, rivals, selector).bound() - lost + 1e-12 <= SLACK
+
+
+def proven_coverage(n, target, left, right, rivals, selector):
+    """Marginal coverage by the enclosure of L(x), rounded to no float."""
+    top = math.ceil(target)
+    x = float(target - top + 1)
+    lost = Sharp(x, left, rivals, selector, math.exp(-right * (1 - x)) * (1 - 1e-15)).bound()
+    return (top + 1 - Fraction(lost)) / (n + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("rivals", [8.2, 36.5, 480.0])
+def test_sharp_targets_keep_their_promise(selector, rivals):
+    """Every target rank that the sharp certificate gives, for public n, proves its level by the enclosure alone."""
+    for level in (Fraction(8, 10), Fraction(9, 10), Fraction(95, 100)):
+        for left, right in [(0.45, 0.55), (0.7, 0.3), (0.1, 0.1), (1.5, 1.5)]:
+            target = public_shift(2000, level, left, right, rivals, selector, 16)
+            assert target is not None
+            proven = proven_coverage(2000, target, left, right, rivals, selector)
+            stated = public_coverage(2000, target, left, right, rivals, selector)
+            assert proven >= level
+            assert stated - proven <= 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_sharp_offsets_keep_their_promise(selector):
+    """The same for secret n: L(f) + f <= offset + 2 for every fractional part f that a target rank can have."""
+    for left, right, rivals in [(0.45, 0.55, 36.5), (0.8, 0.3, 480.0), (0.2, 0.25, 28.0)]:
+        offset = private_shift(Fraction(9, 10), left, right, rivals, selector, 20)
+        for low, high in _brackets(Fraction(1), Fraction(0), 20, left):
+            lost = Sharp(low, left, rivals, selector, math.exp(-right * (1 - low)) * (1 - 1e-15)).bound()
+            assert Fraction(lost) + Fraction(high) <= offset + 2
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_lines_of_the_two_sided_search(monkeypatch, selector):
+    """A few of what one search evaluated, drawn at random: above the library's by less than what it adds."""
+    with watched(monkeypatch) as search:
+        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, selector, step=0.9)
+    errors = search.errors(np.random.default_rng(3), 6)
+    assert len(search) > 100
+    assert max(errors) <= SLACK
+    assert min(errors) >= -1e-9  # they are the same numbers, not just safe ones
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_every_line_of_a_search(monkeypatch, selector):
+    with watched(monkeypatch) as search:
+        assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, selector, step=0.9)
+    errors = search.errors(np.random.default_rng(3), len(search))
+    assert len(errors) == len(search) > 100
+    assert max(errors) <= SLACK
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    ("left", "right", "rivals", "step"),
+    [
+        (0.7, 0.3, 999.0, 1.0),
+        (0.12, 0.13, 60.0, 0.95),
+        (1.0, 1.0, 8.2, 0.5),
+        (0.03, 0.03, 28.0, 0.97),
+        (0.3, 0.7, 3.6, 0.0),
+    ],
+)
+def test_lines_of_searches_of_many_kinds(monkeypatch, selector, left, right, rivals, step):
+    with watched(monkeypatch) as search:
+        two_sided_loss(1.0, left, right, rivals, selector, beyond=100, step=step)
+        two_sided_loss(0.5, left, right, rivals, selector, step=step)
+    assert max(search.errors(np.random.default_rng(5), 60)) <= SLACK * max(1.0, 0.6 / (left + right))
+
+
+PLANS = [
+    {"n": 1000, "neighbors": "replace_one"},
+    {"n": 300, "neighbors": "replace_one", "selector": "exponential"},
+    {"n": 1000},
+    {"n": 1000, "selector": "exponential"},
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+@pytest.mark.parametrize("terms", PLANS)
+def test_promises_of_plans(monkeypatch, epsilon, terms):
+    """What stands in a release's statement, certified again under watch: it is promised, and the lines hold."""
+    made = plan(0.1, epsilon, **terms)
+    r = made.request
+    certify.cache_clear()
+    with watched(monkeypatch) as search:
+        promise = certify(made.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+    assert promise.certificate == "two-sided"
+    assert promise.coverage == 0.9
+    assert max(search.errors(np.random.default_rng(7), 250)) <= SLACK
+
+
+def test_tails_to_twelve_digits():
+    """tail(d) against its closed form in intervals of 150 digits."""
+    mpmath.iv.dps = 150
+    one = mpmath.iv.mpf(1)
+    for G, slope in [(0.5, 0.3), (28.0, 0.45), (999.0, 0.05), (1e6, 1.5)]:
+        for d in [0.01, 0.5, 1.0, 7.25, 30.0, 80.0]:
+            p = mpmath.iv.exp(-mpmath.iv.mpf(slope) * d)
+            exact = {
+                "exponential": G * p / (1 + G * p),
+                "permute_and_flip": 1 - (1 - mpmath.iv.exp((G + 1) * mpmath.iv.log(one - p))) / ((G + 1) * p),
+            }
+            for selector, true in exact.items():
+                found = float(tail(np.array([d]), slope, G, selector)[0])
+                assert found >= true.b * (1 - mpmath.mpf(10) ** -10) - mpmath.mpf(10) ** -15
+
+
+def binomial_at_least(n, level):
+    """P(Bin(n, level) >= r) for r = 0 .. n, in whole numbers over one denominator."""
+    a, b = level.numerator, level.denominator
+    terms = [math.comb(n, k) * a**k * (b - a) ** (n - k) for k in range(n + 1)]
+    sums = [0]
+    for term in reversed(terms):
+        sums.append(sums[-1] + term)
+    return sums[:0:-1], b**n
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_training_conditional_plans_keep_their_promise(selector):
+    """Theorem 4, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
+    made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05, selector=selector)
+    one, m = made.mechanism, made.request.m
+    n, target, G = 500, made.mechanism.target(500), mpmath.iv.mpf(one.rivals(m))
+    mpmath.iv.dps = 60
+    slope = mpmath.iv.mpf(one.unit * one.left) / mpmath.iv.mpf(one.scale)
+    fails, whole = binomial_at_least(n, Fraction(9, 10))
+
+    def missed(r):
+        """tail(T - r + 1), the chance that R < r."""
+        d = target - r + 1
+        p = mpmath.iv.exp(-slope * d.numerator / d.denominator)
+        if selector == "exponential":
+            return G * p / (1 + G * p)
+        return 1 - (1 - mpmath.iv.exp((G + 1) * mpmath.iv.log(1 - p))) / ((G + 1) * p)
+
+    ranks = range(1, math.ceil(target) + 1)
+    below = [missed(r) for r in ranks] + [mpmath.iv.mpf(1)]
+    failure = below[0]
+    for r, low, high in zip(ranks, below, below[1:], strict=True):
+        failure += (high - low) * (mpmath.iv.mpf(fails[r - 1]) / whole)
+    assert failure.b <= mpmath.mpf(5) / 100
+    stated = conditional_failure(n, 0.9, float(target), one.slope_left, one.rivals(m), selector)
+    assert abs(stated - failure.b) < 1e-9
