@@ -23,6 +23,8 @@ _DEPTH = 7
 """Log of the weight, against 1/G, below which indices are bounded together."""
 _BLOCK = 200_000
 """Multiplications in one matrix product."""
+_POWER = 4
+"""A twin's mass is not whole, nor is that of others: a rule for factors (1 - t)^a with any a."""
 _STEP = 0.35
 _TURNS = 4
 
@@ -96,7 +98,7 @@ class LeftSide:
         self.most = total * self.q[:, 0]
         self.flip = setting.selector == "permute_and_flip"
         if self.flip:
-            self.t, self.dt = unit_nodes()
+            self.t, self.dt = unit_nodes(power=_POWER)
             self.logs = -np.log1p(-self.q[:, :, None] * self.t)
             self.gained = self.logs + np.log1p(-(self.q * self.y[:, None])[:, :, None] * self.t)
 

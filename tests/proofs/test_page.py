@@ -1,0 +1,23 @@
+"""docs/proofs.md says of every theorem how it is checked."""
+
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_every_statement_has_a_status():
+    """Each heading of a theorem, lemma or proposition is one row of the table, on its page, and no row is of anything else."""
+    heading = re.compile(r"^#+ ((?:Theorem|Lemma|Proposition|Corollary)\b.*)$", re.M)
+    stated = {(name, page.name) for page in DOCS.glob("theory*.md") for name in heading.findall(page.read_text("utf-8"))}
+    row = re.compile(r"^\| (.+?) \| \[[^\]]+\]\((theory[\w-]*\.md)\) \| \S.* \|$", re.M)
+    assert len(stated) >= 20
+    assert sorted(row.findall((DOCS / "proofs.md").read_text("utf-8"))) == sorted(stated)
+
+
+def test_the_files_it_names_are_there():
+    text = (DOCS / "proofs.md").read_text("utf-8")
+    named = set(re.findall(r"`(\w+\.v)`", text))
+    assert named == {file.name for file in (DOCS.parent / "proofs").glob("*.v")}
+    tests = "".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_*.py"))
+    assert all(f"def {name}(" in tests for name in re.findall(r"`(test_\w+)`", text))
