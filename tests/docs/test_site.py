@@ -133,7 +133,7 @@ DISPLAYED = re.compile(r"^ *\$\$\n(.*?)^ *\$\$$", re.MULTILINE | re.DOTALL)
 IN_SENTENCES = re.compile(r"(?<![\\$`\w])\$(?!\s)([^$`]+?)(?<!\s)\$(?![\d$])")
 
 
-@pytest.mark.parametrize("page", [*THEORY[:6], "docs/theory-after-release.md"])
+@pytest.mark.parametrize("page", [*THEORY[:6], "docs/theory-after-release.md", "docs/methods.md"])
 def test_every_formula_of_the_theory_is_set(page):
     """By the converter of the site, whose errors are raised here; and no formula is left as text."""
     text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
