@@ -5,9 +5,9 @@ to do about it. All errors of the library are `ConfideError`; bad values are als
 """
 
 __all__ = [
-    "BudgetError", "ConfideError", "CoverageWarning", "EarlierReleaseWarning", "FormatError", "InputError",
-    "InputTypeError", "LedgerError", "MissingExtraError", "OtherDataError", "OtherDataWarning",
-    "SimilarNameWarning",
+    "BudgetError", "ConfideDeprecationWarning", "ConfideError", "CoverageWarning", "EarlierReleaseWarning",
+    "FormatError", "InputError", "InputTypeError", "LedgerError", "MissingExtraError", "OtherDataError",
+    "OtherDataWarning", "SimilarNameWarning",
 ]  # fmt: skip
 
 
@@ -40,6 +40,13 @@ class CoverageWarning(UserWarning):
     """A threshold is +inf, or nearly so: the promise holds, but sets or intervals exclude nothing, or hardly anything.
 
     Given where a release is made, and wherever it is applied. A program that knows it silences it by its class.
+    """
+
+
+class ConfideDeprecationWarning(FutureWarning):
+    """Something public is used that goes, two minor releases later at the earliest; the message says what to use.
+
+    A `FutureWarning`, because jobs run the library from modules, where Python shows no `DeprecationWarning`.
     """
 
 

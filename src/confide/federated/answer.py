@@ -14,9 +14,10 @@ from confide.federated.sessions import refuse_forgotten, remember, served
 from confide.federated.several_plans import AnyPlan, read_plan
 from confide.federated.silo_counts import Scores, count_for
 from confide.federated.silo_ledger import SiloLedger
-from confide.support import tell
+from confide.support import renamed_argument, tell
 
 
+@renamed_argument("confide.federated.answer", "state", "ledger", since="0.2", removed_in="0.4")
 def answer(
     plan: str,
     scores: Scores,

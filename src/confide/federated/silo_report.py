@@ -25,7 +25,16 @@ from confide.mechanisms import practically_none
 from confide.noisy_counts import draw_counts, one_count_interval
 from confide.releases import Calibration
 from confide.sets import CoverageEstimate
-from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, read_as, write_text
+from confide.support import (
+    MOST_RECORDS,
+    Level,
+    exact_level,
+    positive_integer,
+    privacy_loss,
+    read_as,
+    renamed_argument,
+    write_text,
+)
 
 KIND = "confide.federated.silo-report"
 
@@ -91,6 +100,7 @@ class SiloReport:
         return f"{self.silo}: coverage {self.estimate}, privacy loss {self.epsilon:g}{f': {weak}' if weak else ''}"
 
 
+@renamed_argument("confide.federated.coverage_in_silo", "state", "ledger", since="0.2", removed_in="0.4")
 def coverage_in_silo(
     name: str,
     scores: ArrayLike | ScoreHistogram,
@@ -182,6 +192,7 @@ def _estimate(noisy: int, n: int, epsilon: float, error: float) -> CoverageEstim
     return CoverageEstimate(min(max(noisy / n, 0.0), 1.0), float(low), float(high), 1 - error, n)
 
 
+@renamed_argument("confide.federated.own_calibration", "state", "ledger", since="0.2", removed_in="0.4")
 def own_calibration(
     scores: ArrayLike,
     alpha: Level,

@@ -1,13 +1,14 @@
 """What every release can do: become JSON, a file or a pickle, and be read again with all its claims checked."""
 
 import hashlib
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from confide.errors import FormatError
 from confide.mechanisms import PrivacyStatement
 from confide.releases import kinds
-from confide.support import Shown, read_as, write_text
+from confide.support import Shown, deprecated, read_as, write_text
 
 
 class Release(Shown):
@@ -57,6 +58,14 @@ class Release(Shown):
     def load(cls, path: str | Path) -> Self:
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
+
+    @deprecated("report() of a release", "confide.report(release)", since="0.2", removed_in="0.4")
+    def report(self, path: str | Path | None = None, *, overwrite: bool = False, **options: Any) -> str:
+        """The text of the page that `confide.report` makes, written to a file if one is named; deprecated since 0.2."""
+        page = import_module("confide.reports").report(self, **options)  # a room above this one
+        if path is not None:
+            page.save(path, overwrite=overwrite)
+        return str(page.html)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_json, (self.to_json(),)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_labels, frame_of
 from confide.errors import InputError
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
-from confide.support import Level, Shown, html_table, needs_extra
+from confide.support import Level, Shown, deprecated, html_table, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -131,6 +132,16 @@ class PredictionSets(Shown):
             import pandas as pd
         columns = None if self.classes is None else pd.Index(self.classes, tupleize_cols=False)
         return pd.DataFrame(self.mask, columns=columns, index=index)
+
+    @deprecated("plot_sizes() of sets", "confide.plot_sizes(sets)", since="0.2", removed_in="0.4")
+    def plot_sizes(self, ax: Any = None) -> Any:
+        """See `confide.plot_sizes`; deprecated since 0.2."""
+        return import_module("confide.plots").plot_sizes(self, ax=ax)  # a room above this one
+
+    @deprecated("plot_coverage() of sets", "confide.plot_coverage(sets, labels)", since="0.2", removed_in="0.4")
+    def plot_coverage(self, labels: ArrayLike, ax: Any = None) -> Any:
+        """See `confide.plot_coverage`; deprecated since 0.2."""
+        return import_module("confide.plots").plot_coverage(self, labels, ax=ax)
 
     def __len__(self) -> int:
         return len(self.mask)

@@ -11,6 +11,7 @@ events.py       what happens, for those who listen
 addresses.py    addresses of servers, shown without passwords
 object_stores.py  S3, Google Cloud Storage, Azure; object_paths.py: their objects, asked as files are
 callers.py      where warnings point
+deprecation.py  names that go: what takes their place, and when
 foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens
 axes.py         what all pictures have in common
@@ -34,6 +35,7 @@ from confide.support.checks import (
     refuse_marked,
     several,
 )
+from confide.support.deprecation import DEPRECATIONS, Deprecation, deprecated, old_names, renamed_argument
 from confide.support.events import DEBUG, INFO, listening, tell
 from confide.support.extras import needs_extra
 from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input, same_place
@@ -59,16 +61,16 @@ from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text
 
 __all__ = [
-    "BAD", "DEBUG", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES", "MOST_LOSS",
-    "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Fields", "Kind", "Level",
-    "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer", "as_place", "axes_of",
-    "canonical", "ceil_to", "check_names", "decimal_text", "exact_level", "float_above", "float_below",
-    "fraction_of", "harmless", "harmless_json", "html_lines", "html_table", "kind_of", "known_positions",
-    "labelled", "legend", "listening", "named_ticks", "names_object", "names_server", "needs_extra", "new_file",
-    "of_store", "one_line", "one_of", "only_count", "order_of", "outside", "parse_object", "places",
-    "positive_integer", "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as",
-    "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "same_place", "several",
-    "shown_address", "store_words", "tell", "to_disk", "write_text",
+    "BAD", "DEBUG", "DEPRECATIONS", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
+    "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Deprecation",
+    "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer",
+    "as_place", "axes_of", "canonical", "ceil_to", "check_names", "decimal_text", "deprecated", "exact_level",
+    "float_above", "float_below", "fraction_of", "harmless", "harmless_json", "html_lines", "html_table", "kind_of",
+    "known_positions", "labelled", "legend", "listening", "named_ticks", "names_object", "names_server",
+    "needs_extra", "new_file", "of_store", "old_names", "one_line", "one_of", "only_count", "order_of", "outside",
+    "parse_object", "places", "positive_integer", "positive_number", "privacy_loss", "promise_line",
+    "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
+    "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell", "to_disk", "write_text",
 ]  # fmt: skip
 
 
