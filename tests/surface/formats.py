@@ -1,8 +1,8 @@
 """What files and messages hold: every kind and schema with its fields and their types, as the files that are kept have
 them, from all versions; and the fields that today's readers know, by room.
 
-The files below `samples` and `vectors` are read and written again by other tests, character by character, so that no
-writer can change alone.
+The files below `samples` are read and written again by other tests, character by character, so that no writer can
+change alone.
 """
 
 import ast
@@ -42,8 +42,7 @@ def lines() -> Iterator[str]:
 
 
 def kept(ending: str) -> list[Path]:
-    folders = [*(ROOT / "tests").glob("**/samples"), ROOT / "vectors", ROOT / "tests" / "vectors"]
-    return sorted(path for folder in folders for path in folder.glob(f"**/*.{ending}"))
+    return sorted((ROOT / "tests").glob(f"**/samples/**/*.{ending}"))
 
 
 def documents(value: Any) -> Iterator[dict[str, Any]]:
