@@ -164,7 +164,7 @@ def test_promises_of_plans(monkeypatch, epsilon, terms):
         promise = certify(made.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
     assert promise.certificate == "two-sided"
     assert promise.coverage == 0.9
-    assert max(search.errors(np.random.default_rng(7), 250)) <= 1e-9
+    assert max(search.errors(np.random.default_rng(7), 150)) <= SPARE / 10
 
 
 def test_tails_to_twelve_digits():
@@ -199,8 +199,8 @@ def test_training_conditional_plans_keep_their_promise(selector):
     """Theorem 4, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
     made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05, selector=selector)
     one, m = made.mechanism, made.request.m
+    mpmath.iv.dps = 400  # tails far below the target are e^-200, and differ from 1 - (1 - ...) by that
     n, target, G = 500, made.mechanism.target(500), mpmath.iv.mpf(one.rivals(m))
-    mpmath.iv.dps = 60
     slope = mpmath.iv.mpf(one.unit * one.left) / mpmath.iv.mpf(one.scale)
     fails, whole = binomial_at_least(n, Fraction(9, 10))
 

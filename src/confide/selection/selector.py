@@ -82,8 +82,8 @@ def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[n
 def unit_nodes(power: int = 2) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gauss-Legendre nodes and weights for integrals over s in [0, 1] of prod (1 - s w_i).
 
-    s = 1 - (1 - z^5)^power makes them dense near 0, where many candidates act, and near 1. Factors (1 - s)^a with a below
-    1, and their logarithms, are not smooth there: they want a larger power.
+    s = 1 - (1 - z^5)^power makes them dense near 0, where many candidates act, and near 1. Factors (1 - s)^a with a
+    below 1, and their logarithms, are not smooth there: they want a larger power.
     """
     x, w = np.polynomial.legendre.leggauss(64)
     z = (x + 1) / 2
