@@ -1,0 +1,189 @@
+"""Every kind of file in every schema that was ever written has a sample, which is read, kept, and refused if changed.
+
+A kind or a schema number that is new in the code fails here until a file of it is kept in a folder `samples`. Other
+tests say what the samples of `0.1` and `0.2` mean; what only this one knows is read, written again and changed here.
+"""
+
+import json
+import re
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from confide.errors import ConfideError
+from confide.evaluation import read_evaluation
+from confide.ledger import Ledger, Schedule
+from confide.ledger.events import SCHEMA as LEDGER_SCHEMA
+from confide.releases import LabelStatement, Release, kinds
+from confide.support import file_kinds
+from confide.warehouse import CountingPlan
+from confide.watching import looking
+
+federated = pytest.importorskip("confide.federated")
+envelope = pytest.importorskip("confide.federated.envelope")
+
+TESTS = Path(__file__).parent
+SAMPLES = sorted(path for path in TESTS.glob("*/samples/**/*.json"))
+NEW = TESTS / "federated" / "samples" / "0.2"
+for name in set(kinds._ABOVE.values()):
+    __import__(name)
+COMMON = {kind.name: kind for kind in kinds._WRITERS.values()}
+
+SCHEMAS = {
+    **{name: {1, 2} if kind.since_2 else {1} for name, kind in COMMON.items()},
+    "confide.federated.plan": {1, 2},
+    "confide.federated.calibration": {1, 2},
+    "confide.federated.several": {1, 2},
+    "confide.evaluation": {1, 2},
+    "confide.ledger": {1, 2, 3},
+    "confide.federated.private-keys": {None},
+    "confide.federated.policy": {None},
+}
+"""Which schemas a kind has; of the others there is schema 1."""
+
+
+def documents(value):
+    """All documents in a JSON value, texts that are documents included."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return
+    if isinstance(value, dict):
+        if str(value.get("kind", "")).startswith("confide."):
+            yield value
+        for one in value.values():
+            yield from documents(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from documents(one)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """The documents in all samples, by kind and schema."""
+    found = defaultdict(list)
+    for path in SAMPLES:
+        for one in documents(json.loads(path.read_text(encoding="utf-8"))):
+            found[one["kind"], one.get("schema")].append(one)
+    return found
+
+
+def test_every_kind_has_a_sample_in_every_schema(kept):
+    known = {f"confide.{name}" for name in file_kinds._DOCUMENTS} | kinds._READERS.keys() | {looking.LOOK_KIND}
+    wanted = {(name, schema) for name in known for schema in SCHEMAS.get(name, {1})}
+    assert wanted - kept.keys() == set()
+    assert kept.keys() - wanted == set()
+
+
+def has(document, path):
+    inner = document.get(path[0])
+    return path[0] in document if len(path) == 1 else isinstance(inner, dict) and has(inner, path[1:])
+
+
+def test_every_field_that_came_with_schema_2_is_in_a_sample(kept):
+    for name, kind in COMMON.items():
+        for field in kind.since_2:
+            assert any(has(one, field.split(".")) for one in kept[name, 2]), f"{field} of {name}"
+    contents = [
+        one["content"] for (_, schema), some in kept.items() for one in some if schema == 2 and "content" in one
+    ]
+    assert envelope._SINCE_2 - {field for content in contents for field in content} == set()
+
+
+def test_ledgers_of_every_schema_are_read(tmp_path):
+    found = {}
+    for path in TESTS.glob("ledger/samples/*/*.ledger"):
+        copied = tmp_path / f"{path.parent.name}-{path.name}"
+        copied.write_bytes(path.read_bytes())
+        with closing(sqlite3.connect(copied)) as connection:
+            (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        found[schema] = Ledger(copied, create=False).export()
+    assert found.keys() == set(range(1, LEDGER_SCHEMA + 1))
+    exported = TESTS / "ledger" / "samples" / "other" / "no-schedule.export.json"
+    assert found[2] == json.loads(exported.read_text(encoding="utf-8"))
+
+
+READERS = {
+    "releases/samples/other/spread.json": Release.from_json,
+    "releases/samples/other/labelling.json": LabelStatement.from_json,
+    "evaluation/samples/other/subgroups.json": read_evaluation,
+    "warehouse/samples/other/scores.json": CountingPlan.from_json,
+    "warehouse/samples/other/classes-by-ward.json": CountingPlan.from_json,
+    "ledger/samples/0.2/schedule.json": Schedule.from_json,
+    "federated/samples/0.2/silo.json": federated.Silo.from_json,
+    "federated/samples/0.2/silo-report.json": federated.SiloReport.from_json,
+    "federated/samples/0.2/policy.json": federated.Policy.from_json,
+    "federated/samples/0.2/own-share.json": Release.from_json,
+    **{f"federated/samples/0.2/{name}/released.json": Release.from_json for name in
+       ("levels", "groups", "opened", "replied", "private-qq")},
+}  # fmt: skip
+CHANGES = {
+    "spread": ('"threshold": 0', '"threshold": 1'),
+    "labelling": ('"n": 500', '"n": 501'),
+    "subgroups": ('"covered": ', '"covered": 9'),
+    "scores": ('"s"', '"t"'),
+    "classes-by-ward": ('"ward"', '"word"'),
+    "schedule": ('"epsilon": ', '"epsilon": 1'),
+    "silo": ('"size": 150', '"size": 151'),
+    "silo-report": ('"silo": "north"', '"silo": "south"'),
+    "policy": ('"budget": ', '"budget": -'),
+    "own-share": ('"silo": "', '"silo": "s'),
+    "released": ('"confide": "0.2.0"', '"confide": "0.2.1"'),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_sample_is_read_written_byte_by_byte_and_refused_if_changed(name):
+    text, read = (TESTS / name).read_text(encoding="utf-8"), READERS[name]
+    assert read(text).to_json() == text
+    before, after = CHANGES[Path(name).stem]
+    changed = text.replace(before, after, 1)
+    assert changed != text
+    with pytest.raises(ConfideError):
+        read(changed)
+    newer = re.sub(r'"schema": \d+', '"schema": 99', text, count=1)
+    if newer != text:  # a policy, which its owner alone reads, has none
+        with pytest.raises(ConfideError):
+            read(newer)
+
+
+def test_a_look_that_a_ledger_kept_is_read():
+    text = (TESTS / "watching" / "samples" / "other" / "look.json").read_text(encoding="utf-8")
+    assert looking._kept(text, "a") == ((91, -2), "2026-11-22T00:00:00+00:00")
+    with pytest.raises(ConfideError):
+        looking._kept(text, "b")
+
+
+def content_of(case, part):
+    return (NEW / case / f"{part}.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", sorted(path.parent.name for path in NEW.glob("*/plan.json")))
+def test_messages_of_a_federation_are_signed_again_and_aggregated_to_the_same(case):
+    owners = {path.stem: federated.SiloKeys.load(path) for path in (NEW / "keys").glob("*.json")}
+    plan, answers = content_of(case, "plan"), json.loads(content_of(case, "answers"))
+    read, _ = federated.read_plan(plan)
+    assert read.sign(owners["coordinator"]) == plan
+    parts = json.loads(content_of(case, "parts")) if (NEW / case / "parts.json").exists() else None
+    asked = json.loads(content_of(case, "openings")) if parts else []
+    for kind, texts in (("answer", answers), ("opening", asked), ("part", parts or [])):
+        for text in texts:
+            content, signer = envelope.unseal(kind, text)
+            (owner,) = [one for one in owners.values() if one.public().signing == signer]
+            assert envelope.seal(kind, content, owner.signing) == text
+            with pytest.raises(federated.Refusal):
+                envelope.unseal(kind, text.replace(read.session, "0" * 32))
+    if asked:
+        assert set(federated.openings(plan, answers, owners["coordinator"]).values()) == set(asked)
+    again = federated.aggregate(plan, answers, **({"parts": parts} if parts else {}))
+    before = Release.from_json(content_of(case, "released"))
+    assert threshold_of(again) == threshold_of(before)
+
+
+def threshold_of(release):
+    parts = getattr(release, "parts", None)
+    return release.threshold if parts is None else {name: one.threshold for name, one in parts.items()}
