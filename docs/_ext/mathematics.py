@@ -79,13 +79,15 @@ def prime(row: ET.Element) -> None:
 def space(row: ET.Element) -> None:
     """Spaces as TeX has them in one row: names of functions stand apart from a letter and not from a bracket."""
     for place, (item, after) in reversed(list(enumerate(zip_longest(row, list(row)[1:])))):
-        opens = after is None or (after.text or "")[:1] in ("", *OPENING, APPLY)
+        opens = after is None or next((part.text for part in after.iter() if part.text), "")[:1] in (*OPENING, APPLY)
+        opens &= after is None or after.tag in ("mo", "mrow")
         if item.tag == "mo" and item.text == APPLY and not opens:
             row.insert(place + 1, ET.Element("mspace", width=THIN))
         name = next(iter(item.iter("mo")), None)  # max, or its limits below it
         if item.tag in ("mo", "munder", "msub") and name is not None and (name.text or "").isalpha():
-            name.attrib |= {"lspace": "0", "rspace": "0" if opens and item is name else THIN}
-        elif item.tag == "mo" and item.text == "/":
+            apart = place > 0 and row[place - 1].tag != "mo"
+            name.attrib |= {"lspace": THIN if apart else "0", "rspace": "0" if opens and item is name else THIN}
+        elif item.tag == "mo" and item.text in ("/", "|", "‖"):
             item.attrib |= {"lspace": "0", "rspace": "0"}
         elif item.tag == "mo" and item.text in PLAIN and not item.attrib:
             item.set("stretchy", "false")

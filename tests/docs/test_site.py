@@ -133,7 +133,9 @@ DISPLAYED = re.compile(r"^ *\$\$\n(.*?)^ *\$\$$", re.MULTILINE | re.DOTALL)
 IN_SENTENCES = re.compile(r"(?<![\\$`\w])\$(?!\s)([^$`]+?)(?<!\s)\$(?![\d$])")
 
 
-@pytest.mark.parametrize("page", [*THEORY[:6], "docs/theory-after-release.md", "docs/methods.md"])
+@pytest.mark.parametrize(
+    "page", [*THEORY, *(f"docs/{n}.md" for n in ("theory-after-release", "methods", "papers", "limits"))]
+)
 def test_every_formula_of_the_theory_is_set(page):
     """By the converter of the site, whose errors are raised here; and no formula is left as text."""
     text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
