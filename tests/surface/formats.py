@@ -120,15 +120,24 @@ def kinds_in_source() -> set[str]:
             text = node.value if isinstance(node, ast.Constant) and id(node) not in others else None
             if isinstance(text, str) and KIND.fullmatch(text) and not text.endswith((".json", ".log")):
                 found.add(text)
-        for call in calls:
-            if called(call) in ("seal", "unseal", "parse", "envelope") and call.args:
-                found |= {f"confide.federated.{one.value}" for one in call.args[:1] if isinstance(one, ast.Constant)}
+        sealed = [
+            call.args[0] for call in calls if called(call) in ("seal", "unseal", "parse", "envelope") and call.args
+        ]
+        sums = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp)]
+        sealed += [node.right for node in sums if getattr(node.left, "id", "") == "PREFIX"]
+        named = {name.id: node.value for node in tree.body if isinstance(node, ast.Assign) for name in names(node)}
+        messages = [named.get(getattr(one, "id", ""), one) for one in sealed]
+        found |= {f"confide.federated.{one.value}" for one in messages if isinstance(one, ast.Constant)}
     return found
 
 
 def modules_of_kinds(node: ast.Dict) -> list[ast.expr]:
     """The values of a table from kinds to modules."""
     return [value for key, value in zip(node.keys, node.values, strict=True) if getattr(key, "value", "kind") != "kind"]
+
+
+def names(node: ast.Assign) -> list[ast.Name]:
+    return [one for one in node.targets if isinstance(one, ast.Name)]
 
 
 def called(call: ast.Call) -> str:
