@@ -120,9 +120,8 @@ def kinds_in_source() -> set[str]:
             text = node.value if isinstance(node, ast.Constant) and id(node) not in others else None
             if isinstance(text, str) and KIND.fullmatch(text) and not text.endswith((".json", ".log")):
                 found.add(text)
-        sealed = [
-            call.args[0] for call in calls if called(call) in ("seal", "unseal", "parse", "envelope") and call.args
-        ]
+        sealing = [call for call in calls if called(call) in ("seal", "unseal", "parse", "envelope") and call.args]
+        sealed = [call.args[0] for call in sealing]
         sums = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp)]
         sealed += [node.right for node in sums if getattr(node.left, "id", "") == "PREFIX"]
         named = {name.id: node.value for node in tree.body if isinstance(node, ast.Assign) for name in names(node)}
@@ -167,6 +166,6 @@ def trees() -> tuple[tuple[str, ast.Module], ...]:
     package, found = ROOT / "src" / "confide", []
     for path in sorted(package.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if '"confide.' in text or "Fields" in text or "seal(" in text:
+        if '"confide.' in text or "Fields" in text or "seal(" in text or "PREFIX" in text:
             found.append((path.relative_to(package).parts[0].removesuffix(".py"), ast.parse(text)))
     return tuple(found)
