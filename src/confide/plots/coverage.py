@@ -78,7 +78,7 @@ def plot_coverage(
         axes.plot(table.coverage[own], place, marker, markersize=7 if surely else 4.5, color=color, label=label)
     if level is not None:
         promise_line(axes, level, f"promised on average: {coverage_text(level)}", upright=True)
-        legend(axes, ax, above=True)
+        legend(axes, ax, above=len(shown) > 30)  # of a tall picture the top is seen first
     axes.set_yticks(range(len(shown)), lines, parse_math=False)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.set_xlim(right=1.01)
