@@ -42,7 +42,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 # The reference of a front needs no other package: its signatures and texts are the same without it.
-autodoc_mock_imports = [name for name in ("torch", "array_api_compat", "onnx", "mlflow") if find_spec(name) is None]
+FRONTS = ("torch", "array_api_compat", "google", "monai", "onnx", "mlflow")  # google: protobuf, of onnx
+autodoc_mock_imports = [name for name in FRONTS if find_spec(name) is None]
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 napoleon_google_docstring = False
