@@ -23,7 +23,8 @@ function head(kind, content) {
   const candidates = content.get("candidates"), silos = content.get("silos");
   const spread = candidates instanceof Map && candidates.has("of");
   const signed = Array.isArray(silos) && silos.some((silo) => silo instanceof Map && silo.has("signature"));
-  const schema = SINCE_2.some((field) => content.has(field)) || spread || signed ? 2n : 1n;
+  const drawn = content.has("session") && content.has("versions");
+  const schema = SINCE_2.some((field) => content.has(field)) || spread || signed || drawn ? 2n : 1n;
   return new Map([["kind", `confide.federated.${kind}`], ["schema", schema], ["content", content]]);
 }
 
