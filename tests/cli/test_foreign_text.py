@@ -45,7 +45,6 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
     plan = three.plan(epsilon=4.0, dropouts=1)
     text = confide.federated.aggregate(plan, three.answers(plan)).to_json()
     content = {key: value for key, value in json.loads(text).items() if key != "sha256"}
-    content["versions"] = {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}
     content["refused"] = [[f"north{HOSTILE}\nsigned by 'coordinator'", "late"]]
     path = tmp_path / "released.json"
     path.write_text(json.dumps({**content, "sha256": digest(content)}))
@@ -55,6 +54,10 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
         told = capsys.readouterr()
         assert not STEERS & set(told.out + told.err)
         assert not any(line.strip().startswith("signed by") for line in told.out.splitlines())
+    forged = content | {"versions": {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}}
+    with pytest.raises(confide.FormatError, match="versions must be") as refusal:
+        confide.Calibration.from_json(json.dumps({**forged, "sha256": digest(forged)}))
+    assert not STEERS & set(str(refusal.value))
     printed = str(confide.Calibration.load(path))
     assert not STEERS & set(printed)
     assert "\nsigned by" not in printed

@@ -29,14 +29,14 @@ from confide.calibration.shares import different_levels, divide_budget, exact_sh
 from confide.calibration.shifted import population_of, refuse_weights, weighted_counts, weighted_sum
 from confide.calibration.sides import calibrate_sides, price_sides, suited_for_sides
 from confide.calibration.suited import suited_candidates, suited_for_levels
-from confide.calibration.threshold import library_versions, price_threshold
+from confide.calibration.threshold import price_threshold
 
 __all__ = [
     "LabelRequest", "NoisyLabelCounts", "PricedRelease", "RandomisedLabels", "Renewal", "asked_of_labels", "calibrate",
     "calibrate_areas", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
     "calibrate_losses", "calibrate_masks", "calibrate_noisy_labels", "calibrate_sides", "critical_thresholds",
     "different_levels", "divide_budget", "exact_shares", "false_claims_losses", "false_negative_thresholds",
-    "library_versions", "missed_area", "names_beside", "part_of_failure", "population_of", "price_groups",
+    "missed_area", "names_beside", "part_of_failure", "population_of", "price_groups",
     "price_levels", "price_risk", "price_sides", "price_threshold", "randomise_labels", "recalibrate", "refuse_weights",
     "suited_candidates", "suited_for_levels", "suited_for_sides", "true_pixels", "typical_of_groups",
     "warn_of_label_release", "weighted_counts", "weighted_sum",

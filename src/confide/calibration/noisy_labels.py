@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_labels, as_probabilities, as_uniforms, names_of_classes
 from confide.calibration.randomised_labels import RandomisedLabels
-from confide.calibration.threshold import library_versions
 from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
 from confide.releases import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, Words, read_label_epsilon, remark
 from confide.scores import all_scores, score_kind
-from confide.support import Classes, Level, canonical, exact_level, outside, positive_integer, tell
+from confide.support import Classes, Level, canonical, exact_level, library_versions, outside, positive_integer, tell
 
 _SPREAD = 1000
 _ELEMENTS = 2**21

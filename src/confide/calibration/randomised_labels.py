@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,16 @@ from confide.errors import InputError
 from confide.mechanisms import PrivacyStatement
 from confide.releases import LabelStatement, read_label_epsilon
 from confide.selection import check_sampler, randomised_response
-from confide.support import Shown, canonical, positive_integer, public_classes, several, tell
+from confide.support import (
+    Shown,
+    canonical,
+    check_versions,
+    library_versions,
+    positive_integer,
+    public_classes,
+    several,
+    tell,
+)
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -113,9 +122,8 @@ def randomise_labels(
     positions = as_labels("labels", labels, array.shape[0] if array.ndim == 1 else 0, k, names)
     if not len(positions):
         raise InputError("labels must have at least one entry; found none")
-    statement = LabelStatement(
-        read_label_epsilon("epsilon", epsilon), k if names is None else public_classes("classes", names), len(positions)
-    )
+    public = k if names is None else public_classes("classes", names)
+    statement = LabelStatement(read_label_epsilon("epsilon", epsilon), public, len(positions), library_versions())
     check_sampler()
 
     def draw(seen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,11 +142,19 @@ def randomise_labels(
             payment,
             lambda: positions,
             lambda seen: seen.tobytes(),
-            lambda seen: json.dumps(draw(seen).tolist(), separators=(",", ":")),
+            lambda seen: json.dumps([draw(seen).tolist(), dict(statement.versions)], separators=(",", ":")),
         )
-        drawn = np.array(json.loads(text), dtype=np.int64)
+        drawn, versions = _kept(text)
+        statement = replace(statement, versions=versions)
     tell("labels", "randomised", n=statement.n, classes=k, epsilon=statement.epsilon)
     return RandomisedLabels(drawn if names is None else _named(names, drawn), statement)
+
+
+def _kept(text: str) -> tuple[NDArray[np.int64], dict[str, str]]:
+    """The positions that a ledger keeps and the versions that drew them; of older ledgers the positions alone."""
+    kept = json.loads(text)
+    drawn, versions = kept if len(kept) == 2 and isinstance(kept[1], dict) else (kept, {})
+    return np.array(drawn, dtype=np.int64), check_versions("ledger's answer", versions)
 
 
 def _classes(classes: Sequence[object] | int) -> tuple[tuple[object, ...] | None, int]:

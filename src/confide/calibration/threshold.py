@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from confide.guarantee import coverage_text
 from confide.mechanisms import Mechanism, PpsOfSecretSize, SplitConformal, certify, privacy_statement
 from confide.planning import OPTIONS, Request, check_request, make_plan, mechanism_for
 from confide.releases import Calibration, Predecessor, Words, remark
-from confide.support import Level, outside
+from confide.support import Level, library_versions, outside
 
 if TYPE_CHECKING:
     from confide.ledger import Account, Dataset, Ledger, Payment
@@ -203,11 +202,3 @@ def _plain(value: Any) -> Any:
 def _records_needed(request: Request) -> int | None:
     """How many records a finite threshold needs, about; None for mechanisms of which it is not known."""
     return make_plan(request, request.n or 1).records_needed if request.mechanism == "slopes" else None
-
-
-@lru_cache(maxsize=1)
-def library_versions() -> dict[str, str]:
-    """Versions of the libraries that take part in a release."""
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("confide", "numpy", "opendp", "scipy")}

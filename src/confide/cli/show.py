@@ -35,10 +35,11 @@ from confide.releases import (
     class_list,
     classes_of,
     load_release,
+    parts_of,
     predecessors_of,
     remarks,
 )
-from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer
+from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer, versions_text
 from confide.warehouse import CountingPlan
 from confide.watching import Watch
 
@@ -81,7 +82,8 @@ def show(
     if kind_of(file) is Kind.LABELLING:
         beside = LabelStatement.load(file)
         _once(k, "a statement about labels")
-        emit({"labelling": json.loads(beside.to_json())}) if as_json else say(str(beside))
+        made = f"made with: {versions_text(beside.versions)}"
+        emit({"labelling": json.loads(beside.to_json())}) if as_json else say(f"{beside}\n{made}")
         return
     if (federated := shown(file)) is not None:
         _once(k, "a file of a federation")
@@ -124,7 +126,8 @@ def _show_watch(watch: Watch, *, as_json: bool) -> None:
     if as_json:
         emit({"watch": json.loads(watch.to_json()), "alarm": None if watch.alarm is None else watch.alarm.look.name})
         return
-    say(str(watch))
+    made = dict.fromkeys(versions_text(look.versions) for look in watch.looks)
+    say("\n".join([str(watch), *(f"made with: {text}" for text in made)]))
 
 
 def _show_evaluation(found: PrivateEvaluation, k: int, *, as_json: bool) -> None:
@@ -136,6 +139,7 @@ def _show_evaluation(found: PrivateEvaluation, k: int, *, as_json: bool) -> None
     say(str(found))
     n = "secret" if found.question.n is None else str(found.question.n)
     said = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
+    said.append(("made with", versions_text(found.versions)))
     say(aligned([*_losses(found.privacy, k), *said]))
 
 
@@ -146,7 +150,14 @@ def _words(released: Release) -> list[tuple[str, str]]:
     if isinstance(released, GroupCalibration) and all(part.coverage for part in released.parts.values()):
         some = "classes" if released.by == "class" else "groups"
         rows.append(("shares", f"the promise holds whatever the shares of the {some} are among new records"))
-    return [*rows, *((ABOUT[key].lower(), text) for key, text in about.items())]
+    rows += [(ABOUT[key].lower(), text) for key, text in about.items()]
+    if isinstance(released, Calibration):
+        return rows  # which says the rest of how it was made, too
+    return [*rows, *(("made with", text) for text in dict.fromkeys(map(_versions, parts_of(released).values())))]
+
+
+def _versions(released: Calibration) -> str:
+    return versions_text(released.versions)
 
 
 def _losses(privacy: PrivacyStatement, k: int) -> list[tuple[str, str]]:
@@ -175,13 +186,12 @@ def _unlimited(privacy: PrivacyStatement, relation: str) -> str:
 
 def _making(released: Calibration) -> list[tuple[str, str]]:
     recipe = ", ".join(f"{key} {value}" for key, value in released.recipe.items() if key not in ("kind", "size"))
-    versions = ", ".join(f"{name} {version}" for name, version in released.versions.items())
     return [
         ("calibration records", "secret" if released.n is None else str(released.n)),
         *(() if released.population is None else (("weights", rounding_text(released.population)),)),
         ("mechanism", _mechanism(released)),
         ("candidate thresholds", f"{released.candidates} ({released.recipe['kind']}{', ' if recipe else ''}{recipe})"),
-        ("made with", versions),
+        ("made with", _versions(released)),
     ]
 
 

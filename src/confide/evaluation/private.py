@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -36,6 +37,7 @@ from confide.support import (
     exact_level,
     float_above,
     float_below,
+    library_versions,
     one_of,
     positive_integer,
     positive_number,
@@ -176,6 +178,8 @@ class PrivateEvaluation(Release):
         Probability that all intervals hold at once.
     counts
         The noisy counts of each table, in the order of its cells.
+    versions
+        The libraries that drew them; empty where the file does not say.
 
     Examples
     --------
@@ -192,8 +196,10 @@ class PrivateEvaluation(Release):
     question: Question
     confidence: float
     counts: tuple[tuple[int, ...], ...]
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
         if [len(cells) for cells in self.counts] != self.question.cells:
             raise InputError("counts must have one number for each cell of each table")
@@ -273,7 +279,8 @@ class PrivateEvaluation(Release):
 
 def empty(question: Question, confidence: float) -> PrivateEvaluation:
     """The evaluation whose counts are all 0, from public numbers alone."""
-    return PrivateEvaluation(question, confidence, tuple((0,) * cells for cells in question.cells))
+    counts = tuple((0,) * cells for cells in question.cells)
+    return PrivateEvaluation(question, confidence, counts, library_versions())
 
 
 def level_name(alpha: Fraction) -> str:

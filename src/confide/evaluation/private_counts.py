@@ -11,6 +11,7 @@ from confide.evaluation.private_parts import Partition
 from confide.evaluation.set_tally import SetTally
 from confide.evaluation.tally import Look, Tally
 from confide.noisy_counts import draw_counts
+from confide.support import library_versions
 
 
 class CellTally:
@@ -63,7 +64,7 @@ class CellTally:
         """The private evaluation, from fresh noise; `question` is that of the counts, with n where it is public."""
         exact = [self._counts[0][:1]] if question.one_count else self._counts
         noisy = tuple(tuple(draw_counts(counts, question.noise).tolist()) for counts in exact)
-        return PrivateEvaluation(question, confidence, noisy)
+        return PrivateEvaluation(question, confidence, noisy, library_versions())
 
 
 def _outcomes(looks: list[Look]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from confide.evaluation.private import KIND, PrivateEvaluation, Question
 from confide.evaluation.private_findings import PrivateCoverage, PrivateFinding
 from confide.evaluation.private_parts import Partition, size_parts, width_parts
 from confide.releases import kinds
-from confide.support import MOST_RECORDS, Fields
+from confide.support import MOST_RECORDS, Fields, optional_versions
 
 _MOST_NOISY = 4 * MOST_RECORDS
 _NEAR = 1e-6
@@ -51,6 +51,7 @@ def _fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
         "confidence": evaluation.confidence,
         "counts": [list(cells) for cells in evaluation.counts],
         "found": found_fields(evaluation),
+        **({"versions": dict(evaluation.versions)} if evaluation.versions else {}),
     }
 
 
@@ -99,7 +100,8 @@ def _read(fields: Fields) -> PrivateEvaluation:
     )
     privacy.finish()
     counts = tuple(tuple(_integers(fields, cells, _MOST_NOISY)) for cells in fields.take("counts", list))
-    made = PrivateEvaluation(question, float(fields.take("confidence", (float, int))), counts)
+    versions = optional_versions(fields)
+    made = PrivateEvaluation(question, float(fields.take("confidence", (float, int))), counts, versions)
     if not _same(fields.take("found", dict), found_fields(made)):
         raise FormatError(f"the {fields.document} claims what does not follow from its counts; do not use it")
     return made
@@ -164,4 +166,6 @@ def _same(stated: Any, found: Any) -> bool:
     return bool(stated == found and type(stated) is type(found))
 
 
-kinds.register(PrivateEvaluation, kinds.Kind(KIND, "private evaluation", _fields, _read))
+kinds.register(
+    PrivateEvaluation, kinds.Kind(KIND, "private evaluation", _fields, _read, since_2=frozenset({"versions"}))
+)

@@ -33,7 +33,7 @@ from confide.federated.answers import read_answer, replies
 from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.comparison import COMPARABLE, Alternative, compare
-from confide.federated.envelope import read_time
+from confide.federated.envelope import check_integrity, read_time
 from confide.federated.exact_sum import coverage_fraction
 from confide.federated.identities import fingerprint, roster
 from confide.federated.keys import Silo, SiloKeys
@@ -79,12 +79,13 @@ __all__ = [
     "OwnShare", "Policy", "Promise", "PublishedChoice", "RandomRankReply", "Refusal", "RepliedSum", "ReplyLaw",
     "RoundHead", "SecureSum", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification",
     "aggregate", "answer", "average_threshold", "best_private_qq", "best_published", "best_qq", "best_qq_unequal",
-    "centralised_threshold", "clones_delta", "clones_epsilon", "clones_local", "colluders", "compare",
-    "conditional_coverage_failure", "coverage_fraction", "coverage_in_silo", "expectation", "fingerprint",
-    "identity_rows", "message_head", "open_part", "openers", "opening_head", "openings", "order_statistic_coverage",
-    "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels", "poisson_binomial",
-    "published_at", "published_correction", "published_quantile", "published_ranks", "qq_coverage", "read_answer",
-    "read_plan", "read_time", "replies", "roster", "roster_number", "shrunk_threshold", "verify",
+    "centralised_threshold", "check_integrity", "clones_delta", "clones_epsilon", "clones_local", "colluders",
+    "compare", "conditional_coverage_failure", "coverage_fraction", "coverage_in_silo", "expectation",
+    "fingerprint", "identity_rows", "message_head", "open_part", "openers", "opening_head", "openings",
+    "order_statistic_coverage", "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels",
+    "poisson_binomial", "published_at", "published_correction", "published_quantile", "published_ranks",
+    "qq_coverage", "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number",
+    "shrunk_threshold", "verify",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # what checks types knows today's names alone

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from confide.calibration import library_versions
 from confide.errors import InputError
 from confide.federated.answers import in_order, read_answers
 from confide.federated.calibration import FederatedCalibration
@@ -10,6 +9,7 @@ from confide.federated.keys import SiloKeys
 from confide.federated.parts import open_parts
 from confide.federated.several_plans import SeveralPlans, read_plan
 from confide.federated.several_released import FederatedRelease, release_several
+from confide.support import library_versions
 
 
 def aggregate(

@@ -1,20 +1,21 @@
 """What runs in a silo: one plan and the silo's own scores in, one small signed message out."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError, InputTypeError
-from confide.federated.envelope import seal, write_time
+from confide.federated.envelope import SCHEMA, Envelope, schema_of, seal, write_time
 from confide.federated.keys import SiloKeys
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
 from confide.federated.sessions import refuse_forgotten, remember, served
-from confide.federated.several_plans import AnyPlan, read_plan
+from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
 from confide.federated.silo_counts import Scores, count_for
 from confide.federated.silo_ledger import SiloLedger
-from confide.support import renamed_argument, tell
+from confide.support import library_versions, renamed_argument, tell
 
 
 @renamed_argument("confide.federated.answer", "state", "ledger", since="0.2", removed_in="0.4")
@@ -93,6 +94,7 @@ def answer(
         "session": read.session,
         "silo": keys.name,
         "answered": write_time(time),
+        **_drawn_with(read, envelope),
         **read.message(own, counts, keys.agreement, context),
     }
     message = seal("answer", content, keys.signing)
@@ -108,6 +110,12 @@ def invited(plan: AnyPlan, keys: SiloKeys) -> int:
         if silo.identity == me:
             return i
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
+
+
+def _drawn_with(plan: AnyPlan, envelope: Envelope) -> dict[str, Any]:
+    """The versions that draw the answer; not to a coordinator that may be of version 0.1, which could not read it."""
+    known = isinstance(plan, SeveralPlans) or schema_of(envelope.content) > SCHEMA
+    return {"versions": dict(library_versions())} if known else {}
 
 
 def _seen(counts: NDArray[np.int64]) -> bytes:

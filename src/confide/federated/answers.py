@@ -7,6 +7,7 @@ from confide.federated.envelope import digest, fields_of, read_time, unseal
 from confide.federated.protocols import CandidateReplies
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
+from confide.support import optional_versions
 
 
 class Answer(NamedTuple):
@@ -97,6 +98,7 @@ def read_answer(plan: AnyPlan, text: str) -> Answer:
             signed = name
             if plan.closed(read_time(fields.take("answered", str))):
                 raise Refusal("late")
+            optional_versions(fields)
             reply = plan.read_message(i, fields)
     except Refusal as refusal:
         raise (_of_silo(signed, refusal.code) if signed else refusal) from None

@@ -33,7 +33,7 @@ from confide.federated.told import (
 )
 from confide.guarantee import Guarantee
 from confide.releases import Calibration, register_kind
-from confide.support import deprecated, one_line
+from confide.support import check_versions, deprecated, one_line
 
 _KIND = "calibration"
 KIND = PREFIX + _KIND
@@ -234,7 +234,7 @@ def _read(text: str) -> FederatedCalibration:
         replies = {} if signature is None else read_told(plan, sent, answered)
         if replies and plan.protocol.threshold(plan, replies, k) != threshold:
             raise Refusal("malformed", "the threshold is not what the silos' signed answers say; do not use it")
-        versions = {str(name): str(version) for name, version in fields.take("versions", dict).items()}
+        versions = check_versions("calibration", fields.take("versions", dict))
         guarantee = replace(guarantee, coverage=float(coverage))
         read = FederatedCalibration.build(threshold, guarantee, plan_text, plan, k, answered, refused, versions, opened)
         if fields.take("epsilon", (float, int, str)) != _stated_loss(read):

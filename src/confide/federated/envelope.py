@@ -17,8 +17,8 @@ from confide.support import Fields, needs_extra, parse_object
 
 SCHEMA = 1
 _SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers", "sent"})
-"""Fields that version 0.1 does not know: with one of them, with `of` in how its candidates were made, or with
-silos that are signed by their own keys, a message has schema 2."""
+"""Fields that version 0.1 does not know: with one of them, with `of` in how its candidates were made, with silos that
+are signed by their own keys, or with the versions that drew an answer, a message has schema 2."""
 
 MOST_CHARACTERS = 8_000_000
 PREFIX = "confide.federated."
@@ -47,7 +47,7 @@ def envelope(kind: str, content: Mapping[str, Any], signer: str, signature: str)
 
 
 def _head(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    return {"kind": PREFIX + kind, "schema": _schema(content), "content": content}
+    return {"kind": PREFIX + kind, "schema": schema_of(content), "content": content}
 
 
 def unseal(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
@@ -63,7 +63,7 @@ def unseal(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
         raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
     if message["kind"] != PREFIX + kind:
         raise Refusal("malformed", f"the message must be of the kind {PREFIX + kind!r}; choose another file")
-    schema = _schema(message["content"])
+    schema = schema_of(message["content"])
     if message["schema"] != schema or isinstance(message["schema"], bool):
         raise Refusal("malformed", f"the {kind} must have schema {schema}; use the version of confide that wrote it")
     return Envelope(message["content"], verify(kind, message["content"], message["signer"], message["signature"]))
@@ -89,12 +89,28 @@ def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -
     return key.hex()
 
 
-def _schema(content: Mapping[str, Any]) -> int:
+def check_integrity(message: Mapping[str, Any]) -> None:
+    """Refuse a signed message whose schema is not that of its content, or whose signature does not fit.
+
+    Raises
+    ------
+    Refusal
+        `malformed` or `altered`.
+    """
+    kind, content = str(message.get("kind")).removeprefix(PREFIX), message.get("content")
+    if not isinstance(content, dict) or message.get("schema") != schema_of(content):
+        raise Refusal("malformed", f"the {kind} has no content of its schema; ask for the original")
+    verify(kind, content, message.get("signer"), message["signature"])
+
+
+def schema_of(content: Mapping[str, Any]) -> int:
+    """The schema of a message with this content."""
     candidates = content.get("candidates")
     spread = isinstance(candidates, Mapping) and "of" in candidates
     silos = content.get("silos")
     signed = isinstance(silos, list) and any(isinstance(silo, Mapping) and "signature" in silo for silo in silos)
-    return SCHEMA if _SINCE_2.isdisjoint(content) and not spread and not signed else 2
+    drawn = "session" in content and "versions" in content  # releases, without a session, have always stated theirs
+    return SCHEMA if _SINCE_2.isdisjoint(content) and not (spread or signed or drawn) else 2
 
 
 def canonical(value: Any) -> bytes:
@@ -125,14 +141,16 @@ def read_file(kind: str, text: str, name: str, hint: str, most: int = MOST_CHARA
     return content
 
 
-def write_document(kind: str, content: Mapping[str, Any]) -> str:
+def write_document(kind: str, content: Mapping[str, Any], schema: int = SCHEMA) -> str:
     """Content that is not signed, with its kind, the schema and a checksum, as JSON text."""
-    document = {"kind": kind, "schema": SCHEMA, **content}
+    document = {"kind": kind, "schema": schema, **content}
     return json.dumps({**document, "sha256": digest(document)}, indent=1, allow_nan=False) + "\n"
 
 
-def read_document(kind: str, text: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
-    """The inverse of `write_document`.
+def read_document(
+    kind: str, text: str, most: int = MOST_CHARACTERS, since_2: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """The inverse of `write_document`; a document with one of the fields `since_2` has schema 2, every other 1.
 
     Raises
     ------
@@ -141,8 +159,9 @@ def read_document(kind: str, text: str, most: int = MOST_CHARACTERS) -> dict[str
     """
     document = parse(text, "file", most)
     checksum = document.pop("sha256", None)
-    if document.get("kind") != kind or document.get("schema") != SCHEMA:
-        raise Refusal("malformed", f"the file must have kind {kind!r} and schema {SCHEMA}")
+    schema = SCHEMA if since_2.isdisjoint(document) else 2
+    if document.get("kind") != kind or document.get("schema") != schema or isinstance(document["schema"], bool):
+        raise Refusal("malformed", f"the file must have kind {kind!r} and schema {schema}")
     if digest(document) != checksum:
         raise Refusal("altered", "the checksum does not match; get the original")
     return {name: value for name, value in document.items() if name not in ("kind", "schema")}

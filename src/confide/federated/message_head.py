@@ -1,11 +1,14 @@
 """Whose message it is and what it is about, as it says of itself: enough to sort files, before any plan is at hand."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from confide.errors import InputError
 from confide.federated.envelope import fields_of, read_time, unseal, write_time
 from confide.federated.keys import check_name
+from confide.support import optional_versions
 
 _DIGEST, _SESSION = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
 
@@ -23,6 +26,8 @@ class MessageHead(NamedTuple):
         When, UTC, ISO format.
     signer
         The Ed25519 key that signed it, hexadecimal; whether it is that silo's, only the plan says (`read_answer`).
+    versions
+        The libraries that drew it, at that silo; empty where the message does not say.
     """
 
     silo: str
@@ -30,6 +35,7 @@ class MessageHead(NamedTuple):
     session: str
     answered: str
     signer: str
+    versions: Mapping[str, str] = MappingProxyType({})
 
 
 def message_head(text: str) -> MessageHead:
@@ -41,12 +47,13 @@ def message_head(text: str) -> MessageHead:
         `malformed` or `altered`.
     """
     content, signer = unseal("answer", text)
-    names = ("silo", "plan", "session", "answered")
+    names = ("silo", "plan", "session", "answered", "versions")
     with fields_of("answer", {name: content[name] for name in names if name in content}) as fields:
-        silo, plan, session, answered = (fields.take(name, str) for name in names)
+        silo, plan, session, answered = (fields.take(name, str) for name in names[:-1])
         if not _DIGEST.fullmatch(plan) or not _SESSION.fullmatch(session):
             raise InputError("plan and session must be hexadecimal")
-        return MessageHead(check_name(silo), plan, session, write_time(read_time(answered)), signer)
+        when = write_time(read_time(answered))
+        return MessageHead(check_name(silo), plan, session, when, signer, optional_versions(fields))
 
 
 class RoundHead(NamedTuple):

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from confide.calibration import library_versions
 from confide.errors import FormatError
 from confide.federated.answers import Answer
 from confide.federated.calibration import FederatedCalibration
@@ -29,7 +28,7 @@ from confide.federated.told import (
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, register_kind
-from confide.support import Fields
+from confide.support import Fields, check_versions, library_versions
 
 _KIND = "several"
 KIND = PREFIX + _KIND
@@ -227,7 +226,7 @@ def _of_fields(fields: Fields, signature: str | None, signer: str | None) -> Sev
     who = sorted(read_answered(plans, fields.take("answered", list)))
     thresholds = [math.inf if t == "+inf" else t for t in fields.take("thresholds", list)]
     refused = read_refused(fields.take("refused", list))
-    versions = {str(name): str(version) for name, version in fields.take("versions", dict).items()}
+    versions = check_versions("calibration", fields.take("versions", dict))
     if not all(type(t) in (float, int) for t in thresholds) or len(thresholds) != len(plans.parts):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plans")
     certified = _certified(plans, who)

@@ -4,9 +4,12 @@ Everything here runs in a silo, on its own scores. What leaves it is a `SiloRepo
 calibration of the silo's own.
 """
 
+import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,10 @@ from confide.sets import CoverageEstimate
 from confide.support import (
     MOST_RECORDS,
     Level,
+    check_versions,
     exact_level,
+    library_versions,
+    optional_versions,
     positive_integer,
     privacy_loss,
     read_as,
@@ -52,16 +58,24 @@ class SiloReport:
         coverage of its population.
     epsilon
         What it cost when one record is replaced; the number of records is public.
+    versions
+        The libraries that drew the noise; empty where the file does not say.
     """
 
     silo: str
     estimate: CoverageEstimate
     epsilon: float
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
     def to_json(self) -> str:
         """The report as a JSON document with a schema version and a checksum."""
         content = {"silo": self.silo, "epsilon": self.epsilon, "coverage": asdict(self.estimate)}
-        return write_document(KIND, content)
+        if not self.versions:
+            return write_document(KIND, content)
+        return write_document(KIND, {**content, "versions": dict(self.versions)}, schema=2)
 
     @classmethod
     def from_json(cls, text: str) -> "SiloReport":
@@ -73,7 +87,7 @@ class SiloReport:
             If the text is no report of a silo, or was altered.
         """
         try:
-            with fields_of("report", read_document(KIND, text)) as fields:
+            with fields_of("report", read_document(KIND, text, since_2=frozenset({"versions"}))) as fields:
                 silo, epsilon = fields.take("silo", str), privacy_loss("epsilon", fields.take("epsilon", (float, int)))
                 found = fields.group("coverage")
                 names = ("value", "low", "high", "confidence")
@@ -82,7 +96,7 @@ class SiloReport:
                 found.finish()
                 if not 0 <= low <= high <= 1 or not 0 <= value <= 1 or not 0 < confidence < 1:
                     raise Refusal("malformed", "the coverage and its interval must lie in [0, 1]")
-                return cls(silo, CoverageEstimate(value, low, high, confidence, n), epsilon)
+                return cls(silo, CoverageEstimate(value, low, high, confidence, n), epsilon, optional_versions(fields))
         except Refusal as refusal:
             raise FormatError(f"the silo's report cannot be used: {refusal}") from None
 
@@ -158,10 +172,10 @@ def coverage_in_silo(
     n, covered = _counted(scores, threshold)
 
     def count() -> str:
-        return str(int(draw_counts([covered], loss)[0]))
+        return json.dumps([int(draw_counts([covered], loss)[0]), dict(library_versions())])
 
     if ledger is None:
-        noisy = int(count())
+        noisy, versions = _kept(count())
     else:
         if Ledger(ledger.path).relation(ledger.dataset) == "add_remove":
             raise InputError(
@@ -171,8 +185,15 @@ def coverage_in_silo(
         request = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
         seen = f"{covered} of {n}".encode()
         cost = Cost(loss, "replace_one", "coverage report")
-        noisy = int(ledger.release(cost, request, seen, count, budget, again=again))
-    return SiloReport(name, _estimate(noisy, n, loss, error), loss)
+        noisy, versions = _kept(ledger.release(cost, request, seen, count, budget, again=again))
+    return SiloReport(name, _estimate(noisy, n, loss, error), loss, versions)
+
+
+def _kept(text: str) -> tuple[int, dict[str, str]]:
+    """A noisy count and the versions that drew it; of older ledgers the count alone."""
+    kept = json.loads(text)
+    noisy, versions = kept if isinstance(kept, list) else (kept, {})
+    return int(noisy), check_versions("ledger's answer", versions)
 
 
 def _counted(scores: ArrayLike | ScoreHistogram, threshold: float) -> tuple[int, int]:

@@ -33,6 +33,7 @@ from confide.support import (
     MOST_PER_PERSON,
     MOST_RECORDS,
     Fields,
+    check_versions,
     exact_level,
     one_of,
     positive_integer,
@@ -154,15 +155,13 @@ def _read(fields: Fields) -> Calibration:
         candidates=size,
         recipe=recipe,
         score=fields.optional("score", (str,), lambda v: score_kind(v).name),
-        versions=fields.take("versions", dict),
+        versions=check_versions("calibration", fields.take("versions", dict)),
         population=population,
         **read_words(fields),
         predecessors=read_predecessors(fields),
     )
     if mechanism is not None:
         mechanism.finish()
-    if not all(isinstance(k, str) and isinstance(v, str) for k, v in calibration.versions.items()):
-        raise FormatError("the calibration's versions must be texts")
     return calibration
 
 

@@ -36,7 +36,7 @@ class Kind:
 
     `fields` makes JSON values of a release, and `read` makes a release of these, or refuses what cannot be used and
     claims that do not follow. Longer texts, and integers of more bits, are refused. A file with one of the fields that
-    are there since schema 2 (`a.b` is field b of field a) has schema 2, and every other file has schema 1.
+    are there since schema 2 (`a.b` is field b of field a, or of an item of it) has schema 2, every other file schema 1.
     """
 
     name: str
@@ -64,10 +64,7 @@ class Kind:
             raise FormatError(
                 f"the {self.document} has schema {schema}; this version reads up to {newest}; upgrade confide"
             )
-        if not _is_intact(content):
-            raise FormatError(
-                f"the {self.document} was altered or damaged: its checksum does not match; get the original"
-            )
+        check_checksum(content, self.document)
         if schema != self._schema(content):
             raise FormatError(f"the {self.document} has schema {schema}, but the fields of another; do not use it")
         fields = Fields(self.document, {key: content[key] for key in content if key not in ("kind", "schema")})
@@ -85,7 +82,9 @@ class Kind:
 
 
 def _has(fields: Any, path: list[str]) -> bool:
-    """Whether an object has a field, or a field of a field."""
+    """Whether an object has a field, or a field of a field; of a list, whether one of its items has."""
+    if isinstance(fields, list):
+        return any(_has(item, path) for item in fields)
     if not isinstance(fields, Mapping) or path[0] not in fields:
         return False
     return len(path) == 1 or _has(fields[path[0]], path[1:])
@@ -135,12 +134,20 @@ def _parse(text: Any, most: int, integer_bits: int) -> dict[str, Any]:
         raise FormatError("the file is not a confide calibration: it is not valid JSON, or not one object") from None
 
 
-def _is_intact(content: dict[str, Any]) -> bool:
-    """Whether the checksum fits; it is taken out of `content`."""
+def check_checksum(content: dict[str, Any], document: str = "file") -> None:
+    """Take the checksum out of `content`, and refuse what it does not fit.
+
+    Raises
+    ------
+    FormatError
+        If it does not, or there is none.
+    """
     try:
-        return bool(content.pop("sha256", None) == _checksum(content))
+        intact = content.pop("sha256", None) == _checksum(content)
     except RecursionError:
-        return False
+        intact = False
+    if not intact:
+        raise FormatError(f"the {document} was altered or damaged: its checksum does not match; get the original")
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

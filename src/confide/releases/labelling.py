@@ -3,8 +3,10 @@
 All of it is public. Whoever calibrates on such labels needs the loss and the classes, and nothing else of them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from confide.errors import FormatError
@@ -17,6 +19,7 @@ from confide.support import (
     Classes,
     Fields,
     one_of,
+    optional_versions,
     positive_integer,
     public_classes,
     read_as,
@@ -39,6 +42,8 @@ class LabelStatement:
         The class names among which labels were randomised, or their number.
     n
         The number of labels.
+    versions
+        The libraries that drew them; empty where the file does not say.
 
     Examples
     --------
@@ -54,8 +59,10 @@ class LabelStatement:
     epsilon: float
     classes: Classes
     n: int
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
         object.__setattr__(self, "epsilon", read_label_epsilon("epsilon", self.epsilon))
         object.__setattr__(self, "classes", public_classes("classes", self.classes))
         positive_integer("n", self.n, most=MOST_RECORDS)
@@ -109,13 +116,14 @@ def _fields(statement: LabelStatement) -> dict[str, Any]:
         "label_epsilon": statement.epsilon,
         "classes": classes if isinstance(classes, int) else [*classes],
         "n": statement.n,
+        **({"versions": dict(statement.versions)} if statement.versions else {}),
     }
 
 
 def _read(fields: Fields) -> LabelStatement:
     one_of("mechanism", fields.take("mechanism", str), (_MECHANISM,))
     epsilon, n = fields.take("label_epsilon", (float, int)), fields.take("n", int)
-    return LabelStatement(epsilon, fields.take("classes", (int, list)), n)
+    return LabelStatement(epsilon, fields.take("classes", (int, list)), n, optional_versions(fields))
 
 
-_KIND = Kind("confide.labelling", "statement about labels", _fields, _read)
+_KIND = Kind("confide.labelling", "statement about labels", _fields, _read, since_2=frozenset({"versions"}))

@@ -13,6 +13,7 @@ from confide.scores import score_kind
 from confide.support import (
     MOST_CANDIDATES,
     Fields,
+    check_versions,
     exact_level,
     one_of,
     positive_integer,
@@ -76,7 +77,7 @@ def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
         candidates=size,
         recipe=recipe,
         score=score_kind(fields.take("score", str)).name,
-        versions=fields.take("versions", dict),
+        versions=check_versions("calibration", fields.take("versions", dict)),
         **read_words(fields),
     )
     known = calibration.classes
@@ -84,8 +85,6 @@ def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
         raise FormatError("the calibration must be of a classification score and of public candidates; do not use it")
     if known is not None and stated.classes != (known if isinstance(known, int) else len(known)):
         raise FormatError("the calibration names other classes than its labels had; do not use it")
-    if not all(isinstance(k, str) and isinstance(v, str) for k, v in calibration.versions.items()):
-        raise FormatError("the calibration's versions must be texts")
     return calibration
 
 

@@ -14,6 +14,7 @@ callers.py      where warnings point
 deprecation.py  names that go: what takes their place, and when
 foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens
+versions.py     the versions that something was made with
 axes.py         what all pictures have in common
 shown.py        values that show themselves: in one line, and in notebooks as a table
 """
@@ -59,18 +60,20 @@ from confide.support.rationals import Level, ceil_to, exact_level, float_above, 
 from confide.support.shown import Shown, html_lines, html_table
 from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text
+from confide.support.versions import check_versions, library_versions, optional_versions, versions_text
 
 __all__ = [
     "BAD", "DEBUG", "DEPRECATIONS", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
     "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Deprecation",
     "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer",
-    "as_place", "axes_of", "canonical", "ceil_to", "check_names", "decimal_text", "deprecated", "exact_level",
-    "float_above", "float_below", "fraction_of", "harmless", "harmless_json", "html_lines", "html_table", "kind_of",
-    "known_positions", "labelled", "legend", "listening", "named_ticks", "names_object", "names_server",
-    "needs_extra", "new_file", "of_store", "old_names", "one_line", "one_of", "only_count", "order_of", "outside",
-    "parse_object", "places", "positive_integer", "positive_number", "privacy_loss", "promise_line",
-    "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
-    "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell", "to_disk", "write_text",
+    "as_place", "axes_of", "canonical", "ceil_to", "check_names", "check_versions", "decimal_text", "deprecated",
+    "exact_level", "float_above", "float_below", "fraction_of", "harmless", "harmless_json", "html_lines",
+    "html_table", "kind_of", "known_positions", "labelled", "legend", "library_versions", "listening",
+    "named_ticks", "names_object", "names_server", "needs_extra", "new_file", "of_store", "old_names", "one_line",
+    "one_of", "only_count", "optional_versions", "order_of", "outside", "parse_object", "places",
+    "positive_integer", "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as",
+    "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "renamed_argument",
+    "same_place", "several", "shown_address", "store_words", "tell", "to_disk", "versions_text", "write_text",
 ]  # fmt: skip
 
 

@@ -167,7 +167,7 @@ def randomise_table(
                     )
                 )
     kept = len(column.names) if column.positions or integers else column.names
-    return LabelStatement(drawn.epsilon, kept, len(drawn))
+    return replace(drawn.statement, classes=kept)
 
 
 def _public(classes: Sequence[Any]) -> Names:

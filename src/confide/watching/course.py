@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.releases import Release
-from confide.support import Level, exact_level
+from confide.support import Level, exact_level, library_versions
 from confide.watching.drift import Tests, coverage_tests, size_tests
 from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
 from confide.watching.reference import Reference, reference_of
@@ -37,11 +38,17 @@ class Look:
     counts
         Covered and missed records of each part, in turn; or the records whose sets have a size in each bin. With noise,
         so they can be negative.
+    versions
+        The libraries that drew it; empty where the file does not say.
     """
 
     name: str
     made: str
     counts: tuple[int, ...]
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
 
 @dataclass(frozen=True)
@@ -187,17 +194,19 @@ class Watch(Release):
             raise InputError(f"counts must be {self.settings.cells} counts of records, as integers")
         return tuple(int(count) for count in draw_counts(found, self.settings.noise_epsilon))
 
-    def with_look(self, name: str, counts: Sequence[int], made: str | None = None) -> "Watch":
-        """The watch after one more look, whose noisy counts are known."""
+    def with_look(
+        self, name: str, counts: Sequence[int], made: str | None = None, versions: Mapping[str, str] | None = None
+    ) -> "Watch":
+        """The watch after one more look, whose noisy counts are known; `versions` drew them, if that is known, too."""
         when = datetime.now(UTC).isoformat(timespec="seconds") if made is None else made
-        return replace(self, looks=(*self.looks, Look(name, when, tuple(counts))))
+        return replace(self, looks=(*self.looks, Look(name, when, tuple(counts), versions or {})))
 
     def look(self, name: str, counts: ArrayLike) -> "Watch":
         """The watch after one more look, drawn from the counts of a batch."""
         check_look_name(name)
         if any(one.name == name for one in self.looks):
             raise self.taken(name)
-        return self.with_look(name, self.draw(counts))
+        return self.with_look(name, self.draw(counts), versions=library_versions())
 
     def taken(self, name: str) -> InputError:
         """The error for the name of a look that was taken: a batch counts once."""

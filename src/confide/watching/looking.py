@@ -28,6 +28,8 @@ from confide.support import (
     as_place,
     canonical,
     exact_level,
+    library_versions,
+    optional_versions,
     outside,
     parse_object,
     tell,
@@ -278,10 +280,10 @@ def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> 
     def draw(counts: NDArray[np.int64]) -> str:
         made = datetime.now(UTC).isoformat(timespec="seconds")
         document = {"kind": LOOK_KIND, "schema": 1, "look": look, "release": before.settings.release, "made": made}
-        return json.dumps({**document, "counts": list(before.draw(counts))})
+        drawn = {"counts": list(before.draw(counts)), "versions": dict(library_versions())}
+        return json.dumps({**document, **drawn})
 
-    counts, made = _kept(pay(payment, count, _mark, draw), look)
-    return before.with_look(look, counts, made)
+    return before.with_look(look, *_kept(pay(payment, count, _mark, draw), look))
 
 
 def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
@@ -294,7 +296,7 @@ def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) 
     if None not in bill.kept:
         raise before.taken(look)
     entry = bill.recall({None: _mark(count())})[None]
-    counts, _ = _kept(entry.text, look)
+    counts, _, _ = _kept(entry.text, look)
     if counts != next(one.counts for one in before.looks if one.name == look):
         raise before.taken(look)
     text = f"look {look!r} at this very batch was taken on {entry.made}, and is counted once; nothing was charged"
@@ -307,8 +309,8 @@ def _mark(counts: NDArray[np.int64]) -> bytes:
     return np.ascontiguousarray(counts, dtype="<i8").tobytes()
 
 
-def _kept(text: str, look: str) -> tuple[tuple[int, ...], str]:
-    """Noisy counts, and when they were drawn, from what a ledger keeps of a look."""
+def _kept(text: str, look: str) -> tuple[tuple[int, ...], str, dict[str, str]]:
+    """Noisy counts, when they were drawn and by which versions, from what a ledger keeps of a look."""
     try:
         fields = Fields("look", parse_object(text))
     except ValueError:
@@ -317,4 +319,4 @@ def _kept(text: str, look: str) -> tuple[tuple[int, ...], str]:
     counts: Sequence[Any] = fields.take("counts", list)
     if kind != LOOK_KIND or name != look or not all(type(one) is int for one in counts):
         raise FormatError("the ledger's answer is not that of this look")
-    return tuple(counts), made
+    return tuple(counts), made, optional_versions(fields)

@@ -8,7 +8,7 @@ from typing import Any
 from confide.errors import FormatError
 from confide.mechanisms import NEIGHBORS
 from confide.releases import kinds
-from confide.support import Fields, one_of
+from confide.support import Fields, one_of, optional_versions
 from confide.watching.course import MOST_COUNT, Look, Watch
 from confide.watching.reference import Reference
 from confide.watching.settings import Settings
@@ -30,8 +30,13 @@ def _fields(watch: Watch) -> dict[str, Any]:
         "promised": [{"name": name, "coverage": level} for name, level in made.promised.items()],
         "bins": list(made.bins),
         "reference": None if known is None else {**asdict(known), "counts": list(known.counts)},
-        "looks": [{"name": one.name, "made": one.made, "counts": list(one.counts)} for one in watch.looks],
+        "looks": [_look_fields(one) for one in watch.looks],
     }
+
+
+def _look_fields(look: Look) -> dict[str, Any]:
+    stated = {"versions": dict(look.versions)} if look.versions else {}
+    return {"name": look.name, "made": look.made, "counts": list(look.counts), **stated}
 
 
 def _read(fields: Fields) -> Watch:
@@ -69,7 +74,7 @@ def _reference(fields: Fields | None) -> Reference | None:
 
 
 def _look(row: Fields) -> Look:
-    look = Look(row.take("name", str), row.take("made", str), tuple(_integers(row, "counts")))
+    look = Look(row.take("name", str), row.take("made", str), tuple(_integers(row, "counts")), optional_versions(row))
     row.finish()
     try:
         made = datetime.fromisoformat(look.made)
@@ -99,4 +104,4 @@ def _number(fields: Fields, name: str) -> float:
     return value
 
 
-kinds.register(Watch, kinds.Kind(KIND, "watch", _fields, _read, integer_bits=63))
+kinds.register(Watch, kinds.Kind(KIND, "watch", _fields, _read, integer_bits=63, since_2=frozenset({"looks.versions"})))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from confide.federated import MessageHead, Policy, RoundHead, Silo, fingerprint
+from confide.support import versions_text
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:
@@ -32,6 +33,7 @@ def answer_rows(head: MessageHead) -> list[tuple[str, str]]:
         ("plan", head.plan),
         ("session", head.session),
         ("signed by", f"{head.signer} (aggregate checks that it is the silo's key)"),
+        ("made with", versions_text(head.versions)),
     ]
 
 

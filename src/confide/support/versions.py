@@ -1,0 +1,69 @@
+"""The versions that something was made with: stated in its file, so that who learns of a defect later finds it."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from confide.errors import FormatError
+from confide.support.strict_json import Fields
+
+LIBRARIES = ("confide", "numpy", "opendp", "scipy")
+_MOST, _LONGEST = 20, 100
+
+
+@lru_cache(maxsize=1)
+def library_versions() -> Mapping[str, str]:
+    """Versions of the libraries that take part in a release, as they are installed; read only.
+
+    Examples
+    --------
+    >>> list(library_versions())
+    ['confide', 'numpy', 'opendp', 'scipy']
+    """
+    from importlib.metadata import version
+
+    return MappingProxyType({name: version(name) for name in LIBRARIES})
+
+
+def check_versions(document: str, versions: Any) -> dict[str, str]:
+    r"""What a file says of the versions behind it: a few short texts without anything that steers a screen.
+
+    Raises
+    ------
+    FormatError
+        If it is something else.
+
+    Examples
+    --------
+    >>> check_versions("watch", {"opendp": "0.16.0"})
+    {'opendp': '0.16.0'}
+    >>> check_versions("watch", {"opendp": "\x1b[2J"})
+    Traceback (most recent call last):
+        ...
+    confide.errors.FormatError: the watch's versions must be at most 20, of 1 to 100 printable characters each
+    """
+    if not isinstance(versions, dict) or not all(isinstance(one, str) for pair in versions.items() for one in pair):
+        raise FormatError(f"the {document}'s versions must be texts")
+    texts = [*versions.keys(), *versions.values()]
+    if len(versions) > _MOST or not all(0 < len(text) <= _LONGEST and text.isprintable() for text in texts):
+        raise FormatError(
+            f"the {document}'s versions must be at most {_MOST}, of 1 to {_LONGEST} printable characters each"
+        )
+    return dict(versions)
+
+
+def optional_versions(fields: Fields) -> dict[str, str]:
+    """Take the versions that a document states; none of a document of schema 1, which had no such field."""
+    return check_versions(fields.document, fields.take("versions", dict)) if "versions" in fields else {}
+
+
+def versions_text(versions: Mapping[str, str]) -> str:
+    """Versions in one line; what was made before they were stated says that.
+
+    Examples
+    --------
+    >>> versions_text({"confide": "0.2.0", "opendp": "0.16.0"}), versions_text({})
+    ('confide 0.2.0, opendp 0.16.0', 'not stated')
+    """
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "not stated"

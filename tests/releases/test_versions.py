@@ -1,0 +1,99 @@
+"""Whatever is drawn states the versions that drew it; older files state none, and texts of others steer nothing."""
+
+import hashlib
+import json
+from dataclasses import replace
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+import confide
+from confide.evaluation import PrivateEvaluation
+from confide.federated import SiloReport, coverage_in_silo
+from confide.releases import LabelStatement
+from confide.watching import Watch
+
+HERE = {name: version(name) for name in ("confide", "numpy", "opendp", "scipy")}
+
+
+def signed(content: dict) -> str:
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+@pytest.fixture(scope="module")
+def made():
+    released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0, score="lac")
+    return {
+        PrivateEvaluation: confide.evaluate(released, scores=np.linspace(0, 1, 500), epsilon=4.0),
+        Watch: Watch.start(released, epsilon=4.0, batch=500).look("a", [450, 50]),
+        LabelStatement: confide.randomise_labels([0, 1, 1], 2, 1.0).statement,
+        SiloReport: coverage_in_silo("north", np.linspace(0, 1, 400), 0.9, 4.0),
+    }
+
+
+def holder(content: dict) -> dict:
+    return content["looks"][0] if "looks" in content else content
+
+
+@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
+def test_what_was_drawn_says_with_what(made, kind):
+    text = made[kind].to_json()
+    content = json.loads(text)
+    assert content["schema"] == 2
+    assert holder(content)["versions"] == HERE
+    assert kind.from_json(text) == made[kind]
+    assert kind.from_json(text).to_json() == text
+
+
+@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
+def test_files_without_versions_are_schema_1_for_ever(made, kind):
+    content = json.loads(made[kind].to_json())
+    del holder(content)["versions"]
+    with pytest.raises(confide.FormatError, match="schema"):
+        kind.from_json(signed(content))
+    old = kind.from_json(signed({**content, "schema": 1}))
+    assert json.loads(old.to_json())["schema"] == 1
+    with pytest.raises(confide.FormatError, match="schema"):
+        kind.from_json(signed({**json.loads(made[kind].to_json()), "schema": 1}))
+
+
+@pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
+@pytest.mark.parametrize(
+    "versions", [{"opendp": "\x1b[2J"}, {"opendp": ""}, {"opendp": "1" * 101}, {"a\nb": "1"}, {"opendp": 1}, ["1"]]
+)
+def test_other_texts_are_refused(made, kind, versions):
+    content = json.loads(made[kind].to_json())
+    holder(content)["versions"] = versions
+    with pytest.raises(confide.FormatError):
+        kind.from_json(signed(content))
+
+
+def test_of_calibrations_too():
+    content = json.loads(confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0).to_json())
+    assert content["versions"] == HERE
+    for wrong in ({"opendp": "\x1b[2J"}, {str(i): "1" for i in range(21)}, {"opendp": None}):
+        with pytest.raises(confide.FormatError, match="versions"):
+            confide.Calibration.from_json(signed(content | {"versions": wrong}))
+
+
+def test_a_kept_answer_says_what_drew_it_then(tmp_path, monkeypatch):
+    """What a ledger returns again was drawn by the version of that day."""
+    ledger = confide.Ledger(tmp_path / "budget.db")
+    account = {"ledger": ledger, "dataset": "labels"}
+    confide.randomise_labels([0, 1, 1], 2, 1.0, **account)
+    released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
+    for room in ("calibration.randomised_labels", "calibration.threshold"):
+        monkeypatch.setattr(f"confide.{room}.library_versions", lambda: {"opendp": "9"})
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.randomise_labels([0, 1, 1], 2, 1.0, **account).statement.versions == HERE
+    with pytest.warns(confide.EarlierReleaseWarning):
+        again = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
+    assert again.versions == HERE == released.versions
+
+
+def test_versions_are_no_part_of_the_line(made):
+    assert all("opendp" not in repr(one) for one in made.values() if not isinstance(one, SiloReport))
+    assert replace(made[PrivateEvaluation], versions={}).counts == made[PrivateEvaluation].counts
