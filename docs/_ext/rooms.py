@@ -31,6 +31,7 @@ FLOORS: Mapping[str, Mapping[str, str]] = {
         "estimators": "scikit-learn",
     },
     "for people": {
+        "checkup": "what is known against versions",
         "reports": "HTML pages of releases, plans, silos",
         "plots": "pictures in one call",
         "audit": "checks of anybody's mechanism",

@@ -8,6 +8,7 @@ from confide.cli.audit import audit
 from confide.cli.budget_plan import budget
 from confide.cli.calibrate import calibrate
 from confide.cli.demo import demo
+from confide.cli.doctor import doctor
 from confide.cli.evaluate import evaluate
 from confide.cli.exit_codes import IN_WORDS
 from confide.cli.federated import app as federated
@@ -31,7 +32,7 @@ app = typer.Typer(
     name="confide",
     help="Prediction sets with a coverage guarantee and a differential-privacy guarantee.\n\n"
     "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, watch, show, "
-    "verify and report look back.",
+    "verify and report look back, and doctor says what is installed and known.",
     epilog=_EXIT_CODES,
     cls=Group,
     suggest_commands=False,  # click suggests, too
@@ -70,9 +71,10 @@ def _confide(
 
 
 for command in (
-    plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, sql, randomise_labels, audit, demo,
+    plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, sql, randomise_labels, audit, doctor,
+    demo,
 ):  # fmt: skip
-    app.command(cls=Command)(command if command is demo else with_places(command))
+    app.command(cls=Command)(command if command in (demo, doctor) else with_places(command))
 app.add_typer(budget, name="budget")
 app.add_typer(ledger, name="ledger")
 app.add_typer(federated)

@@ -6,6 +6,7 @@ REFUSED = 3
 EXISTS = 4
 CLAIM_FAILED = 5
 ALARM = 6
+FOUND = 7
 INTERNAL = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -18,6 +19,7 @@ IN_WORDS = {
     EXISTS: "the output exists already; --force replaces it if it is of the same kind",
     CLAIM_FAILED: "a claim that was audited or verified does not hold",
     ALARM: "a watch raised its alarm: a finding, no error; its state was written",
+    FOUND: "`doctor` has a finding: an advisory, changed or damaged files",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",
     PIPE_CLOSED: "the reader of the output went away",

@@ -1,0 +1,183 @@
+"""Files below a path: with what they were made, which advisories concern them, and what cannot be used."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("packaging")
+
+import confide
+from confide.checkup import Advisory, advisories, folders
+from confide.federated import SiloKeys
+
+SAMPLES = Path(__file__).parents[1]
+RELEASES = SAMPLES / "releases" / "samples"
+BIASED = "opendp-2638"
+
+
+def signed(content: dict) -> str:
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+def made_with(name: str, opendp: str) -> str:
+    """A sample as if it had been made with another OpenDP."""
+    text = (RELEASES / name).read_text(encoding="utf-8")
+    content = json.loads(text.replace('"opendp": "0.16.0"', f'"opendp": "{opendp}"'))
+    for part in content.get("parts", []):
+        part["calibration"] = json.loads(signed(part["calibration"]))
+    return signed(content)
+
+
+def looked(*paths):
+    found, others = folders.look(paths, advisories())
+    return {Path(one.path).name: one for one in found}, others
+
+
+def test_samples_of_every_version_are_read():
+    found, others = looked(RELEASES)
+    assert len(found) > 40
+    assert [one.path for one in found.values() if one.wrong] == []
+    assert others == len([path for path in RELEASES.rglob("*") if path.is_file()]) - len(
+        {path for path in RELEASES.rglob("*.json") if path.name != "expected.json"}
+    )
+    assert {dict(made.versions)["confide"] for one in found.values() for made in one.made} == {"0.1.0"}
+
+
+@pytest.mark.parametrize("name", ["calibration.json", "groups.json", "levels.json", "sides.json", "pps-laplace.json"])
+@pytest.mark.parametrize(("version", "hit"), [("0.14.1", True), ("0.14.1a3", True), ("0.14.2", False), ("odd", False)])
+def test_what_a_biased_sampler_drew_is_named(tmp_path, name, version, hit):
+    (tmp_path / name).write_text(made_with(name, version), encoding="utf-8")
+    found, _ = looked(tmp_path)
+    assert (BIASED in found[name].advisories) is hit
+    assert version in found[name].making
+
+
+@pytest.mark.parametrize("name", ["none.json", "calibration-infinite.json"])
+def test_what_was_not_drawn_is_not_concerned(tmp_path, name):
+    (tmp_path / name).write_text(made_with(name, "0.14.1"), encoding="utf-8")
+    found, _ = looked(tmp_path)
+    assert found[name].advisories == ()
+    assert "nothing was drawn with them" in found[name].making
+
+
+def test_an_advisory_of_a_score_or_a_method_alone():
+    found, _ = looked(RELEASES / "risk.json", RELEASES / "calibration.json")
+    assert found["risk.json"].advisories == ("confide-2026-1",)
+    assert found["calibration.json"].advisories == ()
+    sums, _ = looked(SAMPLES / "federated" / "samples" / "secure-sum" / "released.json")
+    assert sums["released.json"].advisories == ("confide-2026-2",)
+
+
+def test_evaluations_watches_and_ledgers(tmp_path, monkeypatch):
+    """What a ledger keeps says what drew it; what was made before versions were stated says that."""
+    ledger = confide.Ledger(tmp_path / "budget.db")
+    biased = {"confide": "0.2.0", "opendp": "0.14.1"}
+    monkeypatch.setattr("confide.calibration.threshold.library_versions", lambda: biased)
+    confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
+    monkeypatch.setattr("confide.calibration.randomised_labels.library_versions", lambda: biased)
+    confide.randomise_labels([0, 1], 2, 1.0).statement.save(tmp_path / "labels.json")
+    (tmp_path / "export.json").write_text(json.dumps(ledger.export()), encoding="utf-8")
+    shutil.copy(SAMPLES / "watching" / "samples" / "0.2" / "coverage.json", tmp_path / "watch.json")
+    found, _ = looked(tmp_path)
+    for name in ("budget.db", "labels.json", "export.json"):
+        assert found[name].advisories == (BIASED,), name
+    assert found["watch.json"].making == folders.UNKNOWN
+
+
+def test_an_answer_of_a_silo(tmp_path):
+    from confide import federated
+
+    boss, silos = SiloKeys.generate("boss"), [SiloKeys.generate(name) for name in ("a", "b")]
+    plan = federated.plan([one.public(size=300) for one in silos], 0.1, 4.0, method="private-qq", score="lac")
+    policy = federated.Policy(boss.public().identity, budget=4.0, per_plan=4.0)
+    scores, text = np.linspace(0, 1, 300), plan.sign(boss)
+    answers = [
+        federated.answer(text, scores, keys, policy, federated.SiloLedger(tmp_path / f"{keys.name}.db"))
+        for keys in silos
+    ]
+    (tmp_path / "answer.json").write_text(answers[0], encoding="utf-8")
+    (tmp_path / "forged.json").write_text(answers[1].replace('"opendp": "', '"opendp": "9'), encoding="utf-8")
+    federated.aggregate(text, answers, keys=boss).save(tmp_path / "signed.json")
+    silos[0].save(tmp_path / "a.key")
+    head = federated.message_head(answers[0])
+    assert "opendp" in head.versions
+    found, others = looked(tmp_path)
+    assert dict(found["answer.json"].made[0].versions) == head.versions
+    assert found["signed.json"].made[-1] == found["answer.json"].made[0]
+    assert "signature" in found["forged.json"].wrong
+    assert "a.key" not in found
+    assert others >= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text[:200], "not valid JSON"),
+        (lambda text: text.replace('"alpha": "1/10"', '"alpha": "1/11"'), "checksum does not match"),
+        (lambda text: signed(json.loads(text) | {"schema": 99}), "schema 99"),
+        (lambda text: signed(json.loads(text) | {"schema": "\x1b[2J"}), "which this version does not read"),
+        (lambda text: signed(json.loads(text) | {"versions": {"opendp": "\x1b[2J"}}), "printable"),
+        (lambda text: text.replace("{", '{"kind": "confide.calibration", "x": ' + "[" * 5000, 1), "not valid JSON"),
+    ],
+)
+def test_damage_is_named(tmp_path, change, says):
+    text = (RELEASES / "calibration.json").read_text(encoding="utf-8")
+    (tmp_path / "one.json").write_text(change(text), encoding="utf-8")
+    found, others = looked(tmp_path)
+    assert says in found["one.json"].wrong
+    assert others == 0
+
+
+def test_what_is_not_ours_is_counted(tmp_path, monkeypatch):
+    for name, content in {"a.json": "{}", "b.csv": "p,q", "c.json": '{"kind": "other"}', "empty": ""}.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    os.mkfifo(tmp_path / "pipe")
+    shutil.copy(RELEASES / "calibration.json", tmp_path / "one.json")
+    (tmp_path / "again.json").symlink_to(tmp_path / "one.json")
+    found, others = looked(tmp_path, tmp_path / "one.json")
+    assert len(found) == 1
+    assert others == 6
+    monkeypatch.setattr(folders, "MOST_BYTES", 100)
+    found, _ = looked(tmp_path)
+    assert "more than 100 bytes" in next(iter(found.values())).wrong
+
+
+def test_what_cannot_be_opened_is_named(tmp_path, monkeypatch):
+    shutil.copy(RELEASES / "calibration.json", tmp_path / "one.json")
+    opened = Path.open
+
+    def refused(path, *given, **named):
+        if path.name == "one.json":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *given, **named)
+
+    monkeypatch.setattr(Path, "open", refused)
+    found, _ = looked(tmp_path)
+    assert found["one.json"].wrong == "cannot be read: Permission denied"
+
+
+def test_a_path_has_to_exist(tmp_path):
+    with pytest.raises(confide.InputError, match="does not exist"):
+        confide.doctor(tmp_path / "gone")
+
+
+def test_every_advisory_is_whole():
+    from packaging.specifiers import SpecifierSet
+
+    known = advisories()
+    assert len({one.id for one in known}) == len(known)
+    for one in known:
+        assert SpecifierSet(one.versions)
+        assert one.package in ("confide", "opendp")
+        assert set(one.concerns) <= {"drawn", "score", "method", "kind"}
+        assert all(len(text) > 10 for text in (one.what, one.releases, one.remedy, one.reference))
+    assert isinstance(known[0], Advisory)
