@@ -39,6 +39,9 @@ SCHEMAS = {
     "confide.federated.several": {1, 2},
     "confide.evaluation": {1, 2},
     "confide.ledger": {1, 2, 3},
+    "confide.labelling": {1, 2},
+    "confide.federated.answer": {1, 2},
+    "confide.federated.silo-report": {1, 2},
     "confide.federated.private-keys": {None},
     "confide.federated.policy": {None},
 }
@@ -80,8 +83,10 @@ def test_every_kind_has_a_sample_in_every_schema(kept):
 
 
 def has(document, path):
+    if isinstance(document, list):
+        return any(has(one, path) for one in document)
     inner = document.get(path[0])
-    return path[0] in document if len(path) == 1 else isinstance(inner, dict) and has(inner, path[1:])
+    return path[0] in document if len(path) == 1 else isinstance(inner, dict | list) and has(inner, path[1:])
 
 
 def test_every_field_that_came_with_schema_2_is_in_a_sample(kept):
@@ -111,6 +116,10 @@ READERS = {
     "releases/samples/other/spread.json": Release.from_json,
     "releases/samples/other/labelling.json": LabelStatement.from_json,
     "evaluation/samples/other/subgroups.json": read_evaluation,
+    "evaluation/samples/other/private-versions.json": Release.from_json,
+    "watching/samples/other/watch-versions.json": Release.from_json,
+    "releases/samples/other/labelling-versions.json": LabelStatement.from_json,
+    "federated/samples/other/report-versions.json": federated.SiloReport.from_json,
     "warehouse/samples/other/scores.json": CountingPlan.from_json,
     "warehouse/samples/other/classes-by-ward.json": CountingPlan.from_json,
     "ledger/samples/0.2/schedule.json": Schedule.from_json,
@@ -128,6 +137,10 @@ CHANGES = {
     "scores": ('"s"', '"t"'),
     "classes-by-ward": ('"ward"', '"word"'),
     "schedule": ('"epsilon": ', '"epsilon": 1'),
+    **dict.fromkeys(
+        ("private-versions", "watch-versions", "labelling-versions", "report-versions"),
+        ('"opendp": "0.16.0"', '"opendp": "0.16.1"'),
+    ),
     "silo": ('"size": 150', '"size": 151'),
     "silo-report": ('"silo": "north"', '"silo": "south"'),
     "policy": ('"budget": ', '"budget": -'),
@@ -153,7 +166,7 @@ def test_a_sample_is_read_written_byte_by_byte_and_refused_if_changed(name):
 
 def test_a_look_that_a_ledger_kept_is_read():
     text = (TESTS / "watching" / "samples" / "other" / "look.json").read_text(encoding="utf-8")
-    assert looking._kept(text, "a") == ((91, -2), "2026-11-22T00:00:00+00:00")
+    assert looking._kept(text, "a") == ((91, -2), "2026-11-22T00:00:00+00:00", {})
     with pytest.raises(ConfideError):
         looking._kept(text, "b")
 
