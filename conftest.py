@@ -12,7 +12,12 @@ NEEDS = {
     "src/confide/monai.py": ("monai", "torch"),
     "src/confide/onnx": ("onnx",),
     "src/confide/mlflow": ("mlflow",),
+    "tests/reached/contexts.py": ("coverage",),
     "tests/mlflow/logged.py": ("mlflow",),
+    "tests/mutation/forks.py": ("cosmic_ray",),
+    "tests/mutation/mutants.py": ("cosmic_ray",),
+    "tests/mutation/reach.py": ("cosmic_ray", "coverage"),
+    "tests/mutation/session.py": ("cosmic_ray",),
     "src/confide/ledger/accountants.py": ("dp_accounting",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }

@@ -1,5 +1,6 @@
 """Calibrating on randomised labels: exact laws, promises, words, and what is refused."""
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -14,7 +15,7 @@ from confide.calibration import NoisyLabelCounts
 from confide.errors import CoverageWarning, FormatError, InputError, InputTypeError
 from confide.guarantee import law_failure, mean_coverage
 from confide.ledger import Ledger
-from confide.mechanisms import LabelPrivacy, NoisyLabels
+from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
 from confide.releases import LabelStatement, facts_of
 from tests.exact_tests import assert_covers
 
@@ -219,6 +220,16 @@ def test_a_claim_that_does_not_follow_is_refused(made, where, key, value):
     (content if where is None else content[where])[key] = value
     with pytest.raises(FormatError):
         confide.Calibration.from_json(signed(content))
+
+
+def test_a_rank_is_believed_up_to_rounding_and_no_higher():
+    """One rank more than is needed may be another machine's rounding; two are another level's."""
+    level = Fraction(9, 10)
+    for delta in (None, 0.1):
+        least = noisy_labels_for(level, 200, 2.0, 3, delta)
+        for more, believed in ((-1, False), (0, True), (1, True), (2, False)):
+            found = dataclasses.replace(least, rank=least.rank + more).guarantee(level, 200, delta)
+            assert (found is not None) == believed
 
 
 def test_a_ledger_pays_for_labels_and_not_for_thresholds(tmp_path):

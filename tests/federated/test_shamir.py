@@ -97,9 +97,11 @@ def test_fewer_shares_than_needed_are_uniform_over_a_small_field(monkeypatch, op
     monkeypatch.setattr(shamir, "BITS", 3)
     monkeypatch.setattr(shamir, "P", 7)
     all_of = np.array(list(itertools.product(range(7), repeat=threshold - 1)), dtype=np.uint64).T
-    monkeypatch.setattr(shamir, "_uniform", lambda rows, size: all_of)
+    asked = []
+    monkeypatch.setattr(shamir, "_uniform", lambda rows, size: asked.append(rows) or all_of)
     monkeypatch.setattr(shamir, "_SPLIT", 3)
     for value in range(7):
         shares = deal(np.full(all_of.shape[1], value), openers, threshold)
         for some in itertools.combinations(range(openers), threshold - 1):
             assert len({tuple(column) for column in shares[list(some)].T.tolist()}) == all_of.shape[1]
+    assert set(asked) == {threshold - 1}  # fewer coefficients would let fewer openers read

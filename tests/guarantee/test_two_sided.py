@@ -29,6 +29,7 @@ from confide.guarantee.two_sided import (
     two_sided_loss,
     two_sided_shift,
 )
+from confide.mechanisms import Slopes, certify
 from confide.selection.selector import unit_nodes
 
 SELECTORS = ["permute_and_flip", "exponential"]
@@ -359,6 +360,16 @@ def test_holds_is_what_plans_and_readers_ask():
     assert not two_sided_holds(30, Fraction(31), level, *slopes, selector)
     assert not two_sided_holds(30, Fraction(0), level, *slopes, selector)
     assert two_sided_shift(20, level, *slopes, selector, 16) is None
+
+
+def test_it_is_asked_only_where_the_sharp_one_does_not_reach_the_level():
+    """At a target at which both hold a release states the sharp one, which needs no search of its reader."""
+    level = Fraction(7, 10)
+    mechanism = Slopes(level, Fraction(3), left=1, right=1, scale=1.0, selector="permute_and_flip")
+    assert mechanism.two_sided(level, 3, 20, None)
+    stated = certify(mechanism, 1 - level, 3, 20, None, None)
+    assert stated.coverage > level
+    assert stated.certificate is None
 
 
 def test_slopes_are_not_searched_where_that_takes_minutes():

@@ -159,6 +159,11 @@ def test_secret_coverage_for_every_multiset_and_every_n(alpha, epsilon, n_min):
         assert worst >= float(claimed) - 1e-6
 
 
+def test_the_target_is_a_line_in_n_plus_one():
+    assert NoisyHistogram(Fraction(2, 3), Fraction(1, 3), 1.0).target(8) == Fraction(19, 3)
+    assert NoisyHistogram(Fraction(0), Fraction(5), 1.0).target(8) == 5
+
+
 def test_rank_law_and_upper_bound():
     mechanism = noisy_histogram_for(Fraction(9, 10), 1.0, 100, 1000, 1)
     ranks, probabilities, bottom = mechanism.rank_law(1000, 100)

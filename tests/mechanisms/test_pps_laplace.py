@@ -100,6 +100,16 @@ def test_mechanism_matches_its_law():
     assert stats.chisquare(draws, 4000 * two_bin_law(mechanism, counts)).pvalue > 1e-6
 
 
+def test_the_law_of_the_rank_is_one():
+    mechanism = pps_laplace_for(1000, TENTH, 1.0, 50)
+    ranks, probabilities, bottom = mechanism.rank_law(1000, 50)
+    assert len(ranks) == 1
+    assert probabilities.sum() + bottom == pytest.approx(1)
+    assert bottom == pytest.approx(mechanism.gamma / 100)
+    ranks, probabilities, bottom = mechanism.rank_law(1, 50)  # the noise is larger than all ranks
+    assert (len(ranks), len(probabilities), bottom) == (0, 0, 1.0)
+
+
 def test_claim_holds_and_is_computed_again():
     mechanism = pps_laplace_for(2000, TENTH, 1.0, 40)
     assert mechanism.certified(Fraction(9, 10), 40, 2000, None) == Fraction(9, 10)

@@ -12,7 +12,7 @@ import confide
 from confide.errors import FormatError
 from confide.guarantee import marginal_coverage
 from confide.mechanisms.pps import GRID, pps_for
-from confide.mechanisms.pps_removal import PpsOfSecretSize, pps_of_secret_size
+from confide.mechanisms.pps_removal import _INT64_ROOM, PpsOfSecretSize, pps_of_secret_size
 from confide.papers import private_prediction_sets as papers
 from confide.selection import scale_for, zcdp_of_range
 from tests.exact import added, histograms, law, leave_one_out, replaced, worst_log_ratio
@@ -94,6 +94,12 @@ def test_any_number_of_records_is_answered():
     less = mechanism.utilities(counts - [1, 0, 0]) - mechanism.utilities(counts)
     assert less.max() - less.min() <= GRID
     assert mechanism.choose(counts) in (0, 1, 2)
+    n, below = int(counts.sum()), 0
+    odds, exact = n / mechanism.target(n) - 1, []
+    for count in counts.tolist():
+        exact.append(-max(below * (GRID * odds.numerator) // odds.denominator, GRID * (n - below - count)))
+        below += count
+    assert mechanism.utilities(counts).tolist() == [max(u - max(exact), -_INT64_ROOM) for u in exact]
     assert mechanism.utilities(np.zeros(3, dtype=np.int64)).tolist() == [0, 0, 0]
 
 

@@ -1,0 +1,61 @@
+"""A mutant put into functions that are imported already: their code is replaced, whoever holds them."""
+
+import gc
+import inspect
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from types import CodeType, FunctionType
+
+Place = tuple[str, int]  # a function's qualified name, and its first line
+
+
+class Functions:
+    """The functions of some files, as they are in memory."""
+
+    def __init__(self, files: set[Path]):
+        self._found: defaultdict[tuple[str, Place], list[FunctionType]] = defaultdict(list)
+        names = {str(file) for file in files}
+        for function in gc.get_objects():
+            if type(function) is FunctionType and function.__code__.co_filename in names:
+                self._found[function.__code__.co_filename, _place(function.__code__)].append(function)
+
+    def changes(self, file: Path, right: str, mutated: str) -> list[tuple[FunctionType, CodeType]] | None:
+        """The functions that a mutant changes with their new code; None if it changes more than functions."""
+        pairs = list(_changed(compile(right, str(file), "exec"), compile(mutated, str(file), "exec")))
+        found = [self._found.get((str(file), _place(old)), []) for old, _ in pairs]
+        if not all(found) or any(old.co_name == "<module>" for old, _ in pairs):
+            return None
+        return [(function, new) for (_, new), functions in zip(pairs, found, strict=True) for function in functions]
+
+
+def _place(code: CodeType) -> Place:
+    return code.co_qualname, code.co_firstlineno
+
+
+def _changed(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """The outermost functions that differ; the module, if what runs at import does."""
+    if old.co_flags & _IS_FUNCTION:
+        if old != new:
+            yield old, new
+        return
+    inner = list(zip_longest(_codes(old), _codes(new)))
+    if _own(old) != _own(new) or any(one is None or other is None for one, other in inner):
+        yield old.replace(co_name="<module>"), new
+        return
+    for one, other in inner:
+        yield from _changed(one, other)
+
+
+_IS_FUNCTION = inspect.CO_OPTIMIZED  # which neither a module nor the body of a class is
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    return [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def _own(code: CodeType) -> tuple[object, ...]:
+    """What a module or a class does itself."""
+    consts = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    return code.co_code, code.co_names, consts

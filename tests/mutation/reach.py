@@ -1,0 +1,49 @@
+"""Which tests reach a line, and how long each takes: measured by `make coverage`, read by `make mutants`."""
+
+import json
+import re
+from pathlib import Path
+
+from coverage import CoverageData
+
+from tests.mutation.session import Mutant
+
+LOCAL = 0.1
+"""Tests of a mutant's own room come before others that take up to ten times less."""
+
+
+class Reach:
+    def __init__(self, data: Path, seconds: Path):
+        self._data = CoverageData(str(data))
+        self._data.read()
+        self._seconds: dict[str, float] = json.loads(seconds.read_text(encoding="utf-8"))
+        self._lines: dict[str, dict[int, list[str]]] = {}
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Those that reach the mutant's lines (those of its file, if its lines run at import), quickest first."""
+        file = str(mutant.spec.module_path)
+        if file not in self._lines:
+            self._lines[file] = self._data.contexts_by_lineno(file)
+        by_line = self._lines[file]
+        found = {name for line in mutant.lines for name in by_line.get(line, ()) if name in self._seconds}
+        if not found:
+            found = {name for names in by_line.values() for name in names if name in self._seconds}
+        room = mutant.spec.module_path.parts[2]
+        own = (f"tests/{room}/", f"src/confide/{room}/")
+        return sorted(found, key=lambda name: self._seconds[name] * (LOCAL if name.startswith(own) else 1))
+
+    def learn(self, said: str) -> int:
+        """What tests took when they were run, and how many were."""
+        found = re.findall(r"^SECONDS (\S+) (.*)$", said, flags=re.MULTILINE)
+        self._seconds |= {name: float(seconds) for seconds, name in found}
+        return len(found)
+
+    def quickest(self, tests: list[str], seconds: float) -> list[str]:
+        """As many of the tests as take so many seconds together, the first one in any case."""
+        total, chosen = 0.0, []
+        for name in tests:
+            total += self._seconds[name]
+            if chosen and total > seconds:
+                break
+            chosen.append(name)
+        return chosen
