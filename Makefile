@@ -8,7 +8,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --no-deps --require-hashes
 EDITABLE := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test test-slow test-long check docs dist packages bench bench-peers peers nvflare mlflow stores dbt fuzz mutation proofs screenshots gallery experiments experiments-full extras lock clean
+.PHONY: demo test test-slow test-long check docs dist packages bench bench-peers peers nvflare mlflow stores dbt fuzz mutation coverage mutants proofs screenshots gallery experiments experiments-full extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -56,6 +56,21 @@ fuzz: extras  ## more than a million coverage-guided executions of every parser 
 
 mutation: $(READY)  ## deliberate faults in the source, each of which a test has to catch, in about five minutes
 	$(BIN)/python -m tests.mutation.run
+
+coverage: extras  ## branch coverage of the everyday and the slow tests, and a list of what none of them reaches
+	$(BIN)/python $(PINNED) -r requirements/measuring.txt
+	$(BIN)/coverage erase
+	CONFIDE_SECONDS=.coverage-seconds.json $(BIN)/coverage run -m pytest -p tests.reached.contexts -m "not long" -n 2 --dist loadgroup
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage json --quiet -o .coverage-report.json
+	$(BIN)/python -m tests.reached.unreached .coverage-report.json
+
+.coverage:
+	$(MAKE) coverage
+
+mutants: .coverage  ## cosmic-ray's mutants of the rooms that promises rest on; EACH=200 tries 200 of each; goes on where it stopped
+	$(BIN)/python -m tests.mutation.mutants run mutants.sqlite .coverage .coverage-seconds.json $(EACH:%=--each %)
+	$(BIN)/python -m tests.mutation.mutants report mutants.sqlite
 
 proofs:  ## the theorems of proofs/, checked by Rocq (needs coqc: apt-get install coq), in half a minute
 	proofs/check

@@ -74,6 +74,7 @@ def main() -> None:
     compiled("mlflow.txt", "pyproject.toml", "--extra=mlflow", "--group=mlflow", build, upgrade=False, near="dev.txt")
     for name in ("stores", "dbt", "fuzz"):
         compiled(f"{name}.txt", f"requirements/{name}.in", upgrade=new)
+    compiled("measuring.txt", "requirements/measuring.in", upgrade=new, near="dev.txt")
     override = ("--override", str(HERE / "peers.override"))
     compiled("peers.txt", "requirements/peers.in", *override, upgrade=new)
     written("peers.txt", {line: block for line, block in pins("peers.txt").items() if not CUDA.match(line)})

@@ -49,6 +49,22 @@ def test_tests_lie_as_the_code_does():
     assert folders <= {*FOLDERS, "docs", "fuzz", "mutation", "proofs", "vectors"}
 
 
+CHANGING = {"Round", "Tail"}
+"""A round of a session that goes on, and nodes that are being put together."""
+
+
+def test_values_cannot_be_changed():
+    """Dataclasses are frozen, but those with a leading underscore and those that are named here."""
+    found = {}
+    for path in rooms.PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                made = [text for text in map(ast.unparse, node.decorator_list) if text.startswith("dataclass")]
+                found |= {node.name: "frozen=True" in text for text in made}
+    assert len(found) > 100
+    assert {name for name, frozen in found.items() if not frozen} == CHANGING
+
+
 def test_no_circle():
     """No module reaches itself through what it imports, in functions and under TYPE_CHECKING included."""
     assert rooms.circles(rooms.import_graph()) == []

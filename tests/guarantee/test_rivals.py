@@ -109,3 +109,12 @@ def test_mean_overshoot_of_rivals_that_are_not_whole(selector, lighter, slope, r
     first, _ = integrate.quad(missed, 0, corner, limit=300)
     last, _ = integrate.quad(missed, corner, corner + 40 / slope, limit=300)
     assert mean_overshoot(slope, rivals, selector, lighter=lighter) == pytest.approx(first + last, rel=1e-5)
+
+
+def test_log_weights_are_heights_and_what_is_left_of_the_head_start():
+    """In units of the scale; the head start is that of +inf, and fades with n until nothing is left."""
+    mechanism = Slopes(Fraction(9, 10), Fraction(2), 9, 11, 180.0, "permute_and_flip", 585, 6, Fraction(1, 2), 2520)
+    heights = mechanism.heights(4)
+    for n, ahead in ((0, 585), (20, 465), (97, 3), (98, 0), (1000, 0)):
+        wanted = (heights + [0, 0, 0, ahead]) / 180
+        np.testing.assert_allclose(mechanism.log_weights(4, n), wanted, rtol=1e-12)

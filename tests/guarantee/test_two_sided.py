@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate
 
 from confide.guarantee import left_side
-from confide.guarantee.adversary import _ALL, _Search, accuracy, largest
+from confide.guarantee.adversary import _ALL, Parts, _Search, accuracy, largest
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
 from confide.guarantee.secret_n import (
@@ -305,6 +305,22 @@ def test_intervals_bound_all_their_points(selector):
     whole = largest(setting, list(adversaries(setting, 0.4, 0.6, 2**40, None)))
     for x in (0.4, 0.5, 0.6):
         assert two_sided_loss(x, 0.5, 0.5, 12.0, selector, step=12 / 13) + x <= whole + 0.02
+
+
+def test_the_peak_of_a_mixture_of_two_lines_is_its_largest_value():
+    """Point by point: the line of each end, weighted by the distance to the other one, at the worse end of s."""
+    rng = np.random.default_rng(8)
+    value, slope, number = rng.normal(size=(200, 2, 2)), 3 * rng.normal(size=(200, 2, 2)), np.zeros(200, int)
+    weight = np.sort(rng.normal(size=(200, 2)), axis=1)
+    parts = Parts(number, number, number, number, np.zeros(200), weight, value, slope)
+    width, share = np.diff(weight)[:, :, None], np.linspace(0, 1, 2001)
+    first = value[:, :, :1] + slope[:, :, :1] * share * width
+    second = value[:, :, 1:] - slope[:, :, 1:] * (1 - share) * width
+    points = ((1 - share) * first + share * second).max(axis=(1, 2))
+    higher = points > value.max(axis=(1, 2)) + 1e-6
+    assert 20 < higher.sum() < 180  # both inside and at an end
+    assert (parts.peak() >= points - 1e-12).all()
+    assert (parts.peak() <= points + 1e-4).all()
 
 
 def test_ranks_saved():

@@ -53,6 +53,14 @@ LABELS, TAILS = "tests/calibration/test_noisy_labels.py", "tests/guarantee/test_
 RESPONSE = "tests/selection/test_randomised_response.py"
 
 FAULTS = (
+    Fault("a value is shared with a coefficient too few", "federated/shamir.py", "*_uniform(threshold - 1",
+          "*_uniform(threshold - 2",
+          "tests/federated/test_shamir.py::test_fewer_shares_than_needed_are_uniform_over_a_small_field"),
+    Fault("a mixture begins at its end", "guarantee/adversary.py", "start, bend = self.value[:, :, 0]",
+          "start, bend = self.value[:, :, -1]",
+          f"{TWO_SIDED}::test_the_peak_of_a_mixture_of_two_lines_is_its_largest_value"),
+    Fault("many records wrap around", "mechanisms/pps_removal.py", "(n - reached).astype(np.int64 if fits else object)",
+          "(n - reached)", "tests/mechanisms/test_pps_removal.py::test_any_number_of_records_is_answered"),
     Fault("a temperature is upside down", "scores/tempered.py", "z /= temperature", "z *= temperature",
           "tests/scores/test_temperature.py::test_probabilities_at_a_temperature_are_powers_rescaled"),
     Fault("sets are made without the temperature", "scores/classification.py",

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -52,7 +52,6 @@ def main(arguments: list[str]) -> int:
             command.add_argument("--processes", type=int, default=2)
             command.add_argument("--budget", type=float, default=120.0, help="seconds of tests that a mutant meets")
             command.add_argument("--marked", default="not slow and not long", help="tests that may be run, for pytest")
-            command.add_argument("--imported", action="store_true", help="import every mutant, which takes longer")
             command.add_argument("--again", action="store_true", help="try those that survived once more")
     options = parser.parse_args(arguments)
     database = opened(options.session)
@@ -109,33 +108,50 @@ class Trials:
         while self._left:
             mutant, begin = self._left.pop(0), time.monotonic()
             right, mutated = mutant.file.read_text(encoding="utf-8"), mutant.source()
-            changes = None if self._options.imported else self._functions.changes(mutant.file, right, mutated)
-            known = [name for name in self._reach.tests(mutant) if name in self._items]
-            tests = self._reach.quickest(known, 2 * self._options.budget)
-            outcome = TestOutcome.SURVIVED
-            said, ran = "no test reaches it", 0
+            if not _is_python(mutated):
+                self._database.set_result(mutant.job, WorkResult(WorkerOutcome.SKIPPED, "no Python"))
+                continue
             copy.put(mutant.file, mutated)
-            first = self._reach.quickest(tests, FIRST)
-            for stage in [tests] if changes else [first, tests[len(first) :]]:
-                if stage and outcome == TestOutcome.SURVIVED:
-                    items = [self._items[name] for name in stage]
-                    body = (
-                        partial(run_collected, items, self._failed, changes, self._options.budget)
-                        if changes
-                        else partial(run_imported, copy, stage)
-                    )
-                    fork = Fork(copy, body, TIMEOUT + self._options.budget)
-                    while not fork.ended():
-                        yield
-                    ran += self._reach.learn(fork.said()) if changes else len(stage)
-                    said = f"{ran} tests passed, of {len(known)} that reach it"
-                    if killer := killed_by(fork):
-                        outcome, said = TestOutcome.KILLED, killer
+            outcome, said = yield from self._tried(copy, mutant, right, mutated)
             copy.restore(mutant.file)
             diff = "\n".join(difflib.unified_diff(right.split("\n"), mutated.split("\n"), lineterm="", n=2))
             self._database.set_result(mutant.job, WorkResult(WorkerOutcome.NORMAL, said, outcome, diff))
-            took = f"{time.monotonic() - begin:.1f} s" + ("" if changes else ", imported")
+            took = f"{time.monotonic() - begin:.1f} s"
             print(f"{outcome.value:9}{mutant.room:11}{mutant!s:70}{said}  ({took})", flush=True)
+
+    def _tried(
+        self, copy: Copy, mutant: Mutant, right: str, mutated: str
+    ) -> Generator[None, None, tuple[TestOutcome, str]]:
+        """Whether tests kill a mutant, and which one; yields while they run."""
+        budget, ran = self._options.budget, 0
+        known = [name for name in self._reach.tests(mutant) if name in self._items]
+        tests = self._reach.quickest(known, 2 * budget)  # stopped in time, should these seconds be too low
+        if not tests:
+            return TestOutcome.SURVIVED, "no test reaches it"
+        if changes := self._functions.changes(mutant.file, right, mutated):
+            items = [self._items[name] for name in tests]
+            stages = [(tests, partial(run_collected, items, self._failed, changes, budget))]
+        else:
+            first = self._reach.quickest(tests, FIRST)
+            second = self._reach.quickest(tests[len(first) :], budget)
+            stages = [(stage, partial(run_imported, copy, stage)) for stage in (first, second)]
+        for stage, body in stages:
+            if stage:
+                fork = Fork(copy, body, TIMEOUT + budget)
+                while not fork.ended():
+                    yield
+                ran += self._reach.learn(fork.said()) if changes else len(stage)
+                if killer := killed_by(fork):
+                    return TestOutcome.KILLED, killer
+        return TestOutcome.SURVIVED, f"{ran} tests passed, of {len(known)} that reach it"
+
+
+def _is_python(text: str) -> bool:
+    try:
+        compile(text, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 def killed_by(fork: Fork) -> str:
@@ -160,7 +176,7 @@ def report(database: WorkDB, chosen: dict[str, list[Mutant]]) -> str:
     results, there_are = dict(database.results), {room: len(found) for room, found in mutants(database).items()}
     rows, survivors, total = [], [], Counter[str]()
     for room, found in chosen.items():
-        tried = [m for m in found if m.job in results]
+        tried = [m for m in found if m.job in results and results[m.job].worker_outcome == WorkerOutcome.NORMAL]
         alive = [m for m in tried if results[m.job].test_outcome == TestOutcome.SURVIVED]
         total.update(all=there_are[room], tried=len(tried), alive=len(alive))
         rows.append(_row(room, there_are[room], len(tried), len(alive)))
