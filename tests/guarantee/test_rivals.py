@@ -116,5 +116,5 @@ def test_log_weights_are_heights_and_what_is_left_of_the_head_start():
     mechanism = Slopes(Fraction(9, 10), Fraction(2), 9, 11, 180.0, "permute_and_flip", 585, 6, Fraction(1, 2), 2520)
     heights = mechanism.heights(4)
     for n, ahead in ((0, 585), (20, 465), (97, 3), (98, 0), (1000, 0)):
-        wanted = (heights + [0, 0, 0, ahead]) / 180
+        wanted = (heights + np.array([0, 0, 0, ahead])) / 180
         np.testing.assert_allclose(mechanism.log_weights(4, n), wanted, rtol=1e-12)
