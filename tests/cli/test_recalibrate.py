@@ -208,7 +208,23 @@ def test_candidates_around_a_guess(text, spread):
     assert parse_candidates(text) == spread
 
 
-@pytest.mark.parametrize("text", ["around", "around:x", "around:0.9:wide", "around:inf", "around:0.9:hedged:1"])
+def test_candidates_around_an_earlier_release(folder):
+    scores, plain = np.linspace(0, 1, 400), {"mechanism": "none", "neighbors": "replace_one", "score": "lac"}
+    earlier = confide.calibrate(scores, 0.1, **plain)
+    earlier.save("a:b.json")
+    assert parse_candidates("around:a:b.json") == confide.Candidates.around(earlier) == Spread(around=earlier.threshold)
+    assert parse_candidates("around:a:b.json:hedged") == confide.Candidates.around(earlier, hedged=True)
+    with pytest.warns(confide.CoverageWarning):
+        confide.calibrate([0.5] * 5, 0.1, **plain).save("all.json")
+    confide.calibrate_levels(scores, [0.3, 0.1], 40.0, score="lac").save("two.json")
+    for text, said in (("all.json", "no guess"), ("two.json", "several thresholds"), ("none.json", "cannot be read")):
+        with pytest.raises(confide.InputError, match=said):
+            parse_candidates(f"around:{text}")
+
+
+@pytest.mark.parametrize(
+    "text", ["around", "around:x", "around:\x00", "around:0.9:wide", "around:inf", "around:0.9:hedged:1"]
+)
 def test_guesses_that_are_none(text):
     with pytest.raises(confide.InputError):
         parse_candidates(text)

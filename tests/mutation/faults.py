@@ -463,7 +463,7 @@ FAULTS = (
           "np.where(found < 0, len(partition) - 1, found)", "np.maximum(found, 0)",
           f"{PRIVATE}::test_counts_are_those_of_the_evaluation_that_is_not_private"),
     Fault("the mean beyond what shares allow", "evaluation/private_findings.py",
-          "np.minimum(np.cumsum(high - low), 1 - low.sum())", "np.cumsum(high - low)",
+          "np.minimum(np.cumsum(high - low), 1 - math.fsum(low))", "np.cumsum(high - low)",
           f"{PRIVATE}::test_the_mean_lies_within_its_bounds_for_all_shares"),
     Fault("a private evaluation tells how many records were left out", "cli/evaluate.py",
           'source.left_out(opened) if asking.neighbors == "replace_one" else {}', "source.left_out(opened)",

@@ -66,8 +66,8 @@ CandidatesSpec: TypeAlias = Annotated[
     str | None,
     making(
         "SPEC",
-        "Public candidates, as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, or their number (default: those "
-        "that suit the score).",
+        "Public candidates, as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, around:RELEASE, or their "
+        "number (default: those that suit the score).",
     ),
 ]
 Unit: TypeAlias = Annotated[float | None, making("NUMBER", "Of residuals: a public typical size of the target.")]

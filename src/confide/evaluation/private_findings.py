@@ -7,6 +7,7 @@ partition the intervals for coverage are independent given the parts' sizes, so 
 same event: it is at least, and at most, what a linear program over the shares' intervals says, and costs no chance.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -253,19 +254,25 @@ def _mean(partition: Partition, shares: Sequence[PrivateShare]) -> PrivateMean:
     least = np.array(partition.edges)
     most = np.array([*(edge - 1 for edge in partition.edges[1:]), partition.most])
     low, high = np.array([one.low for one in shares]), np.array([one.high for one in shares])
-    if low.sum() > 1 or high.sum() < 1:  # no shares fit: one of the intervals misses, and nothing is known
+    if math.fsum(low) > 1 or math.fsum(high) < 1:  # no shares fit: one of the intervals misses, and nothing is known
         bounds = float(least[0]), float(most[-1])
     else:
         bounds = _extreme(least, low, high), -_extreme(-most[::-1], low[::-1], high[::-1])
     seen = np.array([one.value or 0.0 for one in shares])
-    value = float(np.clip(seen @ ((least + most) / 2) / seen.sum(), *bounds)) if seen.sum() > 0 else None
+    total = math.fsum(seen)
+    value = float(np.clip(_weighed(seen, (least + most) / 2) / total, *bounds)) if total > 0 else None
     return PrivateMean(value, *bounds)
 
 
 def _extreme(values: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
     """The least mean of increasing values whose shares lie in [low, high] and add up to 1."""
-    room = np.diff(np.minimum(np.cumsum(high - low), 1 - low.sum()), prepend=0.0)
-    return float(values @ (low + room))
+    room = np.diff(np.minimum(np.cumsum(high - low), 1 - math.fsum(low)), prepend=0.0)
+    return _weighed(values, low + room)
+
+
+def _weighed(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """The sum of products, to the last digit the same on every machine: files state it."""
+    return math.fsum(values * weights)
 
 
 def _guess(promised: float) -> str:

@@ -111,6 +111,8 @@ def read_text(path: str | Place) -> str:
         raise FormatError(f"file {str(path)!r} is not a text file") from None
     except OSError as error:
         raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"file {str(path)!r} cannot be read: no file has such a name") from None
 
 
 def read_as(path: str | Place, reader: Callable[[str], Document]) -> Document:
