@@ -49,12 +49,51 @@ def test_samples_of_every_version_are_read():
 
 
 @pytest.mark.parametrize("name", ["calibration.json", "groups.json", "levels.json", "sides.json", "pps-laplace.json"])
-@pytest.mark.parametrize(("version", "hit"), [("0.14.1", True), ("0.14.1a3", True), ("0.14.2", False), ("odd", False)])
+@pytest.mark.parametrize(("version", "hit"), [("0.14.1", True), ("0.14.2a3", True), ("0.14.2", False), ("odd", False)])
 def test_what_a_biased_sampler_drew_is_named(tmp_path, name, version, hit):
     (tmp_path / name).write_text(made_with(name, version), encoding="utf-8")
     found, _ = looked(tmp_path)
     assert (BIASED in found[name].advisories) is hit
     assert version in found[name].making
+    assert ("opendp" in found[name].doubt) is (version == "odd")
+
+
+def test_what_cannot_be_compared_is_a_finding(tmp_path):
+    """A calibration has always stated its versions; one that states none, or texts that are none, is not fine."""
+    plain = json.loads((RELEASES / "calibration.json").read_text(encoding="utf-8"))
+    for name, versions in {
+        "none": {},
+        "odd": {"confide": "0.2.0", "opendp": "x"},
+        "other": {"OpenDP": "0.14.1"},
+    }.items():
+        (tmp_path / f"{name}.json").write_text(signed(plain | {"versions": versions}), encoding="utf-8")
+    checkup = confide.doctor(tmp_path)
+    assert sum("no advisory can be excluded" in line for line in checkup.findings) == 3
+    assert all(one["doubt"] for one in checkup.fields()["files"])
+    samples, _ = looked(SAMPLES)
+    assert [one.path for one in samples.values() if one.doubt] == []
+
+
+def test_a_mechanism_that_is_none_is_taken_for_one(tmp_path):
+    plain = json.loads((RELEASES / "none.json").read_text(encoding="utf-8"))
+    changed = {"mechanism": "none", "versions": plain["versions"] | {"opendp": "0.14.1"}}
+    (tmp_path / "odd.json").write_text(signed(plain | changed), encoding="utf-8")
+    assert looked(tmp_path)[0]["odd.json"].advisories == (BIASED,)
+
+
+@pytest.mark.parametrize("looks", [None, 5, "abc", {"a": 1}, [5]])
+def test_a_watch_of_odd_looks_is_damaged(tmp_path, looks):
+    (tmp_path / "watch.json").write_text(
+        signed({"kind": "confide.watch", "schema": 1, "looks": looks}), encoding="utf-8"
+    )
+    assert looked(tmp_path)[0]["watch.json"].wrong == "its looks must be a list of objects; get the original"
+
+
+def test_a_damaged_ledger_is_named_by_its_own_path(tmp_path):
+    head = bytearray(b"SQLite format 3\0" + bytes(200))
+    head[68:72] = (0x436F6E66).to_bytes(4, "big")
+    (tmp_path / "budget.db").write_bytes(head)
+    assert str(tmp_path / "budget.db") in looked(tmp_path)[0]["budget.db"].wrong
 
 
 @pytest.mark.parametrize("name", ["none.json", "calibration-infinite.json"])
@@ -174,7 +213,7 @@ def test_every_advisory_is_whole():
     known = advisories()
     assert len({one.id for one in known}) == len(known)
     for one in known:
-        assert SpecifierSet(one.versions)
+        assert {part.operator for part in SpecifierSet(one.versions)} <= {">=", "<"}
         assert one.package in ("confide", "opendp")
         assert set(one.concerns) <= {"drawn", "score", "method", "kind"}
         assert all(len(text) > 10 for text in (one.what, one.releases, one.remedy, one.reference))

@@ -1,6 +1,7 @@
 """What is known against versions: a list that people can read, and what of it concerns a package or a file."""
 
 import json
+import operator
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from confide.checkup.stated import Made, Stated
 from confide.support import needs_extra
 
 RANGE = "comparing versions"
+_COMPARED = {">=": operator.ge, "<": operator.lt}
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,21 @@ class Advisory:
     def affects(self, version: str | None) -> bool:
         """Whether a version is among those with the defect; a text that is no version is not.
 
+        What was published before the version that has no defect may have it, unlike in ranges of pip.
+
         Examples
         --------
         >>> first = advisories()[0]
-        >>> [first.affects(version) for version in ("0.14.1", "0.14.2", "unreleased", None)]
-        [True, False, False, False]
+        >>> [first.affects(version) for version in ("0.14.1", "0.14.2a1", "0.14.2", "unreleased", None)]
+        [True, True, False, False, False]
         """
         with needs_extra(RANGE, "standard"):
             from packaging.specifiers import SpecifierSet
-            from packaging.version import InvalidVersion, Version
-        try:
-            return version is not None and SpecifierSet(self.versions).contains(Version(version), prereleases=True)
-        except InvalidVersion:
+            from packaging.version import Version
+        if version is None or not is_version(version):
             return False
+        ends = [(_COMPARED[one.operator], Version(one.version)) for one in SpecifierSet(self.versions)]
+        return all(compared(Version(version), end) for compared, end in ends)
 
     def concerns_file(self, stated: Stated) -> bool:
         """Whether a file states that it was made so."""
@@ -72,6 +76,23 @@ class Advisory:
 
     def _of(self, made: Made) -> bool:
         return self.affects(dict(made.versions).get(self.package))
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a version of a package, so that it can be compared with ranges.
+
+    Examples
+    --------
+    >>> is_version("0.16.0"), is_version("unreleased")
+    (True, False)
+    """
+    with needs_extra(RANGE, "standard"):
+        from packaging.version import InvalidVersion, Version
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
 
 
 @lru_cache(maxsize=1)

@@ -56,6 +56,7 @@ class Checkup(Shown):
             found.append(f"sampler {self.sampler}")
         found += [f"{one.path}: {one.wrong}" for one in self.files if one.wrong]
         found += [f"{one.path}: {', '.join(one.advisories)}" for one in self.files if one.advisories]
+        found += [f"{one.path}: {one.doubt}" for one in self.files if one.doubt]
         return tuple(dict.fromkeys(found))
 
     def fields(self) -> dict[str, Any]:
@@ -83,6 +84,7 @@ class Checkup(Shown):
                     "kind": one.kind,
                     "made": [{"versions": dict(way.versions), "drawn": way.drawn} for way in one.made],
                     "advisories": list(one.advisories),
+                    "doubt": one.doubt,
                     "wrong": one.wrong,
                 }
                 for one in self.files

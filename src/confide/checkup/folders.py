@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from confide.checkup.advisories import Advisory
+from confide.checkup.advisories import Advisory, is_version
 from confide.checkup.stated import Made, Stated, kept_by_ledger, readable, stated
 from confide.errors import ConfideError, FormatError, InputError
 from confide.federated import check_integrity
@@ -56,6 +56,18 @@ class Found:
             how = "" if made.drawn else " (nothing was drawn with them)"
             texts.append(f"{versions_text(dict(made.versions))}{how}" if made.versions else UNKNOWN)
         return "; ".join(dict.fromkeys(texts)) or "nothing in it was made with noise"
+
+    @property
+    def doubt(self) -> str:
+        """Why no advisory can be excluded; empty if versions are stated, or if its kind did not state them in 0.1."""
+        if self.kind == Kind.RELEASE and self.made and not any(made.versions for made in self.made):
+            return "no versions are stated: no advisory can be excluded"
+        for made in self.made:
+            versions = dict(made.versions)
+            needed = ("confide", "opendp") if made.drawn else ("confide",)
+            if versions and (odd := [name for name in needed if not is_version(versions.get(name, ""))]):
+                return f"no usable version of {', '.join(odd)} is stated: no advisory can be excluded"
+        return ""
 
 
 def look(paths: Sequence[str | Path], known: Sequence[Advisory]) -> tuple[tuple[Found, ...], int]:
@@ -146,7 +158,10 @@ def _of_ledger(path: Path) -> Stated:
         for ending in ("", "-wal"):
             if (beside := path.with_name(path.name + ending)).is_file():
                 shutil.copyfile(beside, copy.with_name(copy.name + ending))
-        accounts = Ledger(copy, create=False).accounts()
+        try:
+            accounts = Ledger(copy, create=False).accounts()
+        except ConfideError as error:
+            raise FormatError(str(error).replace(str(copy), str(path))) from None
     made: dict[Made, None] = {}
     facts: set[tuple[str, str]] = set()
     for account in accounts.values():

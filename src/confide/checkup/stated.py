@@ -74,13 +74,16 @@ def _ways(value: Any) -> Iterator[Made]:
     if isinstance(body, dict) and isinstance(kind, str):
         if kind == "confide.calibration":
             mechanism = body.get("mechanism")
-            drawn = isinstance(mechanism, dict) and mechanism.get("name") != "none"
-            yield _made(body.get("versions", {}), drawn=drawn)
+            nothing = mechanism is None or (isinstance(mechanism, dict) and mechanism.get("name") == "none")
+            yield _made(body.get("versions", {}), drawn=not nothing)
         elif kind in _DRAWN or kind in _JOINED:
             yield _made(body.get("versions", {}), drawn=kind in _DRAWN)
         elif kind == "confide.watch":
-            for look in body.get("looks", ()):
-                yield _made(look.get("versions", {}) if isinstance(look, dict) else {}, drawn=True)
+            looks = body.get("looks", [])
+            if not isinstance(looks, list) or not all(isinstance(look, dict) for look in looks):
+                raise FormatError("its looks must be a list of objects; get the original")
+            for look in looks:
+                yield _made(look.get("versions", {}), drawn=True)
     for item in value.values():
         yield from _ways(item)
 
