@@ -1,4 +1,4 @@
-"""What is stated beside others' data - labels, names of scores, keys, addresses: what must hold of any text."""
+"""What is stated beside others' data - labels, names of scores, keys, addresses, versions: what must hold of texts."""
 
 import json
 import tempfile
@@ -8,12 +8,15 @@ from typing import Any
 
 import confide
 from confide import federated
+from confide.checkup.advisories import advisories
+from confide.checkup.folders import look
 from confide.errors import ConfideError
 from confide.federated.sessions import served
 from confide.ledger import Server
 from confide.releases import LabelStatement
 from confide.scores import score_kind, score_name
-from fuzz.release_targets import signed
+from fuzz.life_targets import watches
+from fuzz.release_targets import several, signed
 from fuzz.source import Source, change, one_line
 
 
@@ -112,3 +115,20 @@ def server_address(data: bytes) -> None:
     if f"//me:{secret}@" in address or f"password={secret}" in address:
         assert secret not in str(server), "a password is shown"
     assert str(server).isprintable()
+
+
+def examined_file(data: bytes) -> None:
+    """`confide doctor` on a file: arbitrary bytes, or a release or a watch with changed fields and a right checksum."""
+    source, documents = Source(data), (*several(), *watches(), *statements())
+    path = key_file()[0].with_name("released.json")
+    if source.byte() % 8:
+        changed = signed(change(documents[source.below(len(documents))], source))
+        path.write_bytes(json.dumps(changed, indent=2).encode())
+    else:
+        path.write_bytes(data)
+    found, others = look([path], advisories())
+    assert len(found) + others == 1
+    for one in found:
+        assert all(text.isprintable() for text in (one.kind, one.making, one.doubt))
+        assert "\n" not in one.wrong
+        assert len(one.wrong) < 2000

@@ -71,6 +71,7 @@ from fuzz.replied_targets import own_share_fields, replied_answer, replied_calib
 from fuzz.several_targets import answer_to_several, several_plans, several_released
 from fuzz.source import Source, change, one_line, with_checksum
 from fuzz.stated_targets import (
+    examined_file,
     labelling_fields,
     labelling_text,
     name_of_a_score,
@@ -474,6 +475,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         private_keys,
         sessions_served,
         server_address,
+        examined_file,
         replied_answer,
         replied_calibration,
         own_share_fields,
@@ -569,6 +571,7 @@ _RUNS = {
     "private_keys": 50_000,
     "sessions_served": 100_000,
     "server_address": 200_000,
+    "examined_file": 30_000,
     "replied_answer": 20_000,
     "replied_calibration": 10_000,
     "own_share_fields": 10_000,

@@ -28,7 +28,8 @@ terminal. Files and folders are named as `FILE`.
 Parsers of outside data are fuzzed besides: `make fuzz` runs more than a million coverage-guided executions of
 `fuzz/targets.py` (releases, evaluations, private ones, states of watches, messages of federations, reports of silos,
 schedules, ledger records, databases and heads, levels, candidates, shares and weights of classes, plans
-and counts of warehouses).
+and counts of warehouses, statements about labels, names of scores, keys and their sessions, addresses of servers and
+stores, ONNX models, what `confide doctor` looks at); `python -m fuzz.run --each 1000000` runs each a million times.
 """
 
 YEAR = confide.Schedule(1.0, 0.0, "basic", (Planned("look", 52, 2, 0.5),))

@@ -22,6 +22,7 @@ SLOW = {
     "ledger_head": 80,
     "onnx_model": 150,
     "mlflow_model": 60,
+    "examined_file": 150,
     "replied_answer": 100,
     "replied_calibration": 100,
     "own_share_fields": 100,
@@ -49,6 +50,7 @@ SLOW = {
     "replied_calibration",
     "own_share_fields",
     "private_keys",
+    "examined_file",
     *{"onnx_model", "mlflow_model"} & set(TARGETS),  # where ONNX is installed
 )
 @pytest.mark.parametrize("name", TARGETS)
