@@ -21,10 +21,11 @@ SELECTORS = ("permute_and_flip", "exponential")
 
 def tail(deficit: Any, slope: Any, rivals: Any, selector: str) -> Any:
     """Theorem 2: how likely the answer misses the target by so many ranks, at most."""
-    p, rivals = mp.exp(-real(slope) * deficit), real(rivals)
-    if selector == "exponential":
-        return rivals * p / (1 + rivals * p)
-    return 1 - (1 - (1 - p) ** (rivals + 1)) / ((rivals + 1) * p)
+    with mp.workdps(300):  # p, down to 1e-50 here, is taken away from 1 and divided by
+        p, rivals = mp.exp(-real(slope) * deficit), real(rivals)
+        if selector == "exponential":
+            return rivals * p / (1 + rivals * p)
+        return 1 - (1 - (1 - p) ** (rivals + 1)) / ((rivals + 1) * p)
 
 
 def rank_at_least(k: int, given: dict[str, Any]) -> Any:

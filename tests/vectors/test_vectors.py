@@ -60,6 +60,15 @@ def test_the_page_says_how_many_cases_there_are():
     assert f"holds {sum(counted.values())} small cases" in page
 
 
+def test_tails_keep_their_digits_where_they_are_tiny():
+    """The tail is G p/2 - G (G-1) p^2/6 + ..., all of which is far below one."""
+    from tests.vectors.form import mp
+    from tests.vectors.guarantees import tail
+
+    p, g = mp.exp(-110), mp.mpf(36.5)
+    assert abs(tail(110, 1, 36.5, "permute_and_flip") / (g * p / 2 - g * (g - 1) * p**2 / 6) - 1) < mp.mpf(10) ** -55
+
+
 def test_names_are_unique():
     for content in CONTENTS.values():
         names = [one["id"] for one in content["cases"]]
