@@ -91,7 +91,7 @@ def test_sizes_of_groups_travel_nowhere(three):
     text = made(three).sign(three.coordinator)
     for message in answers(three, text):
         content = json.loads(message)["content"]
-        assert set(content) == {"plan", "session", "silo", "answered", "replies"}
+        assert set(content) == {"plan", "session", "silo", "answered", "replies", "versions"}
         assert [set(reply) for reply in content["replies"]] == [{"candidate", "threshold"}] * 3
 
 

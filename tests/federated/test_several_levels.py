@@ -153,7 +153,9 @@ def test_a_silo_that_is_missing_is_missing_for_all_levels(five):
 def test_all_levels_of_a_secure_sum_are_read_off_one_histogram(five):
     text = planned(five, 2.0, method="secure-sum")
     answers = five.answers(text)
-    assert all(set(json.loads(a)["content"]) == {"plan", "session", "silo", "answered", "masked"} for a in answers)
+    assert all(
+        set(json.loads(a)["content"]) == {"plan", "session", "silo", "answered", "masked", "versions"} for a in answers
+    )
     several, _ = SeveralPlans.read(text)
     released = federated.aggregate(text, answers)
     assert released.privacy.epsilon == several.loss(0) == five.ledgers[0].spent == 2.0
