@@ -63,7 +63,7 @@ coverage: extras  ## branch coverage of the everyday and the slow tests, and a l
 	CONFIDE_SECONDS=.coverage-seconds.json $(BIN)/coverage run -m pytest -p tests.reached.contexts -m "not long" -n 2 --dist loadgroup
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage json --quiet -o .coverage-report.json
-	$(BIN)/python -m tests.reached.unreached .coverage-report.json
+	$(BIN)/python -m tests.reached.unreached .coverage-report.json .coverage-unreached.md
 
 .coverage:
 	$(MAKE) coverage
