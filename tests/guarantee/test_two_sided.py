@@ -364,6 +364,12 @@ def test_values_of_a_division_point_by_point(selector, slopes, total, x, beyond,
     assert 0.93 * lost - 0.02 < found < lost + 2 * accuracy(lost)
 
 
+def test_what_lies_behind_the_last_index_is_in_the_bound():
+    """Noted once: without the end of the table of weights the bound is lower by a millionth."""
+    found = two_sided_loss(1.0, 2.0, 1.0, 5.0, "exponential", beyond=10)
+    assert found == pytest.approx(0.5340834249, abs=3e-7)
+
+
 def test_holds_is_what_plans_and_readers_ask():
     """A target that `two_sided_shift` returns holds; the next smaller ones do not; coverage says the same."""
     level, selector, slopes = Fraction(9, 10), "permute_and_flip", (0.45, 0.55, 28.0)

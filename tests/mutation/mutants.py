@@ -96,6 +96,7 @@ class Trials:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
         self._functions = Functions({mutant.file for mutant in self._left})
+        self._functions.forget()
         gc.freeze()
         with tempfile.TemporaryDirectory() as folder:
             lines = [self._line(Copy(Path(folder) / str(i))) for i in range(self._options.processes)]

@@ -4,6 +4,7 @@ import gc
 import inspect
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import _lru_cache_wrapper
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -12,14 +13,22 @@ Place = tuple[str, int]  # a function's qualified name, and its first line
 
 
 class Functions:
-    """The functions of some files, as they are in memory."""
+    """The functions of some files, as they are in memory, and what functions of this package have cached."""
 
     def __init__(self, files: set[Path]):
         self._found: defaultdict[tuple[str, Place], list[FunctionType]] = defaultdict(list)
+        self._caches: list[_lru_cache_wrapper[object]] = []
         names = {str(file) for file in files}
         for function in gc.get_objects():
             if type(function) is FunctionType and function.__code__.co_filename in names:
                 self._found[function.__code__.co_filename, _place(function.__code__)].append(function)
+            elif type(function) is _lru_cache_wrapper and str(function.__module__).startswith("confide."):
+                self._caches.append(function)
+
+    def forget(self) -> None:
+        """Clear what was cached when tests were collected: a mutant would not show in it."""
+        for function in self._caches:
+            function.cache_clear()
 
     def changes(self, file: Path, right: str, mutated: str) -> list[tuple[FunctionType, CodeType]] | None:
         """The functions that a mutant changes with their new code; None if it changes more than functions."""

@@ -20,17 +20,24 @@ class Reach:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Those that reach the mutant's lines (those of its file, if its lines run at import), quickest first."""
+        """Those that reach the mutant's lines (those of its file, if its lines run at import), quickest first.
+
+        Then those of its room that reach its file: of a function whose results are cached only the first test is noted.
+        """
         file = str(mutant.spec.module_path)
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
         found = {name for line in mutant.lines for name in by_line.get(line, ()) if name in self._seconds}
-        if not found:
-            found = {name for names in by_line.values() for name in names if name in self._seconds}
+        of_file = {name for names in by_line.values() for name in names if name in self._seconds}
         room = mutant.spec.module_path.parts[2]
         own = (f"tests/{room}/", f"src/confide/{room}/")
-        return sorted(found, key=lambda name: self._seconds[name] * (LOCAL if name.startswith(own) else 1))
+        more = {name for name in of_file - found if name.startswith(own)} if found else of_file
+
+        def cost(name: str) -> float:
+            return self._seconds[name] * (LOCAL if name.startswith(own) else 1)
+
+        return sorted(found, key=cost) + sorted(more, key=cost)
 
     def learn(self, said: str) -> int:
         """What tests took when they were run, and how many were."""

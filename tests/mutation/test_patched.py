@@ -1,6 +1,7 @@
 """Mutants are put into functions that others hold already, and what runs at import is told apart."""
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,17 @@ def test_code_in_memory_is_replaced(module, old, new, call, right, mutated):
     for function, code in changes:
         function.__code__ = code
     assert call(module) == mutated
+
+
+def test_what_was_cached_does_not_hide_a_mutant(module):
+    """Functions of this package forget; those of others keep what they know."""
+    module.within.__module__ = "confide.some"
+    others = cache(abs)
+    assert module.within(1)
+    assert others(1)
+    Functions({Path(module.__file__)}).forget()
+    assert module.within.cache_info().currsize == 0
+    assert others.cache_info().currsize == 1
 
 
 @pytest.mark.parametrize(
