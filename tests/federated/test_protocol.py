@@ -128,7 +128,9 @@ def test_secret_sizes_travel_nowhere(tmp_path):
     assert released.guarantee.n_min == 50
     assert released.privacy.neighbors == "add_remove"
     contents = [json.loads(a)["content"] for a in answers]
-    assert all(set(c) == {"plan", "session", "silo", "answered", "candidate", "threshold"} for c in contents)
+    assert all(
+        set(c) == {"plan", "session", "silo", "answered", "candidate", "threshold", "versions"} for c in contents
+    )
 
 
 def test_dropped_silos_are_certified_for_those_who_answered(five):
