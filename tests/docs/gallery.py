@@ -13,13 +13,17 @@ COLOURS = 48
 
 
 def draw(folder: Path) -> list[Path]:
-    """Run every block of the page in a folder; the pictures that lie there then."""
+    """Run every block of the page in a folder; the pictures that lie there then. Nobody's settings count."""
+    import matplotlib as mpl
+
     before, scope = Path.cwd(), {"__name__": "__main__"}
     os.chdir(folder)
     try:
-        for block in blocks(PAGE):
-            if block.runs:
-                exec(compile("\n" * block.line + block.text, block.page, "exec"), scope)  # noqa: S102
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            for block in blocks(PAGE):
+                if block.runs:
+                    exec(compile("\n" * block.line + block.text, block.page, "exec"), scope)  # noqa: S102
     finally:
         os.chdir(before)
     return sorted(folder.glob("*.png"))
