@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from confide.errors import FormatError, InputError
+from confide.errors import ConfideError, FormatError, InputError
 from confide.support.file_kinds import HEAD, Kind, kind_of, kind_of_content, refuse_replacing
 from confide.support.object_paths import ObjectPath, Place, as_place
 
@@ -111,6 +111,8 @@ def read_text(path: str | Place) -> str:
         raise FormatError(f"file {str(path)!r} is not a text file") from None
     except OSError as error:
         raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+    except ConfideError:
+        raise
     except ValueError:
         raise InputError(f"file {str(path)!r} cannot be read: no file has such a name") from None
 
