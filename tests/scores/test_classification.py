@@ -106,8 +106,8 @@ def test_rounding_of_one_minus_p_matters():
 
 
 def test_score_kinds():
-    assert score_kind("lac") is LAC
-    assert score_kind("absolute_residual") is ABSOLUTE_RESIDUAL
+    assert score_kind("lac") == LAC
+    assert score_kind("absolute_residual") == ABSOLUTE_RESIDUAL
     assert score_kind(None).name is None
     assert score_kind("mein Maß").name == "mein Maß"
     assert score_kind(None).candidates() == confide.Candidates.anything()
