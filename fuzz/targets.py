@@ -5,7 +5,6 @@ nothing accepted that does not survive being written and read again. Structured 
 change a few of its fields and sign it again, so that the fuzzer gets past checksums and seals.
 """
 
-import hashlib
 import json
 import math
 import os
@@ -65,6 +64,7 @@ from fuzz.release_targets import (
     release_fields,
     release_text,
     several,
+    signed,
     silo_report,
 )
 from fuzz.replied_targets import own_share_fields, replied_answer, replied_calibration
@@ -125,9 +125,7 @@ def calibration_fields(data: bytes) -> None:
     """`Calibration.from_json` on valid calibrations with changed fields and a right checksum."""
     source = Source(data)
     document = change(calibrations()[source.below(len(calibrations()))], source)
-    document.pop("sha256", None)
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    _read_calibration(json.dumps({**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}))
+    _read_calibration(json.dumps(signed(document)))
 
 
 def _read_calibration(text: str) -> None:
@@ -199,9 +197,7 @@ def schedule_text(data: bytes) -> None:
 def schedule_fields(data: bytes) -> None:
     """`Schedule.from_json` on a valid schedule with changed fields and a right checksum."""
     document = change(json.loads(YEAR.to_json()), Source(data))
-    document.pop("sha256", None)
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    _read_schedule(json.dumps({**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}))
+    _read_schedule(json.dumps(signed(document)))
 
 
 def _read_schedule(text: str) -> None:

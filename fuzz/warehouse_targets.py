@@ -1,6 +1,5 @@
 """Plans of queries, and the counts that came back."""
 
-import hashlib
 import json
 from functools import cache
 from typing import Any
@@ -9,6 +8,7 @@ from confide.candidates import Candidates
 from confide.errors import ConfideError
 from confide.tables import Classified, People, Regressed, Scored
 from confide.warehouse import CountingPlan, counting_query, counts_of, of_csv, of_json
+from fuzz.release_targets import signed
 from fuzz.source import Source, change, one_line
 
 
@@ -35,9 +35,7 @@ def counting_plan_fields(data: bytes) -> None:
     """`CountingPlan.from_json` on valid plans with changed fields and a right checksum."""
     source = Source(data)
     document: dict[str, Any] = change(json.loads(plans()[source.below(len(plans()))].to_json()), source)
-    document.pop("sha256", None)
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    _read_plan(json.dumps({**document, "sha256": hashlib.sha256(canonical.encode()).hexdigest()}))
+    _read_plan(json.dumps(signed(document)))
 
 
 def _read_plan(text: str) -> None:

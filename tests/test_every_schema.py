@@ -21,6 +21,7 @@ from confide.releases import LabelStatement, Release, kinds
 from confide.support import file_kinds
 from confide.warehouse import CountingPlan
 from confide.watching import looking
+from tests.surface.formats import documents
 
 federated = pytest.importorskip("confide.federated")
 envelope = pytest.importorskip("confide.federated.envelope")
@@ -46,23 +47,6 @@ SCHEMAS = {
     "confide.federated.policy": {None},
 }
 """Which schemas a kind has; of the others there is schema 1."""
-
-
-def documents(value):
-    """All documents in a JSON value, texts that are documents included."""
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return
-    if isinstance(value, dict):
-        if str(value.get("kind", "")).startswith("confide."):
-            yield value
-        for one in value.values():
-            yield from documents(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from documents(one)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Files below a path: with what they were made, which advisories concern them, and what cannot be used."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,16 +13,11 @@ pytest.importorskip("packaging")
 import confide
 from confide.checkup import Advisory, advisories, folders
 from confide.federated import SiloKeys
+from tests.releases.test_samples import signed
 
 SAMPLES = Path(__file__).parents[1]
 RELEASES = SAMPLES / "releases" / "samples"
 BIASED = "opendp-2638"
-
-
-def signed(content: dict) -> str:
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 def made_with(name: str, opendp: str) -> str:

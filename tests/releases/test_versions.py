@@ -1,6 +1,5 @@
 """Whatever is drawn states the versions that drew it; older files state none, and texts of others steer nothing."""
 
-import hashlib
 import json
 from dataclasses import replace
 from importlib.metadata import version
@@ -13,14 +12,9 @@ from confide.evaluation import PrivateEvaluation
 from confide.federated import SiloReport, coverage_in_silo
 from confide.releases import LabelStatement
 from confide.watching import Watch
+from tests.releases.test_samples import signed
 
 HERE = {name: version(name) for name in ("confide", "numpy", "opendp", "scipy")}
-
-
-def signed(content: dict) -> str:
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 @pytest.fixture(scope="module")
