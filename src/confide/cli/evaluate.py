@@ -8,7 +8,14 @@ import click
 from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns, parsed_list
-from confide.cli.evaluated import evaluated, worst_fields
+from confide.cli.evaluated import (
+    evaluated,
+    exit_code,
+    refuse_unjudged,
+    shortfall_fields,
+    shortfall_notes,
+    worst_fields,
+)
 from confide.cli.output import check_output, emit, heard, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
 from confide.cli.private import PrivateOptions, account_of, tell
@@ -39,19 +46,30 @@ def evaluate(
             max=MOST_EXAMPLES,
         ),
     ] = 0,
+    fail_below_promise: Annotated[
+        bool,
+        o.output(
+            None,
+            "Exit with code 5 if coverage is surely less than promised, and luck in calibrating does not explain it. A "
+            "correct release fails once in 1,000 times at most; where the number of calibration records is secret, "
+            "that is of 1,000 records or more.",
+        ),
+    ] = False,
     force: o.Force = False,
     private: PrivateOptions,
     people: o.PeopleOptions,
     budget: LedgerOptions,
     schedule: ScheduleFile = None,
     as_json: o.AsJson = False,
-) -> None:
+) -> int:
     r"""Measure coverage and set size on records with known truth.
 
-    TABLE holds records that were not used for calibration. The promise is an
-    average: the class, the group (--by, any column) and the set size that are
-    covered least are named, and all that are surely covered less than
-    promised. The numbers are computed from the records without noise: they
+    TABLE holds records that were not used for calibration. First it is said
+    whether all of them together are covered less than promised, by more than
+    luck in calibrating explains: then the records, the model or a column are
+    others. The promise is an average: the class, the group (--by, any column)
+    and the set size that are covered least are named, too, and all that are
+    covered less than promised beyond chance. The numbers are computed from the records without noise: they
     are not private. Share them only if you may speak of these records.
 
     With --epsilon they are counted with noise, and may be published: coverage
@@ -75,6 +93,8 @@ def evaluate(
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
+    if fail_below_promise:
+        refuse_unjudged(released)
     if asking is not None:
         with heard() as caught, source.open("evaluating", what, columns.ways) as (opened, what, progress):
             private_one = evaluate_table_privately(
@@ -91,7 +111,7 @@ def evaluate(
         if out is not None:
             write_text(out, private_one.to_json(), overwrite=force)
         tell(private_one, caught, out, known, as_json=as_json)
-        return
+        return exit_code(private_one, fail=fail_below_promise)
     with (
         said_by_the_command(),
         source.open("evaluating", what, columns.ways) as (opened, what, progress),
@@ -106,16 +126,18 @@ def evaluate(
             progress=progress,
         )
         left_out = source.left_out(opened)
-    notes = remarks(released)
+    notes = [*remarks(released), *(shortfall_notes(found) if as_json else [])]  # else they are in the text
     for note in notes:
         warn(note)
     if out is not None:
         write_text(out, found.to_json(), overwrite=force)
     if as_json:
-        emit({**found.fields(), "worst": worst_fields(found, released), "warnings": list(notes), **left_out})
-        return
+        worst, short = worst_fields(found, released), shortfall_fields(found)
+        emit({**found.fields(), "shortfalls": short, "worst": worst, "warnings": list(notes), **left_out})
+        return exit_code(found, fail=fail_below_promise)
     say(evaluated(found, released))
     say_left_out(left_out)
     if out is not None:
         say(f"saved: {out}")
     say(NOT_PRIVATE)
+    return exit_code(found, fail=fail_below_promise)

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from confide.evaluation import Evaluation, LevelEvaluation, in_words, worst_parts
+from confide.cli.exit_codes import CLAIM_FAILED, DONE
+from confide.errors import InputError
+from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, in_words, worst_parts
 from confide.guarantee import coverage_text
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, RiskCalibration, parts_of
+from confide.sets import has_law, sentence_of
 
 
 def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
@@ -27,6 +30,30 @@ def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[
             {"alpha": str(alpha), **one.fields()} for alpha, each in found.levels.items() for one in worst_parts(each)
         ]
     return [] if isinstance(release, RiskCalibration) else [one.fields() for one in worst_parts(found)]
+
+
+def shortfall_fields(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[Mapping[str, Any]]:
+    """Where coverage over all lies below the promise, as JSON values, by statement."""
+    return [{"of": name, **one.fields()} for name, one in found.shortfalls.items()]
+
+
+def shortfall_notes(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[str]:
+    """The same in words."""
+    return [sentence_of(name, one) for name, one in found.shortfalls.items()]
+
+
+def refuse_unjudged(release: Release) -> None:
+    """Refuse to fail below a promise of which it is not known how far luck in calibrating may fall short."""
+    if not has_law(release):
+        raise InputError(
+            "--fail-below-promise needs a release with a promise, and a law of how coverage varies from calibration to "
+            "calibration; this one has none; leave the option out, and read the interval"
+        )
+
+
+def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: bool) -> int:
+    """That of a claim that does not hold, if it is asked for and a promise is broken."""
+    return CLAIM_FAILED if fail and any(one.broken for one in found.shortfalls.values()) else DONE
 
 
 def _promise(found: Evaluation, release: Release) -> str:

@@ -11,6 +11,7 @@ import click
 
 from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
+from confide.cli.evaluated import shortfall_fields, shortfall_notes
 from confide.cli.output import emit, say, say_left_out, warn
 from confide.cli.schedule import scheduled
 from confide.errors import EarlierReleaseWarning
@@ -107,11 +108,13 @@ def tell(
     """Print a private evaluation: for people, or as one JSON document."""
     earlier = [one.message for one in caught if isinstance(one.message, EarlierReleaseWarning)]
     notes = [str(one.message) for one in caught if one.message not in earlier]
+    notes += shortfall_notes(found) if as_json else []
     for note in dict.fromkeys(notes):
         warn(note)
     if as_json:
         made = [time for one in earlier for time in one.made]
-        emit({**json.loads(found.to_json()), "earlier": made, "warnings": notes, **left_out})
+        short = shortfall_fields(found)
+        emit({**json.loads(found.to_json()), "shortfalls": short, "earlier": made, "warnings": notes, **left_out})
         return
     for one in earlier:
         say(str(one))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from confide.sets import CoverageEstimate, coverage_from_counts
+from confide.sets import CoverageEstimate, Shortfall, coverage_from_counts
 
 CONFIDENCE = 0.95
 SIDES = ("lower end", "upper end")
@@ -95,4 +95,8 @@ class Counted(Protocol):
 
     @property
     def by(self) -> Division | None:
+        """As in `Evaluation`."""
+
+    @property
+    def shortfall(self) -> Shortfall | None:
         """As in `Evaluation`."""

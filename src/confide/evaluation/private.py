@@ -6,7 +6,7 @@ and each count gets discrete Laplace noise. What is stated follows from the nois
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -24,11 +24,13 @@ from confide.evaluation.private_findings import (
     PrivateMean,
     family_error,
     find,
+    over_all,
 )
 from confide.evaluation.private_parts import Partition
 from confide.evaluation.private_words import covered_text, in_words
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
-from confide.releases import Release
+from confide.releases import LevelCalibration, Release, SidesCalibration
+from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
 from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
@@ -180,6 +182,9 @@ class PrivateEvaluation(Release):
         The noisy counts of each table, in the order of its cells.
     versions
         The libraries that drew them; empty where the file does not say.
+    shortfalls
+        By statement: where coverage over all lies below the promise, and luck in calibrating does not explain it. They
+        follow from the counts and the release, and are in no file.
 
     Examples
     --------
@@ -197,9 +202,11 @@ class PrivateEvaluation(Release):
     confidence: float
     counts: tuple[tuple[int, ...], ...]
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    shortfalls: Mapping[str, Shortfall] = field(default_factory=dict, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+        object.__setattr__(self, "shortfalls", MappingProxyType(dict(self.shortfalls)))
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
         if [len(cells) for cells in self.counts] != self.question.cells:
             raise InputError("counts must have one number for each cell of each table")
@@ -261,6 +268,20 @@ class PrivateEvaluation(Release):
         """Bounds for the mean size of sets; None if sizes were not asked."""
         return self.finding.mean_size
 
+    def judged(self, release: Release) -> "PrivateEvaluation":
+        """The same with its shortfalls, from the release that was evaluated."""
+        of = {"": release}
+        if isinstance(release, LevelCalibration):
+            of = {level_name(alpha): part for alpha, part in release.parts.items()}
+        elif isinstance(release, SidesCalibration):
+            of |= {SIDES[1]: release.low, SIDES[2]: release.high}
+        cells, found = self._cells(), {}
+        for name, promised in self.question.statements.items():
+            c = over_all(cells, name, promised, CHANCE / 2)
+            if c.value is not None and (short := shortfall_at(of[name], c.value, c.high, self.question.n)) is not None:
+                found[name] = short
+        return replace(self, shortfalls=found)
+
     def _cells(self) -> Cells:
         q = self.question
         noisy: list[NDArray[np.int64]] = []
@@ -270,11 +291,14 @@ class PrivateEvaluation(Release):
         return Cells(q.partitions, q.tables, noisy, held, q.noise, q.n, q.one_count)
 
     def __str__(self) -> str:
-        return "\n".join([in_words(self.findings, self.question.loss, self.confidence), f"privacy: {self.privacy}"])
+        broken = [sentence_of(name, one) for name, one in self.shortfalls.items()]
+        told = in_words(self.findings, self.question.loss, self.confidence)
+        return "\n".join([*broken, told, f"privacy: {self.privacy}"])
 
     def _brief(self) -> str:
         levels = f", {len(self.findings)} statements" if len(self.findings) > 1 else ""
-        return f"coverage {covered_text(self.coverage)}{levels}, {self.privacy.brief}"
+        short = ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
+        return f"coverage {covered_text(self.coverage)}{short}{levels}, {self.privacy.brief}"
 
 
 def empty(question: Question, confidence: float) -> PrivateEvaluation:

@@ -156,7 +156,7 @@ def find(cells: Cells, statements: Mapping[str, float], error: float) -> dict[st
             partition.kind: _by_part(cells, place, name, promised, each)
             for place, partition in enumerate(cells.partitions)
         }
-        found[name] = PrivateFinding(_over_all(cells, name, promised, each), parts, shares, mean)
+        found[name] = PrivateFinding(over_all(cells, name, promised, each), parts, shares, mean)
     return found
 
 
@@ -182,7 +182,8 @@ def family_error(partitions: Sequence[Partition], statements: int, error: float)
     return each
 
 
-def _over_all(cells: Cells, name: str, promised: float, error: float) -> PrivateCoverage:
+def over_all(cells: Cells, name: str, promised: float, error: float) -> PrivateCoverage:
+    """Coverage over all records, with an interval that misses it with a chance of at most `error`."""
     counts, noises = cells.of_all()
     if cells.one_count:
         assert cells.n is not None

@@ -158,7 +158,7 @@ def answer(
     tell("evaluation", "evaluating privately", epsilon=asking.epsilon, neighbors=asking.neighbors)
     look = counted if known is None else lambda: known
     if payment is None:
-        return look().draw(question, confidence)
+        return look().draw(question, confidence).judged(release)
     from confide.ledger import pay
 
     _refuse_too_long(question, confidence)
@@ -169,7 +169,7 @@ def answer(
         lambda cells: _compact(cells.draw(question, confidence)),
         charge_first=charge_first,
     )
-    return replace(PrivateEvaluation.from_json(text), confidence=confidence)
+    return replace(PrivateEvaluation.from_json(text), confidence=confidence).judged(release)
 
 
 def _compact(evaluation: PrivateEvaluation) -> str:

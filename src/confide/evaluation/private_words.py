@@ -44,7 +44,7 @@ def _block(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -
 
 def covered_text(part: PrivateCoverage) -> str:
     """Share, interval and promise."""
-    below = ", surely below that" if part.below else ""
+    below = ", below that beyond chance" if part.below else ""
     return f"{interval_text(part.value, part.low, part.high)}; {coverage_text(part.promised)} is promised{below}"
 
 
@@ -79,7 +79,7 @@ def _thousandths(count: int) -> str:
 
 def _loss(part: PrivateCoverage, bound: float) -> str:
     value = None if part.value is None else bound * (1 - part.value)
-    below = ", surely above that" if part.below else ""
+    below = ", above that beyond chance" if part.below else ""
     ends = interval_text(value, bound * (1 - part.high), bound * (1 - part.low))
     return f"{ends}; at most {bound * (1 - part.promised):.6g} is promised{below}"
 

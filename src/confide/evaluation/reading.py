@@ -14,7 +14,7 @@ from confide.evaluation.result import KIND, MOST_EXAMPLES, SCHEMAS, Evaluation, 
 from confide.sets import coverage_from_counts
 from confide.support import Fields, exact_level, parse_object, read_as
 
-SAID = ("worst", "warnings", "left_out")
+SAID = ("worst", "warnings", "left_out", "shortfalls")
 """What `confide evaluate --json` says besides: it follows from the rest, or is for the one who evaluated."""
 MOST_PARTS = 100_000
 MOST_LEVELS = 1000

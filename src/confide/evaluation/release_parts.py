@@ -8,7 +8,7 @@ from confide.errors import InputError
 from confide.evaluation.parts import CONFIDENCE, Division
 from confide.evaluation.result import Evaluation
 from confide.releases import GroupCalibration, Release, SidesCalibration, promised_coverage
-from confide.sets import coverage_from_counts
+from confide.sets import count_shortfall, coverage_from_counts
 
 
 def fingerprint(release: Release) -> str:
@@ -46,5 +46,8 @@ def class_keys(release: GroupCalibration, names: Sequence[object]) -> list[str |
 
 def evaluation_of(release: Release, hits: int, n: int, **counted: Any) -> Evaluation:
     """The evaluation of a release on n records of which `hits` are covered, with whatever else was counted."""
-    covered = coverage_from_counts(hits, n, CONFIDENCE)
-    return Evaluation(fingerprint(release), promised_coverage(release), covered, by=division_of(release), **counted)
+    covered, short = coverage_from_counts(hits, n, CONFIDENCE), count_shortfall(release, hits, n)
+    division = division_of(release)
+    return Evaluation(
+        fingerprint(release), promised_coverage(release), covered, by=division, shortfall=short, **counted
+    )

@@ -14,7 +14,7 @@ from confide.errors import FormatError, InputError
 from confide.evaluation.parts import Division, Subgroup
 from confide.evaluation.words import in_words
 from confide.guarantee import coverage_text
-from confide.sets import CoverageEstimate
+from confide.sets import CoverageEstimate, Shortfall
 from confide.support import Level, Shown, deprecated, exact_level, read_as
 
 KIND = "confide.evaluation"
@@ -82,6 +82,9 @@ class Evaluation(_Readable):
         Records that the user chose to show; usually none.
     subgroups
         Groups of records, by any column, that have no threshold of their own: a check whom the average leaves out.
+    shortfall
+        Where coverage over all lies below the promise, and luck in calibrating does not explain it: what was found.
+        It follows from the counts and the release, and is in no file.
     """
 
     calibration: str
@@ -97,9 +100,15 @@ class Evaluation(_Readable):
     by: Division | None = None
     examples: tuple[Example, ...] = ()
     subgroups: tuple[Subgroup, ...] = ()
+    shortfall: Shortfall | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{in_words(self, self._promise)}\n{NOT_PRIVATE}"
+
+    @property
+    def shortfalls(self) -> dict[str, Shortfall]:
+        """The shortfall, if there is one, under the name "": as of several levels, and of a private evaluation."""
+        return {} if self.shortfall is None else {"": self.shortfall}
 
     @property
     def _promise(self) -> str:
@@ -108,7 +117,8 @@ class Evaluation(_Readable):
     def _brief(self) -> str:
         size = "" if self.mean_size is None else f", mean size {self.mean_size:.4g}"
         width = "" if self.mean_width is None else f", mean width {self.mean_width:.4g}"
-        return f"coverage {self.coverage}, {coverage_text(self.promised)} is promised{size}{width}, not private"
+        short = "" if self.shortfall is None else ", SURELY LESS THAN PROMISED"
+        return f"coverage {self.coverage}, {coverage_text(self.promised)} is promised{short}{size}{width}, not private"
 
     def to_json(self) -> str:
         """The evaluation as a JSON document with a schema version."""
@@ -162,6 +172,11 @@ class LevelEvaluation(_Readable):
             raise InputError("levels must cover more, the smaller alpha is; found a smaller set that covers more")
         object.__setattr__(self, "levels", MappingProxyType(ordered))
 
+    @property
+    def shortfalls(self) -> dict[str, Shortfall]:
+        """The levels that cover surely less than they promise, by name."""
+        return {f"alpha {float(a):g}": one.shortfall for a, one in self.levels.items() if one.shortfall is not None}
+
     def __getitem__(self, alpha: Level) -> Evaluation:
         level = exact_level("alpha", alpha)
         if level not in self.levels:
@@ -181,7 +196,8 @@ class LevelEvaluation(_Readable):
 
     def _brief(self) -> str:
         levels = ", ".join(f"alpha {float(alpha):g}: {one.coverage.value:.3f}" for alpha, one in self.levels.items())
-        return f"coverage {levels}, n={next(iter(self.levels.values())).coverage.n}, not private"
+        short = ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
+        return f"coverage {levels}{short}, n={next(iter(self.levels.values())).coverage.n}, not private"
 
     def to_json(self) -> str:
         """The evaluation as a JSON document with a schema version."""

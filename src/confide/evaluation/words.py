@@ -1,7 +1,7 @@
 """An evaluation in words, as it is printed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from confide.evaluation.parts import Counted, Subgroup
 from confide.evaluation.worst import WorstPart, surely_below, worst_parts
@@ -31,14 +31,18 @@ def in_words(found: Counted, promise: str, loss: tuple[str, float] | None = None
     told = {name: f"{100 * v:.1f} %" if name in _SHARES else _number(v) for name, v in sizes if v is not None}
     rows += [(_SHOWN[name], text) for name, text in told.items()]
     own: Sequence[Subgroup] = found.classes if found.by == "class" else found.groups
-    rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part)) for part in own]
+    below = set(surely_below(own, found.promised))
+    rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part, below)) for part in own]
+    broken = [] if found.shortfall is None else [found.shortfall.sentence]
     if loss is not None:
-        return aligned([*rows, *_subgroup_losses(found, loss[1])])
-    rows += [(f"group {part.name}", _own(part)) for part in _least_covered(found.subgroups)]
+        return "\n".join([*broken, aligned([*rows, *_subgroup_losses(found, loss[1])])])
+    below = set(surely_below(found.subgroups, found.promised))
+    rows += [(f"group {part.name}", _own(part, below, found.promised)) for part in _least_covered(found.subgroups)]
     worst = worst_parts(found)
     for one in worst:
-        rows += _worst(one) if one.kind != "end" else []
-    return "\n".join([aligned(rows), *(one.sentence for one in worst if one.below)])
+        if one.part not in (*own, *found.subgroups):  # these have their rows
+            rows += _worst(one)
+    return "\n".join([*broken, aligned(rows), *(one.sentence for one in worst if one.below)])
 
 
 def _least_covered(parts: Sequence[Subgroup]) -> Sequence[Subgroup]:
@@ -59,15 +63,21 @@ def _worst(one: WorstPart) -> list[tuple[str, str]]:
 
 def _against(part: Subgroup, one: WorstPart) -> str:
     promised = one.promised if part.promised is None else part.promised
-    below = f", surely below {coverage_text(promised)}" if part in one.below else ""
-    return f"{part.coverage}{below}"
+    return f"{part.coverage}{_below(promised) if part in one.below else ''}"
+
+
+def _below(promised: float) -> str:
+    return f", below {coverage_text(promised)} beyond chance"
 
 
 def _subgroup_losses(found: Counted, bound: float) -> list[tuple[str, str]]:
     """What each group loses, for a bound on a loss."""
     above = surely_below(found.subgroups, found.promised)
     return [
-        (f"group {part.name}", _loss(part.coverage, bound) + (", surely above it" if part in above else ""))
+        (
+            f"group {part.name}",
+            _loss(part.coverage, bound) + (", above what is promised beyond chance" if part in above else ""),
+        )
         for part in _least_covered(found.subgroups)
     ]
 
@@ -77,11 +87,14 @@ def _loss(c: CoverageEstimate, bound: float) -> str:
     return f"{loss:.3f} ({100 * c.confidence:g} % interval {low:.3f} to {high:.3f}, n={c.n})"
 
 
-def _own(part: Subgroup) -> str:
+def _own(part: Subgroup, below: Collection[Subgroup] = (), promised: float | None = None) -> str:
+    """The row of a part, which may have a promise of its own; what all are promised otherwise."""
     size = "" if part.mean_size is None else f", {_number(part.mean_size)} classes per set"
     width = "" if part.mean_width is None else f", width {_number(part.mean_width)}"
-    promised = "" if part.promised is None else f"; coverage at least {coverage_text(part.promised)} is promised"
-    return f"{part.coverage}{size}{width}{promised}"
+    own = "" if part.promised is None else f"; coverage at least {coverage_text(part.promised)} is promised"
+    level = part.promised if promised is None else promised
+    short = _below(level) if part in below and level is not None else ""
+    return f"{part.coverage}{size}{width}{own}{short}"
 
 
 def _number(value: float) -> str:

@@ -15,11 +15,12 @@ Part: TypeAlias = Literal["class", "group", "end", "set size"]
 
 _PLURAL = {"class": "classes", "group": "groups", "end": "ends", "set size": "set sizes"}
 _REMEDY = {
-    "class": "The promise is an average over all classes; calibrate with --by-class for one to each class.",
-    "group": "The promise is an average over all groups; calibrate with --by and --groups for one to each group.",
+    "class": "The promise is an average over all classes; calibrate by class for one to each class.",
+    "group": "The promise is an average over all groups; calibrate by group for one to each group.",
     "set size": "The promise is an average over all set sizes, and none can be made to each; another score, such as "
     "aps, may even them out.",
 }
+"""What helps, where coverage over all is what was promised."""
 MOST_NAMED = 10
 
 
@@ -40,6 +41,8 @@ class WorstPart:
         How many there are.
     promised
         The smallest coverage that is promised for any part in `below`, or for the least covered one.
+    broken
+        Whether coverage over all falls short of the promise: then no other division of the records helps.
     """
 
     kind: Part
@@ -47,10 +50,11 @@ class WorstPart:
     below: tuple[Subgroup, ...]
     parts: int
     promised: float
+    broken: bool = False
 
     @property
     def sentence(self) -> str:
-        """Who is surely covered less than promised, and what helps; empty if nobody is."""
+        """Which parts are covered less than promised beyond chance, and what helps; empty if none are."""
         if not self.below:
             return ""
         called = "size " if self.kind == "set size" else ""
@@ -58,13 +62,16 @@ class WorstPart:
         names = ", ".join(named) + (", ..." if self.below[MOST_NAMED:] else "")
         some = f"{len(self.below)} of {self.parts} {_PLURAL[self.kind]}"
         remedy = _REMEDY.get(self.kind, "")
-        if self.part.promised is not None:
+        if self.broken:
+            remedy = "All records together are covered less than promised: look for the cause of that first."
+        elif self.part.promised is not None:
             remedy = (
                 "Each of them has a promise of its own, on average over calibrations: this calibration fell short of "
                 "it, or these records differ from those that calibrated."
             )
         are = "is" if len(self.below) == 1 else "are"
-        return f"{some} {are} surely covered less than {coverage_text(self.promised)}: {names}. {remedy}"
+        chance = f"beyond chance ({100 * CONFIDENCE:g} %, all {_PLURAL[self.kind]} at once)"
+        return f"{some} {are} covered less than {coverage_text(self.promised)} {chance}: {names}. {remedy}"
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
@@ -87,7 +94,7 @@ def worst_parts(found: Counted) -> tuple[WorstPart, ...]:
     >>> p = np.tile([0.99, 0.01], (200, 1))
     >>> worst, *_ = worst_parts(confide.evaluate_sets(released, p, ["cat"] * 100 + ["dog"] * 100, ["cat", "dog"]))
     >>> worst.part.name, worst.sentence
-    ('dog', '1 of 2 classes is surely covered less than 0.9: dog. The promise is an average over all classes; ...')
+    ('dog', '1 of 2 classes is covered less than 0.9 beyond chance (95 %, all classes at once): dog. All records ...')
     """
     own: Part = "end" if found.by == "side" else "group"
     kinds: tuple[tuple[Part, tuple[Subgroup, ...]], ...] = (
@@ -96,7 +103,7 @@ def worst_parts(found: Counted) -> tuple[WorstPart, ...]:
         ("group", found.subgroups),
         ("set size", tuple(part for part in found.sizes if part.name != "0")),
     )
-    return tuple(_worst(kind, parts, found.promised) for kind, parts in kinds if parts)
+    return tuple(_worst(kind, parts, found) for kind, parts in kinds if parts)
 
 
 def surely_below(parts: Sequence[Subgroup], promised: float) -> tuple[Subgroup, ...]:
@@ -112,9 +119,10 @@ def surely_below(parts: Sequence[Subgroup], promised: float) -> tuple[Subgroup, 
     return tuple(sorted(short, key=_share))
 
 
-def _worst(kind: Part, parts: tuple[Subgroup, ...], promised: float) -> WorstPart:
-    least, below = min(parts, key=_share), surely_below(parts, promised)
-    return WorstPart(kind, least, below, len(parts), min(_promised(one, promised) for one in below or (least,)))
+def _worst(kind: Part, parts: tuple[Subgroup, ...], found: Counted) -> WorstPart:
+    least, below = min(parts, key=_share), surely_below(parts, found.promised)
+    promised = min(_promised(one, found.promised) for one in below or (least,))
+    return WorstPart(kind, least, below, len(parts), promised, found.shortfall is not None)
 
 
 def _promised(part: Subgroup, promised: float) -> float:

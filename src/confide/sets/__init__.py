@@ -5,6 +5,7 @@ prediction_sets.py  PredictionSets: a mask with class names, as lists, Arrow and
 prediction_intervals.py  PredictionIntervals: lower and upper ends
 drawn_intervals.py  intervals on matplotlib axes
 coverage.py         the share of records that they cover, with its exact interval
+promise.py          whether that breaks the promise, or luck in calibrating explains it
 """
 
 from confide.sets.coverage import CoverageEstimate, coverage_from_counts, exact_interval, share_covered
@@ -12,10 +13,12 @@ from confide.sets.drawn_intervals import draw_intervals
 from confide.sets.predict import predict_interval, predict_labels, predict_masks, predict_set
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
+from confide.sets.promise import CHANCE, Shortfall, count_shortfall, has_law, sentence_of, shortfall_at
 
 __all__ = [
-    "CoverageEstimate", "PredictionIntervals", "PredictionSets", "coverage_from_counts", "draw_intervals",
-    "exact_interval", "predict_interval", "predict_labels", "predict_masks", "predict_set", "share_covered",
+    "CHANCE", "CoverageEstimate", "PredictionIntervals", "PredictionSets", "Shortfall", "count_shortfall",
+    "coverage_from_counts", "draw_intervals", "exact_interval", "has_law", "predict_interval", "predict_labels",
+    "predict_masks", "predict_set", "sentence_of", "share_covered", "shortfall_at",
 ]  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def predict_set(
     mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
     refuse_other_sums("probabilities", p)
     warn_of(calibration)
-    return PredictionSets(mask, names, promised_coverage(calibration))
+    return PredictionSets(mask, names, promised_coverage(calibration), calibration)
 
 
 def predict_interval(
@@ -155,12 +155,12 @@ def predict_interval(
         lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
         warn_of(calibration)
-        return PredictionIntervals(lower, upper, promised_coverage(calibration))
+        return PredictionIntervals(lower, upper, promised_coverage(calibration), calibration)
     name = _score_of(calibration, "regression", score)
     threshold = _thresholds(calibration, groups, len(as_array("predictions", predictions)))
     ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
     warn_of(calibration)
-    return PredictionIntervals(*ends, promised_coverage(calibration))
+    return PredictionIntervals(*ends, promised_coverage(calibration), calibration)
 
 
 def predict_labels(

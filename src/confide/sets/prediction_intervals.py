@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector, frame_of
 from confide.errors import InputError
+from confide.releases import Release
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
 from confide.sets.drawn_intervals import draw_intervals
+from confide.sets.promise import warn_of_shortfall
 from confide.support import Level, html_table, needs_extra
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class PredictionIntervals(_Ends):
         float64, shape (n,): both ends belong to the interval, which is empty where lower > upper.
     promised
         The coverage that the calibration promises, at least, if the intervals come from one; no item of the pair.
+    calibration
+        The calibration that they come from, as in `PredictionSets`; no item of the pair either.
 
     Examples
     --------
@@ -46,12 +50,24 @@ class PredictionIntervals(_Ends):
     """
 
     _promised: float | None = None
+    _calibration: Release | None = None
 
-    def __new__(cls, lower: NDArray[np.float64], upper: NDArray[np.float64], promised: float | None = None) -> Self:
-        """The pair; what was promised lies beside it."""
+    def __new__(
+        cls,
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+        promised: float | None = None,
+        calibration: Release | None = None,
+    ) -> Self:
+        """The pair; what was promised, and by what, lies beside it."""
         pair = super().__new__(cls, lower, upper)
-        pair._promised = promised
+        pair._promised, pair._calibration = promised, calibration
         return pair
+
+    @property
+    def calibration(self) -> Release | None:
+        """The calibration that they come from, if it is known."""
+        return self._calibration
 
     @property
     def promised(self) -> float | None:
@@ -78,12 +94,20 @@ class PredictionIntervals(_Ends):
     def coverage(self, targets: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
         """The share of records whose target is in their interval, with its exact interval; targets of shape (n,).
 
+        Warns
+        -----
+        CoverageWarning
+            If it is surely less than the calibration promises, and luck in calibrating does not explain that.
+
         Examples
         --------
         >>> PredictionIntervals(np.array([0.0, 1.0]), np.array([2.0, 4.0])).coverage([2.0, 0.5]).value
         0.5
         """
-        return share_covered(self.contains(targets), confidence)
+        inside = self.contains(targets)
+        found = share_covered(inside, confidence)
+        warn_of_shortfall(self.calibration, int(inside.sum()), len(inside))
+        return found
 
     def plot(
         self,
@@ -152,7 +176,8 @@ class PredictionIntervals(_Ends):
         chosen = which if isinstance(which, slice) else np.asarray(which)
         if not isinstance(chosen, slice) and chosen.ndim != 1:
             raise InputError("intervals must be chosen by a slice, or a vector of positions or booleans")
-        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised)
+        calibration = self.calibration if isinstance(which, slice) else None
+        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration)
 
     def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
         found = as_vector(name, values, empty=True)

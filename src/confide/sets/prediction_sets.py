@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_labels, frame_of
 from confide.errors import InputError
+from confide.releases import Release
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
+from confide.sets.promise import warn_of_shortfall
 from confide.support import Level, Shown, deprecated, html_table, needs_extra
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ class PredictionSets(Shown):
         The K class names, or None for 0 .. K-1.
     promised
         The coverage that the calibration promises, at least, if the sets come from one.
+    calibration
+        The calibration that they come from, which `coverage` compares with the truth; of records that were chosen, by
+        positions or booleans, nothing is promised, and it is left out.
 
     Examples
     --------
@@ -48,6 +53,7 @@ class PredictionSets(Shown):
     mask: NDArray[np.bool_]
     classes: tuple[object, ...] | None = None
     promised: float | None = None
+    calibration: Release | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -68,12 +74,20 @@ class PredictionSets(Shown):
     def coverage(self, labels: ArrayLike, confidence: Level = 0.95) -> CoverageEstimate:
         """The share of records whose label is in their set, with its exact interval; labels of shape (n,).
 
+        Warns
+        -----
+        CoverageWarning
+            If it is surely less than the calibration promises, and luck in calibrating does not explain that.
+
         Examples
         --------
         >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).coverage(["dog", "dog"]).value
         0.5
         """
-        return share_covered(self.contains(labels), confidence)
+        inside = self.contains(labels)
+        found = share_covered(inside, confidence)
+        warn_of_shortfall(self.calibration, int(inside.sum()), len(inside))
+        return found
 
     def to_frame(self, like: Any = "pandas") -> Any:
         """A boolean data frame, one column per class, of the kind that somebody works with.
@@ -162,7 +176,8 @@ class PredictionSets(Shown):
             return self._members(found)
         if found.ndim != 2:
             raise InputError("sets must be chosen by one position, a slice, or a vector of positions or booleans")
-        return PredictionSets(found, self.classes, self.promised)
+        calibration = self.calibration if isinstance(which, slice) else None
+        return PredictionSets(found, self.classes, self.promised, calibration)
 
     def _members(self, row: NDArray[np.bool_]) -> list[Any]:
         names = range(len(row)) if self.classes is None else self.classes

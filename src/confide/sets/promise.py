@@ -1,0 +1,266 @@
+"""Whether coverage on labelled records breaks the promise of a release, or luck in calibrating explains it.
+
+A promise on average leaves room: one calibration of a correct release may cover less. The law of coverage over
+calibrations (`Calibration.coverage_failure`, the one that reports draw) bounds how often. With probability 1 - CHANCE/2
+the coverage of the release is at most `high`, the upper limit for the records that were counted. So a correct release
+is called broken with probability CHANCE at most: either `high` misses its coverage, or its coverage fell below a level
+that calibrations reach with probability 1 - CHANCE/2. That holds for records like those that calibrated, independent of
+them and of each other, and, where the number of calibration records is secret, for the numbers that a finding names.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import takewhile
+from math import ceil
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from confide.errors import CoverageWarning, InputError
+from confide.guarantee import binomial_at_least, coverage_text
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    parts_of,
+    promised_coverage,
+)
+from confide.sets.coverage import exact_interval
+from confide.support import outside
+
+CHANCE = 0.001
+"""How often a correct release is called broken, at most; where it promises coverage with probability 1 - delta, delta
+more."""
+
+TYPICAL = 1000
+"""Where the number of calibration records is secret, luck is that of so many, or of `n_min` if that is more."""
+
+Luck: TypeAlias = Literal["excluded", "rare", "unknown", "not read"]
+"""What luck in calibrating has to do with it: it does not explain the shortfall; an unlucky calibration does, which a
+promise with probability 1 - delta allows; no law of coverage is known; the evaluation was read without its release."""
+
+_GRID = 40
+_CAUSES = "Other records than those that calibrated, another model, or a wrong column?"
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Coverage that lies below what is promised by more than chance explains.
+
+    Parameters
+    ----------
+    coverage
+        The share of records that were covered.
+    high
+        Its upper limit, which holds with probability 1 - CHANCE/2.
+    n
+        How many records were counted; None where that is secret.
+    promised
+        The coverage that is promised.
+    luck
+        Whether luck in calibrating explains it.
+    from_records
+        Where the number of calibration records is secret: from how many on luck does not explain it.
+    delta
+        Of a promise that holds with probability 1 - delta; else None.
+    loss
+        For a bound on a loss its name and its largest value: coverage is then that of critical thresholds.
+    parts
+        Of several thresholds: what each is for, as "group".
+    population
+        In words, which new records the promise is for, where these are a known shift away.
+    """
+
+    coverage: float
+    high: float
+    n: int | None
+    promised: float
+    luck: Luck
+    from_records: int | None = None
+    delta: float | None = None
+    loss: tuple[str, float] | None = None
+    parts: str | None = None
+    population: str | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether a correct release would fall so short with probability CHANCE, or CHANCE + delta, at most."""
+        return self.luck in ("excluded", "rare")
+
+    @property
+    def sentence(self) -> str:
+        """What was found, whether luck explains it, and what else may.
+
+        Examples
+        --------
+        >>> Shortfall(0.505, 0.52, 8780, 0.9, "excluded").sentence
+        'Covered surely less than promised: 50.5 % of 8,780 records where 90 % is promised. Luck in ...'
+        """
+        records = "the records" if self.n is None else f"{self.n:,} records"
+        sure = "" if self.delta is None else f" with probability {float(1 - Fraction(str(self.delta))):.6g}"
+        if self.loss is None:
+            less = "Covered surely less than promised"
+            share, promised = f"{100 * self.coverage:.4g} %", f"{100 * float(coverage_text(self.promised)):.6g} %"
+            what = f"{less}: {share} of {records} where {promised} is promised{sure}."
+        else:
+            name, bound = self.loss
+            loss, most = f"{bound * (1 - self.coverage):.4g}", f"{bound * (1 - self.promised):.6g}"
+            more = f"Loss {name!r} surely larger than promised"
+            what = f"{more}: {loss} on {records} where at most {most} is promised{sure}."
+        return f"{what} {self._luck} {_CAUSES}"
+
+    @property
+    def _luck(self) -> str:
+        match self.luck:
+            case "excluded":
+                few = (
+                    "" if self.from_records is None else f", unless fewer than {self.from_records:,} records calibrated"
+                )
+                each = f" in one {self.parts}" if few and self.parts else ""
+                return f"Luck in calibrating does not explain this{few}{each}."
+            case "rare":
+                rare = f"{100 * (self.delta or 0):.6g} %"
+                return (
+                    f"Only an unlucky calibration, one of the {rare} that the promise leaves out, would explain this."
+                )
+            case "unknown":
+                only = "" if self.population is None else f"The promise is {self.population}. "
+                return f"{only}How far bad luck in calibrating may fall short of this promise is not known."
+        return "A report of the release with this evaluation says whether luck in calibrating explains this."
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        stated = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**stated, "broken": self.broken, "chance": CHANCE + (self.delta or 0), "sentence": self.sentence}
+
+
+def sentence_of(name: str, found: Shortfall) -> str:
+    """What was found of a statement, by its name; "" for a release as a whole."""
+    return f"{name}: {found.sentence}" if name else found.sentence
+
+
+def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
+    """The shortfall of a release on n records of which `hits` are covered; None if there is none.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> count_shortfall(released, 880, 1000)
+    >>> found = count_shortfall(released, 505, 1000)
+    >>> found.broken, found.from_records < 100
+    (True, True)
+    """
+    return shortfall_at(release, hits / n, count_limit(hits, n), n)
+
+
+def warn_of_shortfall(release: Release | None, hits: int, n: int) -> None:
+    """Say it where coverage of what a release made is computed; of sets from elsewhere nothing is known."""
+    if release is not None and (short := count_shortfall(release, hits, n)) is not None:
+        warnings.warn(short.sentence, CoverageWarning, stacklevel=outside())
+
+
+def count_limit(hits: int, n: int) -> float:
+    """The largest coverage at which so few of n records are covered with probability CHANCE/2 (Clopper and Pearson)."""
+    return float(exact_interval(np.array([hits]), np.array([n]), 1 - CHANCE)[1][0])
+
+
+def shortfall_at(release: Release, coverage: float, high: float, n: int | None) -> Shortfall | None:
+    """The same from the upper limit of coverage, however that was found."""
+    promised = promised_coverage(release)
+    if high >= promised or isinstance(release, LevelCalibration):  # of several levels each is judged on its own
+        return None
+    first = next(iter(parts_of(release).values())).guarantee
+    loss = (release.loss, release.bound) if isinstance(release, RiskCalibration) else None
+    parts = release.by if isinstance(release, GroupCalibration) else None
+
+    def found(luck: Luck, from_records: int | None = None) -> Shortfall:
+        statement = (promised, luck, from_records, first.delta, loss, parts, first.population)
+        return Shortfall(coverage, high, n, *statement)
+
+    if not has_law(release):
+        records = first.n or TYPICAL
+        rank = np.array([min(ceil((records + 1) * promised), records)])
+        lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2  # as without privacy: the least that luck does
+        return None if lucky or promised == 0 else found("unknown")
+    secret = [part for part in parts_of(release).values() if _secret(part)]
+    if not secret:
+        excluded, least = _failure(release, None)(high) <= CHANCE / 2, None
+    else:
+        few = max(part.guarantee.n_min or 1 for part in secret)
+        typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
+        least = _from_records(release, high, few, max(few, typical))
+        excluded, least = least is not None, None if least == few else least  # fewer than `few` have no promise
+    if excluded:
+        return found("excluded", least)
+    return None if first.delta is None else found("rare")
+
+
+def has_law(release: Release) -> bool:
+    """Whether it is known how coverage varies from calibration to calibration, so that a promise can be judged."""
+    parts = list(parts_of(release).values())
+    if any(part.coverage == 0 or part.guarantee.silos in ("by size", "by size + 1") for part in parts):
+        return False  # nothing is promised, or the law is that of silos that are alike
+    try:
+        for part in _different(parts):
+            part.coverage_failure(TYPICAL if _secret(part) else None)
+    except InputError:
+        return False
+    return True
+
+
+def _secret(part: Calibration) -> bool:
+    """Whether the law of coverage needs a number of records that is secret."""
+    return part.mechanism is not None and part.n is None
+
+
+def _from_records(release: Release, high: float, few: int, many: int) -> int | None:
+    """The number from which on luck does not explain such a coverage; None if luck of `many` records explains it."""
+
+    def excluded(n: int) -> bool:
+        return _failure(release, n)(high) <= CHANCE / 2
+
+    tried = np.unique(np.geomspace(few, many, _GRID).astype(np.int64)).tolist()
+    passed = list(takewhile(excluded, reversed(tried)))
+    if not passed:
+        return None
+    below, least = max((n for n in tried if n < passed[-1]), default=few - 1), passed[-1]
+    while least - below > 1:
+        middle = (below + least) // 2
+        below, least = (below, middle) if excluded(middle) else (middle, least)
+    return least
+
+
+def _failure(release: Release, n: int | None) -> Callable[[float], float]:
+    """Level c -> a bound on the probability that coverage of the release is below c, with n records where n is secret.
+
+    Groups together are covered less than c only if one of them is. The two ends of an interval share what may be missed
+    as they share alpha.
+    """
+    parts = list(parts_of(release).values())
+    if isinstance(release, SidesCalibration):
+        shares = [float(part.alpha / release.alpha) for part in parts]
+    else:
+        shares = [1.0] * len(parts)
+    alike = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
+    one_of = {_law_of(part): part for part in parts}
+    laws = [
+        (count, share, one_of[key].coverage_failure(n if _secret(one_of[key]) else None))
+        for (key, share), count in alike.items()
+    ]
+    return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
+
+
+def _different(parts: list[Calibration]) -> list[Calibration]:
+    return list({_law_of(part): part for part in parts}.values())
+
+
+def _law_of(part: Calibration) -> Any:
+    """What the law of coverage follows from; parts in which it is the same have the same law."""
+    return part if part.mechanism is None else (part.mechanism, part.candidates, part.guarantee)
