@@ -302,7 +302,7 @@ def test_what_is_released_holds_no_exact_count(released, monkeypatch):
     small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
     assert small.to_json() == large.to_json()
     assert pickle.dumps(small) == pickle.dumps(large)
-    assert vars(small).keys() <= {"question", "confidence", "counts", "versions", "findings"}
+    assert vars(small).keys() <= {"question", "confidence", "counts", "versions", "findings", "shortfalls"}
 
 
 def test_public_n_is_counted_stated_and_checked(released):

@@ -55,11 +55,11 @@ def test_the_worst_of_each_kind_and_those_that_are_surely_below():
     assert (classes.kind, classes.part.name, classes.parts) == ("class", "cancer-associated stroma", 3)
     assert [part.name for part in classes.below] == ["cancer-associated stroma"]
     assert classes.sentence == (
-        "1 of 3 classes is surely covered less than 0.9: cancer-associated stroma. The promise is an average over all "
-        "classes; calibrate with --by-class for one to each class."
+        "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): cancer-associated stroma. "
+        "The promise is an average over all classes; calibrate by class for one to each class."
     )
     assert sizes.kind == "set size"
-    assert sizes.sentence.startswith("1 of 2 set sizes is surely covered less than 0.9: size 1. ")
+    assert sizes.sentence.startswith("1 of 2 set sizes is covered less than 0.9 beyond chance (95 %, all set")
     assert "aps" in sizes.sentence
 
 
@@ -135,7 +135,8 @@ def test_intervals_and_scores_of_any_release_group_by_group():
     assert read_evaluation(found.to_json()) == found
     ends, groups = worst_parts(found)
     assert (ends.kind, groups.kind, groups.part.name) == ("end", "group", "2")
-    assert "--by and --groups" in groups.sentence
+    assert groups.sentence == "1 of 2 groups is covered less than 0.9 beyond chance (95 %, all groups at once): 2."
+    assert found.shortfall.broken, "and then no other division of the records would help"
     released = calibration_at(1.5, "absolute_residual")
     by_score = evaluate_scores(released, np.abs(y), groups=site)
     by_interval = evaluate_intervals(released, np.zeros(2000), y, groups=site)

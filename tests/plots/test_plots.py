@@ -55,7 +55,7 @@ def test_a_hundred_long_names_can_be_read(pyplot):
     assert said[0] == sets.classes[61]
     (line,) = dashed(axes)
     assert line.get_xdata()[0] == 0.9
-    short = next(line for line in axes.lines if line.get_label() == "surely below it (1 of 100)")
+    short = next(line for line in axes.lines if line.get_label() == "below it beyond chance (1 of 100)")
     others = next(line for line in axes.lines if len(line.get_ydata()) == 99)
     assert (short.get_marker(), list(short.get_ydata())) == ("v", [0])
     assert others.get_marker() == "o"

@@ -17,7 +17,7 @@ SAMPLES = Path(__file__).parent / "samples"
         ("groups", None, "for each group: coverage at least"),
         ("classes", None, "for each class: coverage at least"),
         ("sides", None, "lower side: coverage at least"),
-        ("risk", None, "expected loss at most"),
+        ("risk", None, "at most 10 % of a record's true labels are missed on average"),
         ("federated", None, "coverage at least"),
         ("none", None, "coverage at least"),
     ],

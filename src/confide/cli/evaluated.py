@@ -7,7 +7,7 @@ from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.errors import InputError
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, in_words, worst_parts
 from confide.guarantee import coverage_text
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, RiskCalibration, parts_of
+from confide.releases import LevelCalibration, Release, RiskCalibration, SidesCalibration, promises
 from confide.sets import has_law, sentence_of
 
 
@@ -57,10 +57,6 @@ def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: 
 
 
 def _promise(found: Evaluation, release: Release) -> str:
-    if isinstance(release, Calibration):
-        return str(release.guarantee)
-    if isinstance(release, RiskCalibration):
-        return f"expected loss at most {release.risk:.6g}"
-    first = next(iter(parts_of(release).values())).guarantee
-    at_least = f"coverage at least {coverage_text(found.promised)}"
-    return f"for each {release.by}: {first}" if isinstance(release, GroupCalibration) else at_least
+    if isinstance(release, SidesCalibration):  # of both ends together, which have promises of their own
+        return f"coverage at least {coverage_text(found.promised)}"
+    return "; ".join(f"for {name}: {text}" if name else text for name, text in promises(release).items())

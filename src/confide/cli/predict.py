@@ -8,7 +8,7 @@ from confide.cli import options as o
 from confide.cli.columns import ModelColumns
 from confide.cli.output import check_output, emit, number, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of, remarks
+from confide.releases import Calibration, GroupCalibration, Release, parts_of, promises, remarks
 from confide.support import Kind, as_place
 from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
 
@@ -90,12 +90,8 @@ def predict(
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     say(f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}")
     say_left_out(found)
-    parts = parts_of(released)
-    if isinstance(released, GroupCalibration):
-        say(f"promise for each {released.by}: {next(iter(parts.values())).guarantee}")
-    else:
-        for name, part in parts.items():
-            say(f"promise{f' for {name}' if isinstance(released, LevelCalibration) else ''}: {part.guarantee}")
+    for name, text in promises(released).items():
+        say(f"promise{f' for {name}' if name else ''}: {text}")
     say(f"saved: {where}")
 
 

@@ -11,7 +11,7 @@ from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Subgroup
 from confide.evaluation.private import KIND as PRIVATE_KIND
 from confide.evaluation.private import PrivateEvaluation
 from confide.evaluation.result import KIND, MOST_EXAMPLES, SCHEMAS, Evaluation, Example, LevelEvaluation, shares
-from confide.sets import coverage_from_counts
+from confide.sets import Shortfall, count_limit, coverage_from_counts
 from confide.support import Fields, exact_level, parse_object, read_as
 
 SAID = ("worst", "warnings", "left_out", "shortfalls")
@@ -116,9 +116,10 @@ def _one(fields: Fields) -> Evaluation:
     stated = fields.take("examples", list) if "examples" in fields else []
     if len(stated) > min(MOST_EXAMPLES, n):
         raise FormatError(f"the evaluation has more than {MOST_EXAMPLES} examples, or more than it has records")
+    promised, high = _level(fields), count_limit(covered, n)
     return Evaluation(
         calibration=fields.take("calibration", str),
-        promised=_level(fields),
+        promised=promised,
         coverage=coverage_from_counts(covered, n, CONFIDENCE),
         mean_width=width,
         classes=classes,
@@ -127,6 +128,7 @@ def _one(fields: Fields) -> Evaluation:
         by=by,
         examples=tuple(_example(one) for one in stated),
         subgroups=subgroups,
+        shortfall=Shortfall(covered / n, high, n, promised, "not read") if high < promised else None,
         **(shares(classes, sizes, n) if has_sets else {}),
     )
 

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,8 @@ from confide.errors import FormatError, InputError
 from confide.evaluation.parts import Division, Subgroup
 from confide.evaluation.words import in_words
 from confide.guarantee import coverage_text
-from confide.sets import CoverageEstimate, Shortfall
+from confide.releases import LevelCalibration, Release
+from confide.sets import CoverageEstimate, Shortfall, count_shortfall
 from confide.support import Level, Shown, deprecated, exact_level, read_as
 
 KIND = "confide.evaluation"
@@ -105,6 +106,11 @@ class Evaluation(_Readable):
     def __str__(self) -> str:
         return f"{in_words(self, self._promise)}\n{NOT_PRIVATE}"
 
+    def judged(self, release: Release) -> "Evaluation":
+        """The same with its shortfall, from the release that was evaluated; files do not say it."""
+        c = self.coverage
+        return replace(self, shortfall=count_shortfall(release, round(c.value * c.n), c.n))
+
     @property
     def shortfalls(self) -> dict[str, Shortfall]:
         """The shortfall, if there is one, under the name "": as of several levels, and of a private evaluation."""
@@ -171,6 +177,10 @@ class LevelEvaluation(_Readable):
         if shares != sorted(shares):
             raise InputError("levels must cover more, the smaller alpha is; found a smaller set that covers more")
         object.__setattr__(self, "levels", MappingProxyType(ordered))
+
+    def judged(self, release: LevelCalibration) -> "LevelEvaluation":
+        """The same with the shortfall of each level, from the release that was evaluated."""
+        return replace(self, levels={alpha: one.judged(release.parts[alpha]) for alpha, one in self.levels.items()})
 
     @property
     def shortfalls(self) -> dict[str, Shortfall]:

@@ -42,7 +42,7 @@ class WorstPart:
     promised
         The smallest coverage that is promised for any part in `below`, or for the least covered one.
     broken
-        Whether coverage over all falls short of the promise: then no other division of the records helps.
+        Whether coverage over all falls short of the promise: then no advice about parts helps.
     """
 
     kind: Part
@@ -63,7 +63,7 @@ class WorstPart:
         some = f"{len(self.below)} of {self.parts} {_PLURAL[self.kind]}"
         remedy = _REMEDY.get(self.kind, "")
         if self.broken:
-            remedy = "All records together are covered less than promised: look for the cause of that first."
+            remedy = ""
         elif self.part.promised is not None:
             remedy = (
                 "Each of them has a promise of its own, on average over calibrations: this calibration fell short of "
@@ -71,7 +71,7 @@ class WorstPart:
             )
         are = "is" if len(self.below) == 1 else "are"
         chance = f"beyond chance ({100 * CONFIDENCE:g} %, all {_PLURAL[self.kind]} at once)"
-        return f"{some} {are} covered less than {coverage_text(self.promised)} {chance}: {names}. {remedy}"
+        return f"{some} {are} covered less than {coverage_text(self.promised)} {chance}: {names}. {remedy}".rstrip()
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
@@ -94,7 +94,7 @@ def worst_parts(found: Counted) -> tuple[WorstPart, ...]:
     >>> p = np.tile([0.99, 0.01], (200, 1))
     >>> worst, *_ = worst_parts(confide.evaluate_sets(released, p, ["cat"] * 100 + ["dog"] * 100, ["cat", "dog"]))
     >>> worst.part.name, worst.sentence
-    ('dog', '1 of 2 classes is covered less than 0.9 beyond chance (95 %, all classes at once): dog. All records ...')
+    ('dog', '1 of 2 classes is covered less than 0.9 beyond chance (95 %, all classes at once): dog.')
     """
     own: Part = "end" if found.by == "side" else "group"
     kinds: tuple[tuple[Part, tuple[Subgroup, ...]], ...] = (

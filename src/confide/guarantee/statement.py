@@ -111,6 +111,16 @@ class Guarantee:
         return f"coverage at least {coverage_text(self.coverage)}{sure}{if_so}{new}"
 
     def __str__(self) -> str:
+        return self.of(f"coverage at least {coverage_text(self.coverage)}")
+
+    def of(self, what: str) -> str:
+        """The promise in words, of what follows from that coverage: of `what`, such as a bound on a loss.
+
+        Examples
+        --------
+        >>> Guarantee("marginal", 0.9, None, None, 1).of("at most 10 % are missed")
+        'at most 10 % are missed on average over calibration data and new records, for every number of records'
+        """
         if self.kind == "none" or self.coverage == 0:
             return "NO COVERAGE IS PROMISED by this mechanism"
         if self.n is not None:
@@ -121,8 +131,7 @@ class Guarantee:
             scope = f"for every number of records from {self.n_min} on"
         scope += f", {silos_text(self.silos)}" if self.silos else ""
         scope += f", {self.population}" if self.population else ""
-        value = f"coverage at least {coverage_text(self.coverage)}"
         if self.kind == "marginal":
-            return f"{value} on average over calibration data and new records, {scope}"
+            return f"{what} on average over calibration data and new records, {scope}"
         sure = 1 - Fraction(str(self.delta))
-        return f"with probability {float(sure):.6g} over the calibration data, {value} for new records, {scope}"
+        return f"with probability {float(sure):.6g} over the calibration data, {what} for new records, {scope}"

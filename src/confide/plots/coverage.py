@@ -29,8 +29,8 @@ def plot_coverage(
 ) -> Any:
     """Coverage of each class, or of each group, with exact intervals, the least covered at the top. Returns the axes.
 
-    A dashed line shows `level`. Classes that are surely below it, looked at all together, are red triangles. Names are
-    written out. This is **not private**: it is computed from labels, without noise.
+    A dashed line shows `level`. Classes that are below it beyond chance, looked at all together, are red triangles.
+    Names are written out. This is **not private**: it is computed from labels, without noise.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def plot_coverage(
         place = np.flatnonzero(below[shown] == surely)
         own = shown[place]
         axes.hlines(place, table.low[own], table.high[own], color=color, linewidth=1.6)
-        label = f"surely below it ({int(below.sum())} of {len(chosen)})" if surely and place.size else None
+        label = f"below it beyond chance ({int(below.sum())} of {len(chosen)})" if surely and place.size else None
         axes.plot(table.coverage[own], place, marker, markersize=7 if surely else 4.5, color=color, label=label)
     if level is not None:
         promise_line(axes, level, f"promised on average: {coverage_text(level)}", upright=True)

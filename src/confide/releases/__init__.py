@@ -25,7 +25,7 @@ from confide.releases import calibration_json, kinds, noisy_labels_json, several
 from confide.releases.about import ABOUT, FROM_LOGITS, check_about
 from confide.releases.calibration import Calibration, candidates_of, everything
 from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
-from confide.releases.facts import facts_of
+from confide.releases.facts import facts_of, promises
 from confide.releases.kinds import check_checksum, register_kind
 from confide.releases.labelling import LabelStatement
 from confide.releases.missed_area import MissedAreaLoss, area_of
@@ -60,7 +60,7 @@ __all__ = [
     "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of", "area_of", "at_level",
     "calibration_json", "candidates_of", "check_about", "check_bound", "check_checksum", "class_list", "classes_of",
     "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
-    "names_among", "names_for", "noisy_labels_json", "parts_of", "predecessors_of", "promised_coverage",
+    "names_among", "names_for", "noisy_labels_json", "parts_of", "predecessors_of", "promised_coverage", "promises",
     "read_label_epsilon", "read_words", "register_kind", "remark", "remarks", "several_json", "warn_of",
     "write_words",
 ]  # fmt: skip

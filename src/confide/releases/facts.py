@@ -57,11 +57,26 @@ def _alpha(release: Release, part: Calibration) -> Fraction:
     return release.alpha if isinstance(release, SidesCalibration) else part.alpha
 
 
-def _promise(release: Release) -> str:
-    """What is promised, in words; the bound where the release bounds a loss."""
-    words = {name: str(part.guarantee) for name, part in parts_of(release).items()}
+def promises(release: Release) -> dict[str, str]:
+    """What is promised, in words, by what it is promised for: "" for a release as a whole.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> scores = np.random.default_rng(0).random(4000)
+    >>> promises(confide.calibrate_groups(scores, ["a", "b"] * 2000, ["a", "b"], 0.1, 1.0))
+    {'each group': 'coverage at least 0.9 on average over calibration data and new records, for every number of ...'}
+    """
+    parts = parts_of(release)
     if isinstance(release, RiskCalibration):
-        return f"expected loss at most {release.risk:.6g}, that is, for critical thresholds: {words[release.loss]}"
+        return {"": release.promise}
     if isinstance(release, GroupCalibration):
-        return f"for each {release.by}: {next(iter(words.values()))}"
-    return "; ".join(f"{name}: {text}" if name else text for name, text in words.items())
+        return {f"each {release.by}": str(next(iter(parts.values())).guarantee)}
+    return {name: str(part.guarantee) for name, part in parts.items()}
+
+
+def _promise(release: Release) -> str:
+    """The same in one text."""
+    if isinstance(release, GroupCalibration):
+        return "; ".join(f"for {name}: {text}" for name, text in promises(release).items())
+    return "; ".join(f"{name}: {text}" if name else text for name, text in promises(release).items())

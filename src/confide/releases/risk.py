@@ -49,6 +49,30 @@ class RiskCalibration(Release):
         return self.bound * (1 - self.calibration.coverage)
 
     @property
+    def promise(self) -> str:
+        """What is promised, in words.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.random((4000, 3))
+        >>> confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0).promise
+        "at most 20 % of a record's true labels are missed on average over calibration data and new records, for ..."
+        """
+        average = self.calibration.guarantee.delta is None  # and then the guarantee says it of all
+        return self.calibration.guarantee.of(self.limit if average else f"on average {self.limit}")
+
+    @property
+    def limit(self) -> str:
+        """The bound in words, without saying that it holds on average."""
+        if self.bound == 1 and self.loss == FALSE_NEGATIVES:
+            return f"at most {100 * self.risk:.6g} % of a record's true labels are missed"
+        if self.bound == 1 and _SHARE.fullmatch(self.loss):
+            return f"at most {100 * self.risk:.6g} % of an image's true area is missed"
+        return f"a loss {self.loss!r} of at most {self.risk:.6g}"
+
+    @property
     def privacy(self) -> PrivacyStatement:
         """The privacy loss."""
         return self.calibration.privacy
@@ -56,8 +80,7 @@ class RiskCalibration(Release):
     def __str__(self) -> str:
         return (
             f"threshold {threshold_text(self.calibration)} for the loss {self.loss!r}\n"
-            f"promise: expected loss at most {self.risk:.6g}, that is, for critical thresholds: "
-            f"{self.calibration.guarantee}\nprivacy: {self.privacy}"
+            f"promise: {self.promise}\nprivacy: {self.privacy}"
         )
 
     def _brief(self) -> str:

@@ -46,7 +46,7 @@ def evaluation_section(evaluation: Evaluation | LevelEvaluation, release: Releas
         "levels": [_level_row(name, found) for name, found in named.items()] if "" not in named else [],
         "levels_shown": min(len(named), MOST_LEVELS),
         "examples": _examples(named),
-        "short": "" if isinstance(release, RiskCalibration) else _first_shortfall(named),
+        "short": "" if isinstance(release, RiskCalibration) or evaluation.shortfalls else _first_shortfall(named),
     }
 
 
@@ -118,7 +118,7 @@ def _rows(found: Evaluation, release: Release) -> list[tuple[str, str]]:
 def _worst_row(one: WorstPart) -> tuple[str, str]:
     c, name = one.part.coverage, f"size {one.part.name}" if one.kind == "set size" else one.part.name
     value, low, high = (percent(round(share, 4)) for share in (c.value, c.low, c.high))
-    surely = ", surely less than promised" if one.part in one.below else ""
+    surely = ", less than promised beyond chance" if one.part in one.below else ""
     covered = f"{value} of {c.n:,} records (95\u00a0% interval {low} to {high})"
     return f"Least covered {one.kind}", f"{name}: {covered}{surely}"
 
@@ -161,7 +161,7 @@ def _cells(what: str, part: Subgroup, below: set[Subgroup]) -> dict[str, str]:
     if part.promised is not None:
         cells["Promised"] = coverage_percent(part.promised)
     if below:
-        cells["Surely below"] = "yes" if part in below else "no"
+        cells["Below, beyond chance"] = "yes" if part in below else "no"
     return cells
 
 

@@ -50,7 +50,7 @@ def private_section(evaluation: PrivateEvaluation) -> dict[str, Any]:
         "confidence": f"{100 * evaluation.confidence:g}",
         "n": evaluation.question.n,
         "blocks": blocks,
-        "short": next((sentence for block in blocks for sentence in block["short"]), ""),
+        "short": "" if evaluation.shortfalls else next((told for block in blocks for told in block["short"]), ""),
         "sha256": evaluation.checksum,
     }
 
@@ -123,7 +123,7 @@ def _figure(place: int, kind: str, parts: Sequence[PrivateCoverage]) -> dict[str
             "Interval from",
             "to",
             "Promised",
-            "Surely below",
+            "Below, beyond chance",
         ],
         "rows": [_row(part) for part in parts[:MOST_ROWS]],
         "left_out": max(0, len(parts) - MOST_ROWS),
@@ -140,7 +140,7 @@ def _losses(kind: str, parts: Sequence[PrivateCoverage], bound: float) -> dict[s
     return {
         "id": "",
         "title": _BY[kind][0].replace("Coverage", "Loss"),
-        "heads": [_BY[kind][1], "Loss", "Interval from", "to", "Promised, at most", "Surely above"],
+        "heads": [_BY[kind][1], "Loss", "Interval from", "to", "Promised, at most", "Above, beyond chance"],
         "rows": rows,
         "left_out": max(0, len(parts) - MOST_ROWS),
     }
@@ -194,4 +194,4 @@ def _short(kind: str, parts: Sequence[PrivateCoverage]) -> str:
     more = ", …" if len(below) > MOST_NAMED else ""
     are = "is" if len(below) == 1 else "are"
     least = coverage_text(min(part.promised for part in below))
-    return f"{len(below)} of {len(parts)} {_BY[kind][2]} {are} surely covered less than {least}: {called}{more}."
+    return f"{len(below)} of {len(parts)} {_BY[kind][2]} {are} covered less than {least} beyond chance: {called}{more}."

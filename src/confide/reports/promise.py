@@ -93,7 +93,11 @@ def headline(release: Release) -> str:
         case SidesCalibration():
             return f"On average, the truth is in the interval for at least {_shares(release)} of new records."
         case RiskCalibration():
-            return f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
+            return (
+                f"On average, {release.limit}."
+                if release.limit.startswith("at most")
+                else f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
+            )
     one = promise(next(iter(parts_of(release).values())).guarantee, f"in the {noun(release)}")
     return f"For each {release.by}: {one[0].lower()}{one[1:]}" if isinstance(release, GroupCalibration) else one
 

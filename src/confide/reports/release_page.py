@@ -9,7 +9,17 @@ from confide.federated import FederatedCalibration, SiloReport
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
-from confide.releases import Calibration, NoisyLabelCalibration, Release, candidates_of, everything, parts_of, remarks
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    NoisyLabelCalibration,
+    Release,
+    candidates_of,
+    everything,
+    parts_of,
+    remarks,
+)
 from confide.reports.course import course
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
@@ -18,13 +28,15 @@ from confide.reports.numbers import dots, number
 from confide.reports.page import Page, page_of
 from confide.reports.plan_page import calibrate_command
 from confide.reports.private_section import check_private, private_charts, private_section
-from confide.reports.promise import any_shares, explanation, headline, noun, promise_of_part, short, threshold_text
+from confide.reports.promise import any_shares, explanation, headline, noun, promise_of_part, threshold_text
+from confide.reports.promise import short as promised_figure
 from confide.reports.protection import limits, protection
 from confide.reports.provenance import check_command, provenance_rows
 from confide.reports.silos import report_row, silo_charts, silos
 from confide.reports.spending import spending
 from confide.reports.stated import stated
 from confide.reports.thresholds import LABELS, rule, worked_example
+from confide.sets import sentence_of
 
 MOST_LAWS = 6
 
@@ -45,8 +57,17 @@ def release_page(
     bare = None if isinstance(evaluation, PrivateEvaluation) else evaluation
     if private is not None:
         check_private(private, release)
-    if bare is not None:
+        private = private.judged(release)
+    if isinstance(bare, LevelEvaluation):
         check_evaluation(bare, release)
+        assert isinstance(release, LevelCalibration)
+        bare = bare.judged(release)
+    elif bare is not None:
+        check_evaluation(bare, release)
+        bare = bare.judged(release)
+    evaluated = private or bare
+    short = {} if evaluated is None else evaluated.shortfalls
+    broken = any(one.broken for one in short.values())
     federation = silos(release, answers, silo_reports)
     drawn, chosen = _drawn(parts), _plan(first)
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
@@ -56,7 +77,9 @@ def release_page(
     context = {
         "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),
         "headline": headline(release),
-        "coverage": short(release),
+        "coverage": (promised_figure(release)[0], "promised, and not found") if broken else promised_figure(release),
+        "broken": broken,
+        "shortfalls": [sentence_of(name, one) for name, one in short.items()],
         "explanation": f"{explanation(first.guarantee)}{any_shares(release)}",
         "parts": [
             {
@@ -74,7 +97,9 @@ def release_page(
         "remarks": [f"{note[0].upper()}{note[1:]}." for note in remarks(release)],
         "rule": rule(release),
         "noun": noun(release),
-        "dots": dots(first.coverage) if average else None,
+        "one_width": all(part.score == "absolute_residual" for part in parts.values()),
+        "divided": release.by if isinstance(release, GroupCalibration) else "level",
+        "dots": dots(first.coverage) if average and not broken else None,
         "example": worked_example(release),
         "example_labels": LABELS,
         "limits": limits(release),
@@ -145,7 +170,7 @@ def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chos
     """The command that gives every class a promise of its own, where some are surely covered less; else None."""
     if type(release) is not Calibration or not isinstance(found, Evaluation):
         return None
-    if not any(one.below for one in worst_parts(found) if one.kind == "class"):
+    if found.shortfall is not None or not any(one.below for one in worst_parts(found) if one.kind == "class"):
         return None
     return calibrate_command(chosen).replace(" --out ", " --by-class --out ", 1)
 

@@ -64,9 +64,13 @@ class PredictionIntervals(_Ends):
         pair._promised, pair._calibration = promised, calibration
         return pair
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles keep besides the pair: the promise, and not the release."""
+        return {"_promised": self._promised}
+
     @property
     def calibration(self) -> Release | None:
-        """The calibration that they come from, if it is known."""
+        """The calibration that they come from, if it is known; copies and pickles do not hold it."""
         return self._calibration
 
     @property

@@ -37,7 +37,7 @@ class PredictionSets(Shown):
         The coverage that the calibration promises, at least, if the sets come from one.
     calibration
         The calibration that they come from, which `coverage` compares with the truth; of records that were chosen, by
-        positions or booleans, nothing is promised, and it is left out.
+        positions or booleans, nothing is promised, and it is left out, as it is of copies and pickles.
 
     Examples
     --------
@@ -156,6 +156,9 @@ class PredictionSets(Shown):
     def plot_coverage(self, labels: ArrayLike, ax: Any = None) -> Any:
         """See `confide.plot_coverage`; deprecated since 0.2."""
         return import_module("confide.plots").plot_coverage(self, labels, ax=ax)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "calibration": None}
 
     def __len__(self) -> int:
         return len(self.mask)

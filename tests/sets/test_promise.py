@@ -1,0 +1,182 @@
+"""Whether a promise is kept: correct releases are called broken at the stated rate at most; broken ones are found."""
+
+import copy
+import pickle
+import warnings
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import CoverageWarning
+from confide.releases import load_release
+from confide.sets import CHANCE, count_shortfall, has_law
+from confide.sets.promise import _failure
+from tests.exact_tests import coverage_p_value
+
+FEDERATED = Path(__file__).parents[1] / "federated" / "samples"
+TESTED = (200, 8780)
+PUBLIC = {
+    "none": {"epsilon": None, "mechanism": "none"},
+    "replace_one": {"neighbors": "replace_one"},
+    "exponential": {"neighbors": "replace_one", "selector": "exponential", "epsilon": 0.3},
+    "delta": {"neighbors": "replace_one", "delta": 0.05},
+}
+SECRET = {"add_remove": {}, "small epsilon": {"epsilon": 0.3}, "n_min": {"n_min": 200}, "delta": {"delta": 0.05}}
+
+
+def made(n=2000, **options):
+    return confide.calibrate(np.linspace(0, 1, n), 0.1, **{"epsilon": 1.0, "score": "lac", **options})
+
+
+def most_broken(called, tested):
+    """The largest number of covered records of which `called` says so; it does of all smaller ones."""
+    low, high = -1, tested
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if called(middle) else (low, middle)
+    return low
+
+
+@pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")
+@pytest.mark.parametrize("tested", TESTED)
+@pytest.mark.parametrize("n", [60, 1000])
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_correct_release_is_called_broken_at_most_at_the_stated_rate(name, n, tested):
+    """By the worst law of the number of covered records, summed exactly; and not at far less than that rate."""
+    released = made(n, **PUBLIC[name])
+    if released.mechanism is None:
+        assert count_shortfall(released, 0, tested).broken, "+inf covers everything"
+        return
+    delta = float(released.guarantee.delta or 0)
+    most = most_broken(lambda hits: (s := count_shortfall(released, hits, tested)) is not None and s.broken, tested)
+    assert 0 <= most < 0.9 * tested
+    p_value = coverage_p_value(released, n, most, tested)
+    assert p_value <= CHANCE + delta
+    assert p_value > CHANCE / 1000
+
+
+@pytest.mark.parametrize("n", [60, 300, 1000, 20_000])
+@pytest.mark.parametrize("name", SECRET)
+def test_where_the_number_of_records_is_secret_a_finding_names_those_for_which_it_holds(name, n):
+    """For every number of records: that luck of n is excluded, and is not, at the stated rate at most."""
+    released, tested = made(**SECRET[name]), TESTED[-1]
+    least = released.guarantee.n_min
+    if n < least:
+        return
+
+    def excluded(hits):
+        found = count_shortfall(released, hits, tested)
+        return found is not None and found.luck == "excluded" and (found.from_records or least) <= n
+
+    most = most_broken(excluded, tested)
+    assert most < 0 or coverage_p_value(released, n, most, tested) <= CHANCE
+
+
+def test_the_number_that_a_finding_names_is_the_smallest():
+    released, hits, tested = made(), 7240, 8765
+    found = count_shortfall(released, hits, tested)
+    assert 100 < found.from_records <= 1000
+    fails = [_failure(released, found.from_records + more)(found.high) for more in (-1, 0)]
+    assert fails[0] > CHANCE / 2 >= fails[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("share", "tested"), [(0.505, 8780), (0.703, 7180), (0.826, 8765)])
+def test_what_was_measured_on_other_months_and_other_clinics_is_found(epsilon, share, tested):
+    found = count_shortfall(made(epsilon=epsilon), round(share * tested), tested)
+    assert found.broken
+    assert f"{100 * found.coverage:.4g} % of {tested:,} records where 90 % is promised" in found.sentence
+    assert f"unless fewer than {found.from_records} records calibrated" in found.sentence
+    assert found.fields()["chance"] == CHANCE
+    assert count_shortfall(made(epsilon=epsilon), round(0.88 * tested), tested) is None
+
+
+def test_a_promise_of_this_calibration_leaves_luck_its_delta():
+    found = count_shortfall(made(delta=0.05), round(0.88 * 8765), 8765)
+    assert (found.luck, found.broken, found.fields()["chance"]) == ("rare", True, CHANCE + 0.05)
+    assert "where 90 % is promised with probability 0.95" in found.sentence
+    assert "one of the 5 % that the promise leaves out" in found.sentence
+
+
+def test_two_ends_share_what_may_be_missed_and_groups_add_up():
+    """A bound for ends that miss apart from each other, and for the worst of groups."""
+    sides = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), np.linspace(-2, 2, 2000), 0.1, 1.0)
+    one = sides.low.coverage_failure(1000)(0.93) + sides.high.coverage_failure(1000)(0.93)
+    assert _failure(sides, 1000)(0.86) == pytest.approx(one)
+    names = list("abcd")
+    groups = confide.calibrate_groups(np.linspace(0, 1, 2000), names * 500, names, 0.1, 1.0)
+    assert _failure(groups, 250)(0.8) == pytest.approx(4 * groups["a"].coverage_failure(250)(0.8))
+    found = count_shortfall(groups, 600, 1000)
+    assert found.broken
+    assert found.sentence.count("records calibrated in one group.") == 1
+
+
+def test_losses_are_judged_the_other_way_round():
+    rng = np.random.default_rng(0)
+    p = rng.random((2000, 3))
+    released = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0)
+    assert count_shortfall(released, 810, 1000) is None
+    sentence = count_shortfall(released, 500, 1000).sentence
+    assert sentence.startswith("Loss 'false_negative_rate' surely larger than promised: 0.5 on 1,000 records where at ")
+
+
+def test_of_a_shifted_population_luck_is_not_known():
+    released = made(class_weights={"a": 1, "b": 2}, labels=["a", "b"] * 1000)
+    assert not has_law(released)
+    found = count_shortfall(released, 500, 1000)
+    assert (found.luck, found.broken) == ("unknown", False)
+    assert "How far bad luck in calibrating may fall short of this promise is not known." in found.sentence
+    assert count_shortfall(released, 8850, 10_000) is None, "within the luck of any calibration"
+
+
+@pytest.mark.parametrize("method", ["private-qq", "fedcp-qq"])
+def test_federated_releases_are_judged_by_their_own_law(method):
+    released = load_release(FEDERATED / method / "released.json")
+    assert has_law(released)
+    assert count_shortfall(released, 300, 3000).broken
+    assert count_shortfall(released, 3000, 3000) is None
+
+
+def test_nothing_is_broken_where_nothing_is_promised():
+    released = made(mechanism="opendp-quantile", candidates=confide.Candidates.unit(100), neighbors="replace_one")
+    assert (released.coverage, has_law(released)) == (0.0, False)
+    assert count_shortfall(released, 0, 1000) is None
+
+
+def sets_of(n=3000):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([4, 2, 1], n)
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        released = confide.calibrate(confide.lac_score(p, y), 0.1, 1.0)
+        return confide.predict_set(p, released), y
+
+
+def test_coverage_of_sets_warns_of_a_broken_promise():
+    sets, y = sets_of()
+    assert confide.coverage(sets, y).value > 0.88, "which luck explains, if it is less than promised"
+    with pytest.warns(CoverageWarning, match=r"Covered surely less than promised: .* where 90 % is promised"):
+        confide.coverage(sets, (y + 1) % 3)
+    with pytest.warns(CoverageWarning, match="surely less"):
+        sets[:2000].coverage((y[:2000] + 1) % 3)
+    chosen = sets[y == 2]  # some records that were chosen: nothing is promised of them
+    assert confide.coverage(chosen, y[y == 2]).value < 0.9
+    for again in (copy.copy(sets), pickle.loads(pickle.dumps(sets))):  # noqa: S301
+        assert (again.promised, again.calibration) == (sets.promised, None)
+
+
+def test_coverage_of_intervals_warns_of_a_broken_promise():
+    rng = np.random.default_rng(0)
+    released = confide.calibrate(np.abs(rng.normal(size=3000)), 0.1, 1.0, score="absolute_residual")
+    intervals, y = confide.predict_interval(np.zeros(1000), released), rng.normal(size=1000)
+    assert confide.coverage(intervals, y).value > 0.8
+    with pytest.warns(CoverageWarning, match="Other records than those that calibrated, another model, or a wrong col"):
+        confide.coverage(intervals, y + 3)
+    with pytest.warns(CoverageWarning, match="surely less"):
+        confide.coverage(intervals[:500], y[:500] + 3)
+    assert intervals[np.arange(5)].calibration is None
+    assert Fraction(1, 10) == released.alpha
