@@ -1,5 +1,6 @@
 """`confide verify`: whether a release is what it claims to be, and of a federation whose it is."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -37,9 +38,11 @@ def verify(
 
     Every claim is computed again from what FILE states; a file that claims
     more than follows is refused (exit code 3). Of a federation it is said who
-    signed the calibration and what its threshold was made from. Exit code 5 if
-    it is not signed by --coordinator, an --answer does not count in it, or a
-    --previous release is not what its chain says.
+    signed the calibration and what its threshold was made from. No file shows
+    that a threshold was drawn with noise: that rests on whoever ran the
+    calibration. Exit code 5 if the release is not private, is not signed by
+    --coordinator, an --answer does not count in it, or a --previous release is
+    not what its chain says.
 
     Example:
 
@@ -53,13 +56,24 @@ def verify(
             raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         found, wrong = _chain(released, previous or [])
-        unsigned = f"not signed: everything but {what} follows from public choices"
-        return _told([head, unsigned, *found], wrong, as_json=as_json)
+        unsigned = f"not signed: everything but the {what} was computed again from the public choices"
+        return _told([head, unsigned, _untold(what), *found], [*_bare(released), *wrong], as_json=as_json)
     if previous:
         raise InputError(f"{str(file)!r} is a federated calibration, which renews none: leave --previous out")
     signer = None if coordinator is None else read_silo(coordinator)
     told = verify_federated(released, signer, [read_text(path) for path in answer or ()])
-    return _told([head, *told.found], told.wrong, as_json=as_json)
+    return _told([head, *told.found, _untold("thresholds")], [*_bare(released), *told.wrong], as_json=as_json)
+
+
+def _untold(what: str) -> str:
+    """What no file can show, signed or not."""
+    return f"not shown: that the {what} were drawn with noise; that rests on whoever ran the calibration"
+
+
+def _bare(released: Release) -> list[str]:
+    """What is wrong with a release without privacy, for those who are about to publish it."""
+    privacy = released.privacy
+    return [str(privacy)] if math.isinf(privacy.epsilon) and not privacy.concentrated_only else []
 
 
 def _chain(released: Release, previous: list[Path]) -> tuple[list[str], Sequence[str]]:

@@ -47,6 +47,7 @@ from confide.evaluation.reading import load_evaluation, read_evaluation
 from confide.evaluation.release_parts import division_of, fingerprint
 from confide.evaluation.result import MOST_EXAMPLES, NOT_PRIVATE, Evaluation, Example, LevelEvaluation
 from confide.evaluation.set_tally import SetTally, evaluate_sets, evaluation_from_counts
+from confide.evaluation.subgroups import TooManyGroupsError
 from confide.evaluation.words import in_words
 from confide.evaluation.worst import WorstPart, surely_below, worst_parts
 from confide.support import old_names
@@ -54,7 +55,7 @@ from confide.support import old_names
 __all__ = [
     "CONFIDENCE", "MOST_EXAMPLES", "NOT_PRIVATE", "PARTS", "Asking", "CoverageTable", "Evaluation", "Example",
     "IntervalTally", "LevelEvaluation", "MaskEvaluation", "PrivateCoverage", "PrivateEvaluation", "PrivateFinding",
-    "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "WorstPart", "answer", "area_counts",
+    "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "TooManyGroupsError", "WorstPart", "answer", "area_counts",
     "class_coverage", "coverage", "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_masks",
     "evaluate_scores", "evaluate_sets", "evaluation_from_counts", "evaluation_of_areas", "false_negative_rate",
     "fingerprint", "group_coverage", "in_words", "interval_text", "load_evaluation", "missed_share", "outwards",

@@ -11,6 +11,11 @@ from confide.evaluation.parts import Subgroup
 from confide.support import canonical, refuse_marked
 
 MOST_SUBGROUPS = 1000
+TOO_MANY = f"must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
+
+
+class TooManyGroupsError(InputError):
+    """So many values are no groups; who knows their column names it."""
 
 
 class SubgroupCounts:
@@ -35,7 +40,7 @@ class SubgroupCounts:
                 before = self._rows.get(name, [0, 0, 0.0])
                 self._rows[name] = [one + more for one, more in zip(before, row, strict=True)]
         if len(self._rows) > MOST_SUBGROUPS:
-            raise InputError(f"groups must be at most {MOST_SUBGROUPS} different ones; found more; are they records?")
+            raise TooManyGroupsError(f"groups {TOO_MANY}")
 
     def of_sets(self) -> tuple[Subgroup, ...]:
         """The groups that occur, in the order of their names, with the labels in their sets."""

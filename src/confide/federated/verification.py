@@ -67,11 +67,13 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
     found: list[str] = []
     wrong: list[str] = []
     if released.signature is None:
-        (found if coordinator is None else wrong).append("not signed: nobody vouches for the threshold")
+        (found if coordinator is None else wrong).append("not signed: no key stands for the threshold")
     elif coordinator is not None and coordinator.signing != first_of(released).signer:
         wrong.append(f"signed by another key than that of {coordinator.name!r}")
     else:
-        found.append("signed by who signed the plan" if coordinator is None else f"signed by {coordinator.name!r}")
+        found.append(
+            "signed with the key that signed the plan" if coordinator is None else f"signed by {coordinator.name!r}"
+        )
     found.append(_made_from(released))
     for text in answers:
         said, holds = _counts(released, text)

@@ -114,7 +114,7 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
         "purposes": _purposes(entries, who=who),
         "bounds": [
             (bound.rule, _figure(bound.epsilon), f"{bound.dp_delta:g}", "yes" if bound.adaptive else "no")
-            for bound in together.bounds
+            for bound in sorted(together.bounds, key=lambda bound: bound.epsilon)
         ],
         "derivations": [(bound.rule, bound.derivation) for bound in together.bounds],
         "quick": bool(dp_delta) and len(entries) > MOST_EXACT,

@@ -82,17 +82,21 @@ def page_of(
 
 
 def options(text: str) -> Any:
-    """A sentence, escaped, with the options of commands in it set as code.
+    """A sentence, escaped, with the options of commands in it set as code, and whatever stands between backticks.
 
     Examples
     --------
     >>> str(options("calibrate <again> with --by-class."))
     'calibrate &lt;again&gt; with <code>--by-class</code>.'
+    >>> str(options("`confide ledger limit` sets one."))
+    '<code>confide ledger limit</code> sets one.'
     """
     from markupsafe import Markup
 
-    pieces = re.split(r"((?<![\w-])--[a-z][a-z-]*[a-z])", text)
-    return Markup("").join(Markup("<code>{}</code>").format(one) if i % 2 else one for i, one in enumerate(pieces))
+    pieces = re.split(r"(`[^`]+`|(?<![\w-])--[a-z][a-z-]*[a-z])", text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(one.strip("`")) if i % 2 else one for i, one in enumerate(pieces)
+    )
 
 
 def _hash(text: str) -> str:

@@ -13,8 +13,10 @@ from confide.evaluation import (
     PrivateEvaluation,
     ScoreTally,
     SetTally,
+    TooManyGroupsError,
     answer,
 )
+from confide.evaluation.subgroups import TOO_MANY
 from confide.releases import GroupCalibration, Release, RiskCalibration, names_for
 from confide.tables.labelled import Labelled
 from confide.tables.named_column import AnyGroups, NamedColumn, group_column
@@ -103,7 +105,10 @@ def tally_table(
         labelled = Labelled(table, what, reading, groups, skip_incomplete=skip_incomplete)
 
         def add(arrays: list[Any], batch: Any) -> None:
-            count(*arrays, None if groups is None else groups.keys(batch)[0])
+            try:
+                count(*arrays, None if groups is None else groups.keys(batch)[0])
+            except TooManyGroupsError:
+                raise InputError(f"column {by!r} {TOO_MANY}") from None
 
         if not (labelled.run(add, progress) or may_be_empty):
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")

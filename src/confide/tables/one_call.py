@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from confide.arrays import Uniforms
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.evaluation import Asking, Evaluation, LevelEvaluation, PrivateEvaluation, evaluate_arrays
 from confide.releases import Release
 from confide.tables.evaluate import evaluate_table, evaluate_table_privately
@@ -19,7 +19,7 @@ _OPTIONS = tuple(field.name for field in fields(Asking) if field.name != "epsilo
 
 def evaluate(
     release: Release,
-    *,
+    *unnamed: object,
     probabilities: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     classes: Sequence[object] | None = None,
@@ -43,7 +43,7 @@ def evaluate(
     Parameters
     ----------
     release
-        What is evaluated.
+        What is evaluated; all else is given by name.
     probabilities, labels, classes, u
         Of sets, as in `evaluate_sets`.
     predictions, targets, difficulty
@@ -93,6 +93,11 @@ def evaluate(
     >>> [part.name for part in found.groups], all(part.low < 0.91 < part.high for part in found.groups[:2])
     (['a', 'b', '(other)'], True)
     """
+    if unnamed:
+        raise InputTypeError(
+            "evaluate takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with targets=, or "
+            f"scores=; found {len(unnamed)} without a name"
+        )
     if unknown := sorted(set(options) - set(_OPTIONS)):
         raise InputError(f"options must be those of confide.evaluation.Asking; found {', '.join(unknown)}")
     if epsilon is None and (options or people is not None):
