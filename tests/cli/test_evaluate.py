@@ -272,3 +272,102 @@ def test_columns_that_only_count_are_named_with_classes(confide_run, folder):
     asked = ("evaluate", path, *COLUMNS, "--calibration", "release.json")
     assert "one of the 3 classes (0, 1, 2; other names with --classes ...) in every row" in confide_run(*asked).error
     assert confide_run(*asked, "--classes", ",".join(NAMES)).code == 0
+
+
+def other_clinic(folder):
+    """A release, and records of which a good half is covered: another clinic's."""
+    path, p, y, _ = table(folder / "records.parquet", 3000)
+    names = np.array(NAMES)
+    released = confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, score="lac")
+    released.save("release.json", overwrite=True)
+    columns = {f"p_{name}": p[:, k] for k, name in enumerate(NAMES)} | {"label": names[(y + 1) % len(NAMES)]}
+    return released, path, write(folder / "other.parquet", columns)
+
+
+def test_a_broken_promise_is_the_first_finding(confide_run, folder):
+    """In words, in JSON, and on the page, before any part of the records; the parts' advice would be wrong."""
+    released, own, other = other_clinic(folder)
+    asked = ("--calibration", "release.json", *COLUMNS)
+    done = confide_run("evaluate", other, *asked)
+    assert (done.code, done.err) == (0, "")
+    first, *_ = done.out.splitlines()
+    assert first.startswith("Covered surely less than promised: ")
+    assert first.endswith(" Other records than those that calibrated, another model, or a wrong column?")
+    assert "classes at once): " in done.out
+    assert "calibrate by class" not in done.out
+    assert "aps" not in done.out
+    told = confide_run("evaluate", other, *asked, "--json")
+    (short,) = told.json["shortfalls"]
+    assert (short["of"], short["broken"], short["promised"], short["chance"]) == ("", True, 0.9, 0.001)
+    assert 0 < short["from_records"] < 1000
+    assert told.json["warnings"] == [short["sentence"]] == [first]
+    assert first in told.err
+    assert read_evaluation(told.out).shortfall.luck == "not read", "files do not say what luck explains"
+    kept(confide_run, released, other, *COLUMNS)
+    assert "whether luck in calibrating explains this" in str(load_evaluation("ev.json"))
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    head = page[page.index("<h1>") : page.index("<nav")]
+    assert "the promise of this release is not kept" in head
+    assert "On average, the truth is in" not in head
+    assert first.split(".")[0] in head
+    assert "Not everybody" not in head
+    fair = confide_run("evaluate", own, *asked)
+    assert "surely less" not in fair.out
+    assert confide_run("evaluate", own, *asked, "--json").json["shortfalls"] == []
+
+
+def test_a_pipeline_fails_below_the_promise(confide_run, folder):
+    _, own, other = other_clinic(folder)
+    asked = ("--calibration", "release.json", *COLUMNS, "--fail-below-promise")
+    assert confide_run("evaluate", own, *asked).code == 0
+    assert confide_run("evaluate", other, *asked).code == 5
+    assert confide_run("evaluate", other, *asked, "--json").code == 5
+    private = confide_run("evaluate", other, *asked, "--epsilon", "1", "--out", "private.json")
+    assert private.code == 5
+    assert private.out.startswith("Covered surely less than promised: ")
+    assert "(0 " not in private.out
+    told = confide_run("evaluate", other, *asked, "--epsilon", "1", "--json")
+    assert [one["broken"] for one in told.json["shortfalls"]] == [True]
+    assert told.json["warnings"] == [told.json["shortfalls"][0]["sentence"]]
+    assert confide_run("report", "release.json", "--evaluation", "private.json", "--out", "p.html").code == 0
+    head = (folder / "p.html").read_text(encoding="utf-8").split("<nav")[0]
+    assert "the promise of this release is not kept" in head
+    weights = confide.calibrate(
+        confide.lac_score(*classified()), 0.1, 1.0, class_weights=dict.fromkeys(NAMES, 1), score="lac",
+        labels=np.array(NAMES)[classified()[1]],
+    )  # fmt: skip
+    weights.save("shift.json")
+    refused = confide_run("evaluate", own, "--calibration", "shift.json", *COLUMNS, "--fail-below-promise")
+    assert refused.code == 3
+    assert "--fail-below-promise needs a release with a promise, and a law" in refused.error
+
+
+def test_a_promise_about_labels_is_said_as_one(confide_run, folder):
+    rng = np.random.default_rng(0)
+    p = rng.random((3000, 3))
+    confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0).save("release.json")
+    path = write(folder / "new.parquet", {f"p_{k}": p[:, k] for k in range(3)})
+    done = confide_run("predict", path, "--calibration", "release.json", "--probabilities", "p_*", "--out", "s.csv")
+    assert "promise: at most 20 % of a record's true labels are missed on average over calibration data" in done.out
+    assert "coverage" not in done.out
+
+
+def test_empty_sets_are_counted_and_too_many_are_a_warning(confide_run, folder):
+    confide.calibrate([0.3] * 2000, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3)).save("release.json")
+    for empty, warned in ((60, False), (600, True)):
+        own = np.where(np.arange(1000) < empty, 0.4, 0.8)
+        path = write(folder / "new.parquet", {"p_a": own, "p_b": 0.2 + 0 * own, "p_c": 0.8 - own})
+        done = confide_run(
+            "predict", path, "--calibration", "release.json", "--probabilities", "p_*", "--out", "s.csv", "--force"
+        )
+        assert done.code == 0, done.err
+        assert f"empty sets: {empty} of 1,000 ({empty // 10} %)" in done.out
+        assert ("an empty set never holds the true label" in done.err) == warned
+
+
+def test_too_many_groups_are_told_by_their_column(confide_run, folder):
+    other_clinic(folder)
+    many = write(folder / "many.parquet", {"s": np.linspace(0, 1, 1500), "TEMP": np.arange(1500)})
+    refused = confide_run("evaluate", many, "--calibration", "release.json", "--score-column", "s", "--by", "TEMP")
+    assert refused.error.startswith("column 'TEMP' must have at most 1,000 different values")
+    assert "--groups" not in refused.error

@@ -80,6 +80,22 @@ def test_verify_checks_the_links(months, first, confide_run):
     assert "chain" not in confide_run("verify", "1.json").out
 
 
+def test_verify_says_what_no_file_shows_and_is_no_success_without_privacy(months, first, confide_run):
+    """Whoever writes `verify && publish` publishes nothing that is not private."""
+    ran = confide_run("verify", "1.json")
+    assert ran.code == 0
+    assert "not shown: that the thresholds were drawn with noise; that rests on whoever ran the calibration" in ran.out
+    confide.calibrate(scores_of(2), 0.1, mechanism="none", score="lac").save("bare.json")
+    ran = confide_run("verify", "bare.json")
+    assert ran.code == 5
+    assert ran.err.startswith("warning: NOT PRIVATE: ")
+    assert confide_run("verify", "bare.json", "--json").json["holds"] is False
+    some = confide.Candidates.unit(50)
+    asked = {"rho": 0.1, "mechanism": "pcoqs", "neighbors": "replace_one", "score": "lac", "candidates": some}
+    confide.calibrate(scores_of(2), 0.1, **asked).save("rho.json")
+    assert confide_run("verify", "rho.json").code == 0, "zCDP without an epsilon is privacy"
+
+
 def test_the_ledger_charges_new_records_and_knows_the_same(months, confide_run):
     paid = ("--ledger", "ledger.db", "--dataset", "patients")
     public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1")

@@ -53,6 +53,7 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert "<script>alert(1)" not in page
     assert "confide show cal.json" in page
     assert confide_run("report", calibrated, "--out", "report.html").code == 4
+    assert "'x.pdf' must end in .html or .htm" in confide_run("report", calibrated, "--out", "x.pdf").error
     assert confide_run("report", calibrated, "--out", "report.html", "--force").out == "saved: report.html\n"
     assert "Measured on labelled" not in (folder / "report.html").read_text(encoding="utf-8")
 

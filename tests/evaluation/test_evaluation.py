@@ -258,3 +258,11 @@ def test_levels_must_be_nested():
     content["levels"][0]["alpha"], content["levels"][2]["alpha"] = "1/20", "1/5"
     with pytest.raises(FormatError, match="cover more, the smaller alpha is"):
         read_evaluation(json.dumps(content))
+
+
+def test_evaluate_names_what_to_write():
+    released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    with pytest.raises(
+        confide.InputTypeError, match=r"evaluate\(release, probabilities=p, labels=y\).*found 2 without"
+    ):
+        confide.evaluate(released, [[0.5, 0.5]], [0])

@@ -174,7 +174,8 @@ def test_labels_of_a_bounded_loss():
     model = append(passing(["n", 4]), release)
     np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_labels(p, release).mask)
     assert read(model) == release
-    assert "true labels are missed on average" in {one.key: one.value for one in model.metadata_props}["confide.promise"]
+    words = {one.key: one.value for one in model.metadata_props}["confide.promise"]
+    assert "true labels are missed on average" in words
     logits = np.log(p) - np.log1p(-p)
     found = run(append(passing(["n", 4]), release, logits=True), x=logits)
     np.testing.assert_array_equal(found["sets"], confide.predict_labels(found["probabilities"], release).mask)

@@ -79,12 +79,16 @@ def test_remarks_where_they_belong(ledger):
     for remark in (
         "Charged without a release. 3 releases were charged and never kept",
         "Not private. One release was without privacy",
-        "No limit. Everything that is asked for is charged.",
+        "No limit. Everything that is asked for is charged. confide ledger limit sets one.",
         "Hardly private. Everything together is practically no protection",
     ):
         assert said.count(remark) == 1
     assert "Nothing is left" not in said
-    assert "To look at 3 data sets" in said
+    assert "To look at 3 data sets need attention" in said
+    assert "`" not in said
+    epsilons = [bound.epsilon for bound in ledger.account("patients").spent(1e-6, adaptive=False).bounds]
+    assert len(epsilons) > 1
+    assert "Each rule bounds the same loss by itself. The smallest ε counts" in said
     ledger.set_limit("patients", 2.0)
     assert "Nothing is left. Every further release is refused." in words(ledger_page(ledger, dataset="patients"))
 

@@ -112,7 +112,7 @@ def test_the_worst_class_is_named_with_what_helps():
     assert re.search(
         r"Least covered class \w+: [\d.]+\s% of [\d,]+ records .*?, less than promised beyond chance", words_of(text)
     )
-    assert "calibrate with <code>--by-class</code>" in text
+    assert "calibrate by class for one to each class" in text
     assert re.search(r'<h3 id="by-class">.*?confide calibrate .*? --by-class --out', text, re.DOTALL)
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     fair = words_of(
@@ -121,6 +121,21 @@ def test_the_worst_class_is_named_with_what_helps():
     assert "Least covered class" in fair
     assert "less than promised beyond chance" not in fair
     assert "A promise for every class" not in fair
+
+
+def test_intervals_of_one_width_say_nothing_of_one_record():
+    said = words_of(page_of(released_at("absolute_residual", 1.0)))
+    assert "All of them have one width: it says how far the model errs among all records" in said
+    assert "Short intervals mean that it is sure" not in said
+    assert "Short intervals mean that it is sure" in words_of(page_of(released_at("normalised_residual", 1.0)))
+    assert "No file can show that the threshold was drawn with noise" in said
+
+
+def test_a_page_is_saved_as_html(tmp_path):
+    page = confide.report(released_at("lac", 0.9))
+    with pytest.raises(confide.InputError, match=r"x\.pdf' must end in \.html or \.htm"):
+        page.save(tmp_path / "x.pdf")
+    assert page.save(tmp_path / "x.HTM").exists()
 
 
 def test_a_pilot_gives_the_price_in_sizes_at_every_position():

@@ -38,7 +38,11 @@ def test_sets_are_written_by_the_executors(table, tmp_path, score, by):
     assert found.column_names == ["id", "ward", "f", "prediction_set", "set_size"]
     assert found["prediction_set"].to_pylist() == expected.labels()
     assert found["set_size"].to_pylist() == expected.sizes.tolist()
-    assert figures == {"rows": N, "mean_set_size": pytest.approx(expected.sizes.mean())}
+    assert figures == {
+        "rows": N,
+        "mean_set_size": pytest.approx(expected.sizes.mean()),
+        "empty_sets": int((expected.sizes == 0).sum()),
+    }
 
 
 def test_intervals_are_written_by_the_executors(table, tmp_path):

@@ -42,7 +42,11 @@ def test_sets_in_a_file(engine, tmp_path, by):
         assert found.column_names == ["id", "prediction_set", "set_size"]
         assert found["prediction_set"].to_pylist() == expected.labels()
         assert found["set_size"].to_pylist() == expected.sizes.tolist()
-        assert figures == {"rows": N, "mean_set_size": pytest.approx(expected.sizes.mean())}
+        assert figures == {
+            "rows": N,
+            "mean_set_size": pytest.approx(expected.sizes.mean()),
+            "empty_sets": int((expected.sizes == 0).sum()),
+        }
 
 
 class Owned:
@@ -104,7 +108,11 @@ def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):
     in_batches = score != "lac" or owned.url.startswith("duckdb")
     assert (len(told) > 1 and sum(told) == N) or not in_batches
     expected = confide.predict_set(P, calibration, NAMES, groups=WARD if by == "group" else None)
-    assert figures == {"rows": N, "mean_set_size": pytest.approx(expected.sizes.mean())}
+    assert figures == {
+        "rows": N,
+        "mean_set_size": pytest.approx(expected.sizes.mean()),
+        "empty_sets": int((expected.sizes == 0).sum()),
+    }
     found, before = owned.read(name), owned.read().drop_columns("p")
     assert found.column_names == [*before.column_names, "prediction_set", "set_size"]
     assert found.drop_columns(["prediction_set", "set_size"]).equals(before)

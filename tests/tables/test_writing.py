@@ -29,7 +29,11 @@ def test_sets_in_every_format(tmp_path, calibration, source, target):
     found = predict(records, out, calibration)
     p, _ = classified(3000, seed=1)
     sets = confide.predict_set(p, calibration, NAMES)
-    assert found == {"rows": 3000, "mean_set_size": pytest.approx(sets.sizes.mean())}
+    assert found == {
+        "rows": 3000,
+        "mean_set_size": pytest.approx(sets.sizes.mean()),
+        "empty_sets": int((sets.sizes == 0).sum()),
+    }
     back = read(out)
     assert back.column_names == ["id", "text", "label", "name", "prediction_set", "set_size"]
     members = back["prediction_set"].to_pylist()

@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import PurePath
 from typing import Any
 
 from confide.errors import CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
@@ -20,6 +19,7 @@ from confide.support import (
     one_line,
     refuse_existing,
     refuse_input,
+    refuse_other_than_html,
 )
 from confide.tables import refuse_existing_predictions
 
@@ -82,8 +82,8 @@ def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | No
     if path is None:
         return
     path = as_place(path)
-    if kind is Kind.PAGE and PurePath(str(path)).suffix.lower() not in ("", ".html", ".htm"):
-        raise InputError(f"output {str(path)!r} must end in .html or .htm: a page is written, in HTML")
+    if kind is Kind.PAGE:
+        refuse_other_than_html(path)
     if isinstance(path, ObjectPath):
         path.check_bucket()
     if force or not path.exists():

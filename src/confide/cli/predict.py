@@ -1,5 +1,6 @@
 """`confide predict`: prediction sets or intervals for the rows of a table."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import click
@@ -8,7 +9,8 @@ from confide.cli import options as o
 from confide.cli.columns import ModelColumns
 from confide.cli.output import check_output, emit, number, said_by_the_command, say, say_left_out, warn
 from confide.cli.parameters import command
-from confide.releases import Calibration, GroupCalibration, Release, parts_of, promises, remarks
+from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, parts_of, promises, remarks
+from confide.sets import count_shortfall
 from confide.support import Kind, as_place
 from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
 
@@ -81,7 +83,7 @@ def predict(
             progress=progress,
         )
         found |= source.left_out(opened)
-    where, notes = str(out or out_table), remarks(released)
+    where, notes = str(out or out_table), [*remarks(released), *_too_many_empty(released, found)]
     for note in notes:
         warn(note)
     if as_json:
@@ -89,10 +91,27 @@ def predict(
         return
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     say(f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}")
+    if empty := int(found.get("empty_sets", 0)):
+        say(f"empty sets: {_empty(empty, int(found['rows']))}")
     say_left_out(found)
     for name, text in promises(released).items():
         say(f"promise{f' for {name}' if name else ''}: {text}")
     say(f"saved: {where}")
+
+
+def _empty(empty: int, rows: int) -> str:
+    return f"{empty:,} of {rows:,} ({100 * empty / rows:.2g} %)"
+
+
+def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
+    """More empty sets than the promise leaves out: the first visible sign of a shift, without any truth."""
+    empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
+    if not empty or isinstance(released, RiskCalibration) or count_shortfall(released, rows - empty, rows) is None:
+        return []
+    return [
+        f"{empty:,} of {rows:,} sets are empty, and an empty set never holds the true label: so many that the "
+        "promise cannot hold for these records; other records than those that calibrated, or another model?"
+    ]
 
 
 def _promised(released: Release) -> dict[str, Any]:

@@ -54,12 +54,13 @@ from confide.support import old_names
 
 __all__ = [
     "CONFIDENCE", "MOST_EXAMPLES", "NOT_PRIVATE", "PARTS", "Asking", "CoverageTable", "Evaluation", "Example",
-    "IntervalTally", "LevelEvaluation", "MaskEvaluation", "PrivateCoverage", "PrivateEvaluation", "PrivateFinding",
-    "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "TooManyGroupsError", "WorstPart", "answer", "area_counts",
-    "class_coverage", "coverage", "division_of", "evaluate_arrays", "evaluate_intervals", "evaluate_masks",
-    "evaluate_scores", "evaluate_sets", "evaluation_from_counts", "evaluation_of_areas", "false_negative_rate",
-    "fingerprint", "group_coverage", "in_words", "interval_text", "load_evaluation", "missed_share", "outwards",
-    "private_statements", "read_evaluation", "size_coverage", "size_parts", "surely_below", "worst_parts",
+    "IntervalTally", "LevelEvaluation", "MaskEvaluation", "PrivateCoverage", "PrivateEvaluation",
+    "PrivateFinding", "PrivateMean", "PrivateShare", "ScoreTally", "SetTally", "Subgroup", "TooManyGroupsError",
+    "WorstPart", "answer", "area_counts", "class_coverage", "coverage", "division_of", "evaluate_arrays",
+    "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "evaluation_from_counts",
+    "evaluation_of_areas", "false_negative_rate", "fingerprint", "group_coverage", "in_words", "interval_text",
+    "load_evaluation", "missed_share", "outwards", "private_statements", "read_evaluation", "size_coverage",
+    "size_parts", "surely_below", "worst_parts",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # what checks types knows today's names alone

@@ -16,7 +16,7 @@ from typing import Any
 
 from confide.reports.numbers import number, percent
 from confide.reports.terms import TERMS
-from confide.support import Place, as_place, needs_extra, write_text
+from confide.support import Place, as_place, needs_extra, refuse_other_than_html, write_text
 
 SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
 STYLE = "assets/page.css"
@@ -50,8 +50,9 @@ class Page:
         Raises
         ------
         InputError
-            If the file exists and may not be overwritten, or cannot be written.
+            If the file exists and may not be overwritten, cannot be written, or has the name of another kind of file.
         """
+        refuse_other_than_html(path)
         write_text(path, self.html, overwrite=overwrite)
         return as_place(path)
 

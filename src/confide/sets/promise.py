@@ -226,7 +226,7 @@ def _from_records(release: Release, high: float, few: int, many: int) -> int | N
     def excluded(n: int) -> bool:
         return _failure(release, n)(high) <= CHANCE / 2
 
-    tried = np.unique(np.geomspace(few, many, _GRID).astype(np.int64)).tolist()
+    tried: list[int] = np.unique(np.geomspace(few, many, _GRID).astype(np.int64)).tolist()
     passed = list(takewhile(excluded, reversed(tried)))
     if not passed:
         return None

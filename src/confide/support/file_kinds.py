@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from pathlib import PurePath
 
 from confide.errors import InputError
 from confide.support.object_paths import ObjectPath, Place, as_place
@@ -109,6 +110,18 @@ def kind_of_content(head: bytes) -> Kind:
         return Kind.PAGE if _TITLE in head else Kind.OTHER
     document = _DOCUMENT.match(head)
     return Kind.OTHER if document is None else _DOCUMENTS.get(document[1].decode()[len("confide.") :], Kind.OTHER)
+
+
+def refuse_other_than_html(path: str | Place) -> None:
+    """Refuse the name of another kind of file for a page, which is written in HTML.
+
+    Raises
+    ------
+    InputError
+        If it ends in anything but .html or .htm.
+    """
+    if PurePath(str(path)).suffix.lower() not in ("", ".html", ".htm"):
+        raise InputError(f"output {str(path)!r} must end in .html or .htm: a page is written in HTML")
 
 
 def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] = kind_of) -> None:

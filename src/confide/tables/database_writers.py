@@ -74,18 +74,18 @@ def asked_figures(written: Any, predictions: Predictions) -> Figures:
 
 
 def counted(written: Any, predictions: Predictions) -> Any:
-    """An expression with one row: how many rows there are, how many without a prediction, and members of sets."""
+    """An expression with one row: how many rows there are, without a prediction, members of sets, and empty sets."""
     proof = written[predictions.proof]
     found = {"rows": written.count(), "missing": proof.isnull().sum()}
     if predictions.counts_members:
-        found["members"] = proof.cast("int64").sum()
+        found |= {"members": proof.cast("int64").sum(), "empty": (proof == 0).sum()}
     return written.aggregate(**found)
 
 
 def approved(row: dict[str, Any], predictions: Predictions) -> Figures:
     """What is told of written predictions; refuses rows without one."""
-    members = int(row["members"] or 0) if "members" in row else None
-    return figures_of(predictions, int(row["rows"]), int(row["missing"] or 0), members)
+    sizes = (int(row["members"] or 0), int(row["empty"] or 0)) if "members" in row else None
+    return figures_of(predictions, int(row["rows"]), int(row["missing"] or 0), sizes)
 
 
 def exists(name: str) -> OutputExistsError:
@@ -109,7 +109,7 @@ def _copied(expression: Any, predictions: Predictions, name: str, progress: Prog
         assert isinstance(one, SetPredictor)  # intervals are SQL
         element = "text" if isinstance(one.names[0], str) else "bigint"
         writing.execute(f"ALTER TABLE {target} ADD COLUMN {one.adds[0]} {element}[], ADD COLUMN {one.adds[1]} integer")
-    rows = missing = members = 0
+    rows = missing = members = empty = 0
     with backend.con.cursor(name="confide_reading") as reading:
         reading.execute(select(asked, source))
         while fetched := reading.fetchmany(_ROWS):
@@ -123,6 +123,7 @@ def _copied(expression: Any, predictions: Predictions, name: str, progress: Prog
                     copy.write_row([*row[: len(kept)], *values])
             proof = found[added.index(predictions.proof)]
             rows, missing = rows + len(fetched), missing + proof.null_count
-            members += sum(filter(None, columns[added.index(predictions.proof)]))
+            sizes = columns[added.index(predictions.proof)]
+            members, empty = members + sum(filter(None, sizes)), empty + sizes.count(0)
             progress(len(fetched))
-    return figures_of(predictions, rows, missing, members if predictions.counts_members else None)
+    return figures_of(predictions, rows, missing, (members, empty) if predictions.counts_members else None)

@@ -95,8 +95,8 @@ def evaluate(
     """
     if unnamed:
         raise InputTypeError(
-            "evaluate takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with targets=, or "
-            f"scores=; found {len(unnamed)} without a name"
+            "evaluate takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with targets=, "
+            f"or scores=; found {len(unnamed)} without a name"
         )
     if unknown := sorted(set(options) - set(_OPTIONS)):
         raise InputError(f"options must be those of confide.evaluation.Asking; found {', '.join(unknown)}")

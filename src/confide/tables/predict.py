@@ -67,7 +67,7 @@ def predict_table(
     Returns
     -------
     dict
-        `rows`, and for sets, if there are any, `mean_set_size`.
+        `rows`, and for sets, if there are any, `mean_set_size` and `empty_sets`.
 
     Raises
     ------
