@@ -15,6 +15,7 @@ class Fault(NamedTuple):
 
 
 PRIVACY = "tests/mechanisms/test_privacy_exact.py"
+PROMISE = "tests/sets/test_promise.py"
 SELECTOR = "tests/selection/test_selector.py"
 COVERAGE = "tests/guarantee/test_coverage_exact.py"
 TWO_SIDED = "tests/guarantee/test_two_sided.py"
@@ -931,8 +932,23 @@ FAULTS = (
     Fault("a promise of coverage rounded up", "guarantee/statement.py", "math.floor(coverage * 10**digits + 1e-9)",
           "math.ceil(coverage * 10**digits)", "tests/mechanisms/test_weak_privacy.py::test_coverage_is_rounded_down"),
     Fault("sets chosen by position lose their names", "sets/prediction_sets.py",
-          "PredictionSets(found, self.classes, self.promised)", "PredictionSets(found)",
+          "PredictionSets(found, self.classes, self.promised, calibration)", "PredictionSets(found)",
           "tests/sets/test_values.py::test_sets_are_a_sequence"),
+    Fault("luck in calibrating forgotten", "sets/promise.py", "(high) <= CHANCE / 2, None", "(high) <= 1, None",
+          f"{PROMISE}::test_a_correct_release_is_called_broken_at_most_at_the_stated_rate"),
+    Fault("luck of a secret number of records forgotten", "sets/promise.py",
+          "return _failure(release, n)(high) <= CHANCE / 2", "return True",
+          f"{PROMISE}::test_where_the_number_of_records_is_secret_a_finding_names_those_for_which_it_holds"),
+    Fault("the upper limit of coverage too low", "sets/promise.py", "1 - CHANCE)[1][0]", "0.5)[1][0]",
+          f"{PROMISE}::test_a_correct_release_is_called_broken_at_most_at_the_stated_rate"),
+    Fault("one group stands for all", "sets/promise.py", "sum(count * law(", "sum(law(",
+          f"{PROMISE}::test_two_ends_share_what_may_be_missed_and_groups_add_up"),
+    Fault("a broken promise is done", "cli/evaluated.py",
+          "return CLAIM_FAILED if fail and", "return CLAIM_FAILED if False and",
+          "tests/cli/test_evaluate.py::test_a_pipeline_fails_below_the_promise"),
+    Fault("records that were chosen are promised what all are", "sets/prediction_sets.py",
+          "self.calibration if isinstance(which, slice) else None", "self.calibration",
+          f"{PROMISE}::test_coverage_of_sets_warns_of_a_broken_promise"),
     Fault("an empty batch refused", "scores/classification.py", "    if not n:\n        return mask\n", "",
           "tests/sets/test_values.py::test_no_records_have_no_sets"),
     Fault("bets that are not shared among the stakes", "audit/betting.py", "- math.log(len(STAKES))", "",
@@ -1317,7 +1333,7 @@ FAULTS = (
           "return covered.coverage(labels, confidence)", "return covered.coverage(labels)",
           "tests/sets/test_values.py::test_coverage_of_sets_is_that_of_what_they_contain"),
     Fault("a slice of intervals is a pair", "sets/prediction_intervals.py",
-          "return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised)",
+          "return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration)",
           "return (self.lower[chosen], self.upper[chosen])",
           "tests/sets/test_values.py::test_intervals_are_chosen_compared_and_framed"),
     Fault("tables without rows that have no columns", "tables/batch_columns.py",
@@ -1329,7 +1345,7 @@ FAULTS = (
           'if not is_torch_array(array) or array.device.type != "cpu":', "if True:",
           "tests/estimators/test_tensors.py::test_sets_on_the_accelerator_equal_those_of_numpy"),
     Fault("slices of intervals that forget the promise", "sets/prediction_intervals.py",
-          "return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised)",
+          "return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration)",
           "return PredictionIntervals(self.lower[chosen], self.upper[chosen])",
           "tests/sets/test_values.py::test_intervals_carry_what_is_promised"),
     Fault("frames lose their index", "arrays/frames_out.py", "index=None if like is None else like.index", "index=None",

@@ -3,16 +3,16 @@
 import copy
 import pickle
 import warnings
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import confide
 from confide.errors import CoverageWarning
 from confide.releases import load_release
-from confide.sets import CHANCE, count_shortfall, has_law
+from confide.sets import CHANCE, count_limit, count_shortfall, has_law, mean_limit
 from confide.sets.promise import _failure
 from tests.exact_tests import coverage_p_value
 
@@ -179,4 +179,21 @@ def test_coverage_of_intervals_warns_of_a_broken_promise():
     with pytest.warns(CoverageWarning, match="surely less"):
         confide.coverage(intervals[:500], y[:500] + 3)
     assert intervals[np.arange(5)].calibration is None
-    assert Fraction(1, 10) == released.alpha
+
+
+def test_the_limit_of_a_mean_is_hoeffdings():
+    """Of zeros and ones, where it is exact how often a mean is so small: less often than CHANCE / 2."""
+    for n, hits in ((20, 3), (200, 150), (5000, 4400)):
+        limit = mean_limit(hits / n, n)
+        assert stats.binom.cdf(hits, n, limit) <= CHANCE / 2
+        assert limit < count_limit(hits, n) + 1.5 / np.sqrt(n)
+
+
+def test_masks_that_miss_more_than_promised_say_so_first():
+    rng = np.random.default_rng(0)
+    images = [(p, rng.random(p.shape) < p) for p in rng.random((1500, 1, 3, 3))]
+    released = confide.calibrate_masks(images[:1000], 0.1, 1.0)
+    assert confide.evaluate_masks(images[1000:], released).shortfall is None
+    found = confide.evaluate_masks([(p / 50, truth) for p, truth in images[1000:]], released)
+    assert str(found).startswith("Loss 'missed_area' surely larger than promised: ")
+    assert found.shortfall.broken

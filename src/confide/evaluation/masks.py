@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_numeric, as_truth_image, class_areas, image_by_image
 from confide.errors import InputError
 from confide.releases import RiskCalibration, area_of, classes_of
-from confide.sets import predict_masks
+from confide.sets import Shortfall, mean_limit, predict_masks, shortfall_at
 from confide.support import Shown
 
 
@@ -31,6 +31,8 @@ class MaskEvaluation(Shown):
     missed_by_class
         For each class that counts, by its name or number: the share of its pixels missed, on average over the images
         that have some; NaN if none has.
+    shortfall
+        Where the loss surely exceeds what was promised, and luck in calibrating does not explain it: what was found.
 
     Examples
     --------
@@ -45,11 +47,13 @@ class MaskEvaluation(Shown):
     risk: float
     area_ratio: float
     missed_by_class: dict[str | int, float]
+    shortfall: Shortfall | None = None
 
     def __str__(self) -> str:
+        broken = "" if self.shortfall is None else f"{self.shortfall.sentence}\n"
         parts = ", ".join(f"{name} {missed:.4f}" for name, missed in self.missed_by_class.items())
         return (
-            f"missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most {self.risk:.6g} in "
+            f"{broken}missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most {self.risk:.6g} in "
             f"expectation)\npredicted area: {self.area_ratio:.2f} times the true area\nmissed by class: {parts}"
         )
 
@@ -124,10 +128,13 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: RiskCa
         shares = np.where(occurs, table[:, :, 1] / np.maximum(table[:, :, 0], 1), 0).sum(axis=0) / occurs.sum(axis=0)
         ratio = predicted.sum() / true.sum() if true.any() else np.nan
     losses = [missed_share(one, area.background, by_class=area.by_class) for one in images]
+    missed = float(np.mean(losses))
+    covered = 1 - missed / calibration.bound
     return MaskEvaluation(
         n=len(images),
-        missed_area=float(np.mean(losses)),
+        missed_area=missed,
         risk=calibration.risk,
         area_ratio=float(ratio),
         missed_by_class={names[k]: float(share) for k, share in zip(counted, shares, strict=True)},
+        shortfall=shortfall_at(calibration, covered, mean_limit(covered, len(images)), len(images)),
     )

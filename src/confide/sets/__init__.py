@@ -13,12 +13,22 @@ from confide.sets.drawn_intervals import draw_intervals
 from confide.sets.predict import predict_interval, predict_labels, predict_masks, predict_set
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
-from confide.sets.promise import CHANCE, Shortfall, count_limit, count_shortfall, has_law, sentence_of, shortfall_at
+from confide.sets.promise import (
+    CHANCE,
+    Shortfall,
+    count_limit,
+    count_shortfall,
+    has_law,
+    mean_limit,
+    sentence_of,
+    shortfall_at,
+)
 
 __all__ = [
     "CHANCE", "CoverageEstimate", "PredictionIntervals", "PredictionSets", "Shortfall", "count_limit",
-    "count_shortfall", "coverage_from_counts", "draw_intervals", "exact_interval", "has_law", "predict_interval",
-    "predict_labels", "predict_masks", "predict_set", "sentence_of", "share_covered", "shortfall_at",
+    "count_shortfall", "coverage_from_counts", "draw_intervals", "exact_interval", "has_law", "mean_limit",
+    "predict_interval", "predict_labels", "predict_masks", "predict_set", "sentence_of", "share_covered",
+    "shortfall_at",
 ]  # fmt: skip
 
 

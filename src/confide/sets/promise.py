@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import takewhile
-from math import ceil
+from math import ceil, log
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -169,6 +169,24 @@ def warn_of_shortfall(release: Release | None, hits: int, n: int) -> None:
 def count_limit(hits: int, n: int) -> float:
     """The largest coverage at which so few of n records are covered with probability CHANCE/2 (Clopper and Pearson)."""
     return float(exact_interval(np.array([hits]), np.array([n]), 1 - CHANCE)[1][0])
+
+
+def mean_limit(mean: float, n: int) -> float:
+    """The same for a mean of n independent numbers in [0, 1] (Hoeffding 1963, Theorem 1).
+
+    Examples
+    --------
+    >>> count_limit(50, 100) < mean_limit(0.5, 100) < 0.7
+    True
+    """
+    from scipy.special import rel_entr
+
+    low, high = mean, 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        apart = n * (rel_entr(mean, middle) + rel_entr(1 - mean, 1 - middle))
+        low, high = (middle, high) if apart < log(2 / CHANCE) else (low, middle)
+    return high
 
 
 def shortfall_at(release: Release, coverage: float, high: float, n: int | None) -> Shortfall | None:
