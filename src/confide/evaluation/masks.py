@@ -53,8 +53,8 @@ class MaskEvaluation(Shown):
         broken = "" if self.shortfall is None else f"{self.shortfall.sentence}\n"
         parts = ", ".join(f"{name} {missed:.4f}" for name, missed in self.missed_by_class.items())
         return (
-            f"{broken}missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most {self.risk:.6g} in "
-            f"expectation)\npredicted area: {self.area_ratio:.2f} times the true area\nmissed by class: {parts}"
+            f"{broken}missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most "
+            f"{self.risk:.6g} in expectation)\npredicted area: {self.area_ratio:.2f} times the true area\nmissed by class: {parts}"
         )
 
     def _brief(self) -> str:
