@@ -54,7 +54,8 @@ class MaskEvaluation(Shown):
         parts = ", ".join(f"{name} {missed:.4f}" for name, missed in self.missed_by_class.items())
         return (
             f"{broken}missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most "
-            f"{self.risk:.6g} in expectation)\npredicted area: {self.area_ratio:.2f} times the true area\nmissed by class: {parts}"
+            f"{self.risk:.6g} in expectation)\npredicted area: {self.area_ratio:.2f} times the true area\n"
+            f"missed by class: {parts}"
         )
 
     def _brief(self) -> str:
