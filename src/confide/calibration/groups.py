@@ -56,7 +56,7 @@ def calibrate_groups(
     ----------
     scores, alpha, epsilon, rho, score, classes, candidates, unit, **options
         As in `calibrate`; the promise holds for each group, and `n_typical` is a guess of the size of one: by default
-        an even part of a thousand records.
+        an even part of a thousand records, and at least 150.
     groups
         The group of each record, shape (n,); for `by="class"` its label.
     names

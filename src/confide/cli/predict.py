@@ -6,9 +6,10 @@ import click
 
 from confide.cli import options as o
 from confide.cli.columns import ModelColumns
-from confide.cli.output import check_output, emit, number, said_by_the_command, say, say_left_out, warn
+from confide.cli.output import check_output, emit, heard, number, say, say_left_out, warn
 from confide.cli.parameters import command
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of, remarks
+from confide.errors import CoverageWarning
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, Release, parts_of
 from confide.support import Kind, as_place
 from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
 
@@ -64,7 +65,7 @@ def predict(
         refuse_existing_folder(place)
     ways = "--probabilities or --prediction"
     with (
-        said_by_the_command(),
+        heard(CoverageWarning) as caught,
         source.open("predicting", what, ways, write=out_table is not None) as (opened, what, progress),
     ):
         found = predict_table(
@@ -81,11 +82,11 @@ def predict(
             progress=progress,
         )
         found |= source.left_out(opened)
-    where, notes = str(out or out_table), remarks(released)
+    where, notes = str(out or out_table), [str(one.message) for one in caught]
     for note in notes:
         warn(note)
     if as_json:
-        emit({"out": where, **_promised(released), **found, "warnings": list(notes)})
+        emit({"out": where, **_promised(released), **found, "warnings": notes})
         return
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     say(f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}")

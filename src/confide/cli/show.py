@@ -37,6 +37,7 @@ from confide.releases import (
     load_release,
     parts_of,
     predecessors_of,
+    records_needed,
     remarks,
 )
 from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer, versions_text
@@ -100,7 +101,9 @@ def show(
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
     if as_json:
-        told = {"records": k, "losses": losses, "warnings": list(remarks(released))}
+        needed = [number for part in parts_of(released).values() if (number := records_needed(part)) is not None]
+        told = {"records": k, "losses": losses, "records_needed": max(needed, default=None)}
+        told["warnings"] = list(remarks(released))
         emit({"calibration": json.loads(released.to_json()), **told})
         return
     for note in remarks(released):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from confide.errors import InputError
 from confide.mechanisms import PrivacyStatement
 from confide.releases.calibration import Calibration, threshold_text
+from confide.releases.needed import needed_line
 from confide.releases.release import Release
 from confide.support import positive_number
 
@@ -57,7 +58,7 @@ class RiskCalibration(Release):
         return (
             f"threshold {threshold_text(self.calibration)} for the loss {self.loss!r}\n"
             f"promise: expected loss at most {self.risk:.6g}, that is, for critical thresholds: "
-            f"{self.calibration.guarantee}\nprivacy: {self.privacy}"
+            f"{self.calibration.guarantee}\nprivacy: {self.privacy}{needed_line([self.calibration])}"
         )
 
     def _brief(self) -> str:
