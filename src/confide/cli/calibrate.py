@@ -34,8 +34,8 @@ from confide.releases import (
     GroupCalibration,
     LabelStatement,
     candidates_of,
+    most_needed,
     parts_of,
-    records_needed,
     remarks,
 )
 from confide.support import Kind, new_file
@@ -293,8 +293,7 @@ def report_release(
             expected["records_needed"] = plan.records_needed
         made = [time for one in earlier for time in one.made]
         document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
-        needed = [number for part in parts_of(released).values() if (number := records_needed(part)) is not None]
-        document |= {"records_needed": max(needed, default=None), "n_typical_guessed": guessed}
+        document |= {"records_needed": most_needed(parts_of(released).values()), "n_typical_guessed": guessed}
         emit({**document, "earlier": made, "warnings": notes, **left_out})
         return
     for one in earlier:

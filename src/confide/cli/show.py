@@ -35,9 +35,9 @@ from confide.releases import (
     class_list,
     classes_of,
     load_release,
+    most_needed,
     parts_of,
     predecessors_of,
-    records_needed,
     remarks,
 )
 from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer, versions_text
@@ -101,8 +101,7 @@ def show(
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
     if as_json:
-        needed = [number for part in parts_of(released).values() if (number := records_needed(part)) is not None]
-        told = {"records": k, "losses": losses, "records_needed": max(needed, default=None)}
+        told = {"records": k, "losses": losses, "records_needed": most_needed(parts_of(released).values())}
         told["warnings"] = list(remarks(released))
         emit({"calibration": json.loads(released.to_json()), **told})
         return

@@ -30,7 +30,7 @@ from confide.releases.facts import facts_of
 from confide.releases.kinds import check_checksum, register_kind
 from confide.releases.labelling import LabelStatement
 from confide.releases.missed_area import MissedAreaLoss, area_of
-from confide.releases.needed import candidates_of, records_needed, request_of
+from confide.releases.needed import candidates_of, most_needed, records_needed, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
 from confide.releases.release import Release, load_release
@@ -62,7 +62,7 @@ __all__ = [
     "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of", "area_of", "at_level",
     "calibration_json", "candidates_of", "check_about", "check_bound", "check_checksum", "class_list", "classes_of",
     "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
-    "names_among", "names_for", "noisy_labels_json", "parts_of", "predecessors_of", "promised_coverage",
+    "most_needed", "names_among", "names_for", "noisy_labels_json", "parts_of", "predecessors_of", "promised_coverage",
     "read_label_epsilon", "read_words", "records_needed", "register_kind", "remark", "remarks", "request_of", "several_json",
     "warn_of", "warn_of_choices", "write_words",
 ]  # fmt: skip

@@ -99,6 +99,11 @@ def records_needed_if_public(calibration: Stated) -> int | None:
     return Plan(public, None, plan.n).records_needed
 
 
+def most_needed(parts: Iterable[Stated]) -> int | None:
+    """The largest such number of several thresholds; None if none has one."""
+    return max((number for one in _unlike(parts) if (number := records_needed(one)) is not None), default=None)
+
+
 def needed_line(parts: Iterable[Stated], each: str = "") -> str:
     """A line for people, after a line break: the number for the most demanding threshold, of which `each` tells.
 
@@ -111,15 +116,20 @@ def needed_line(parts: Iterable[Stated], each: str = "") -> str:
     threshold 0.9
     records needed: about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above ...
     """
-    unlike = {repr((one.mechanism, one.guarantee, one.privacy, dict(one.recipe))): one for one in parts}
-    plans = [plan for one in unlike.values() if (plan := _plan(one)) is not None]
+    plans = [plan for one in _unlike(parts) if (plan := _plan(one)) is not None]
     needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]
     return f"\nrecords needed: {needed_text(max(needed), each)}" if needed else ""
 
 
+def _unlike(parts: Iterable[Stated]) -> list[Stated]:
+    """One of each that state the same, as groups do."""
+    return list({repr((one.mechanism, one.guarantee, one.privacy, dict(one.recipe))): one for one in parts}.values())
+
+
 def _plan(calibration: Stated) -> Plan | None:
     """The plan that a release carries out; None for other mechanisms, and for documents that no request explains."""
-    if not isinstance(calibration.mechanism, Slopes) or not math.isfinite(calibration.epsilon):
+    slopes = isinstance(calibration.mechanism, Slopes) and math.isfinite(calibration.epsilon)
+    if not slopes or calibration.candidates == 1:  # with +inf alone no number is enough
         return None
     try:
         request = request_of(calibration)
