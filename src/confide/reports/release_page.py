@@ -4,12 +4,22 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from confide.calibration import typical_of_groups
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
 from confide.federated import FederatedCalibration, SiloReport
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
-from confide.releases import Calibration, NoisyLabelCalibration, Release, candidates_of, everything, parts_of, remarks
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    NoisyLabelCalibration,
+    Release,
+    candidates_of,
+    everything,
+    parts_of,
+    remarks,
+)
 from confide.reports.course import course
 from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
@@ -48,7 +58,7 @@ def release_page(
     if bare is not None:
         check_evaluation(bare, release)
     federation = silos(release, answers, silo_reports)
-    drawn, chosen = _drawn(parts), _plan(first)
+    drawn, chosen = _drawn(parts), _plan(first, _guessed(release))
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
     # Whether the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
@@ -123,7 +133,14 @@ def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
     return drawn
 
 
-def _plan(c: Calibration) -> Plan:
+def _guessed(release: Release) -> int | None:
+    """The number of records that candidates of groups suit by default; None where it is that of a plan."""
+    if not isinstance(release, GroupCalibration):
+        return None
+    return typical_of_groups(len(release), max(part.guarantee.n_min or 1 for part in release.parts.values()))
+
+
+def _plan(c: Calibration, guessed: int | None) -> Plan:
     """What `confide plan` says at the point that the grid is drawn around."""
     epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
     return plan(
@@ -133,6 +150,7 @@ def _plan(c: Calibration) -> Plan:
         neighbors=c.privacy.neighbors,
         candidates=1000 if c.recipe.get("kind") == "scores" else candidates_of(c),
         n_min=c.guarantee.n_min or 1,
+        n_typical=guessed,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
