@@ -116,6 +116,13 @@ def calibrations() -> tuple[Any, ...]:
         return tuple(json.loads(one.to_json()) for one in made)
 
 
+def steep() -> str:
+    """A calibration whose weights rise beyond all floats, signed again: once it made every reader overflow."""
+    document = json.loads(json.dumps(calibrations()[0]))
+    document["mechanism"] |= {"rise": 10**9, "flat": "0"}
+    return json.dumps(signed(document))
+
+
 def calibration_text(data: bytes) -> None:
     """`Calibration.from_json` on arbitrary text."""
     _read_calibration(data.decode("utf-8", "surrogateescape"))
@@ -490,7 +497,7 @@ if find_spec("mlflow"):  # in an environment that has it, as `make mlflow` makes
 def seeds(name: str) -> list[bytes]:
     """Valid inputs of the targets that read text, for the fuzzer to start from."""
     texts = {
-        "calibration_text": [json.dumps(document, indent=2) for document in calibrations()],
+        "calibration_text": [*(json.dumps(document, indent=2) for document in calibrations()), steep()],
         "ledger_text": [write_event(event) for event in EVENTS],
         "schedule_text": [YEAR.to_json()],
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],

@@ -28,11 +28,10 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert released.score == "lac"
     assert released.n is None
     lines = made.out.splitlines()
-    assert "\n".join(lines[:3]) == str(released)
-    assert lines[3].startswith("cost: mean coverage 0.90")
-    assert "with 1000 records, a public guess: the true number stays secret" in lines[4]
-    few = "with fewer, +inf or beyond all scores is likelier than 1%"
-    assert lines[5] == f"records needed: about {confide.plan(0.1, 1.0).records_needed}; {few}"
+    assert "\n".join(lines[:4]) == str(released)
+    assert lines[3].startswith(f"records needed: about {confide.plan(0.1, 1.0).records_needed}; with fewer, ")
+    assert lines[4] == "cost of privacy: 90.42 % expected coverage instead of 90 %"
+    assert "with 1000 records, a public guess: the true number stays secret" in lines[5]
     assert lines[6:] == ["saved: cal.json"]
 
     done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")
@@ -292,12 +291,12 @@ def test_records_needed_and_cost_are_said_where_they_help(confide_run, folder):
     arguments = ("calibrate", records, "--prediction", "f", "--target", "y", *LEVELS, "--out")
     far = confide_run(*arguments, "far.json")
     assert "state a public typical size of the scores (unit=, --unit)" in far.err
-    assert "cost:" not in far.out
+    assert "cost of privacy:" not in far.out
     near = confide_run(*arguments, "unit.json", "--unit", 1e40).out
     assert "on bell-shaped residuals of the size of the unit, with 1000 records, a public guess" in near
-    assert "cost: mean coverage 0.90" in near
+    assert "cost of privacy: 90." in near
     enough = confide_run(*arguments, "n.json", "--unit", 1e40, "--neighbors", "replace_one").out
-    assert "cost:" in enough
+    assert "cost of privacy:" in enough
     assert "records needed" not in enough
     few = write(folder / "few.parquet", class_table(100))
     made = confide_run("calibrate", few, *COLUMNS, *LEVELS, "--neighbors", "replace_one", "--out", "few.json")

@@ -367,7 +367,8 @@ def test_candidates_count_themselves():
 def test_a_plan_in_words():
     words = str(confide.plan(0.1, 1.0, 1000))
     assert "promise: coverage at least 0.9" in words
-    assert "records needed           about 210; with fewer, +inf or beyond all scores is likelier than 1%" in words
-    assert "chance of +inf        below 0.05%; of +inf or a threshold beyond all scores, below 0.05%" in words
+    assert "records needed           about 210; with fewer, more than 1 calibration in 100 gives a useless" in words
+    assert "NOT ENOUGH" not in words
+    assert "chance of +inf        below 0.05%; of +inf or a threshold above every score, below 0.05%" in words
     assert "chosen for               1000 records, a public guess (n_typical)" in words
     assert "Request(" not in words

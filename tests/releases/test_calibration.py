@@ -96,8 +96,11 @@ def test_what_it_says():
     assert text == (
         f"threshold {threshold:.12g} for the unnamed score\n"
         "promise: coverage at least 0.9 on average over calibration data and new records, for every number of records\n"
-        "privacy: 1-differential privacy for adding or removing one record"
+        "privacy: 1-differential privacy for adding or removing one record\n"
+        "records needed: about 90; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above "
+        "every score)"
     )
+    assert "records needed" not in str(released("only infinity"))  # no number is enough
     text = str(released("rho, replace_one"))
     assert "from 1000 calibration records" in text
     assert "0.8994-differential privacy and 0.1-zCDP for replacing one record" in text

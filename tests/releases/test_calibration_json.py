@@ -538,3 +538,17 @@ def test_no_figure_has_the_other_name(name):
     for both in ({"rho": square, "zcdp": exact}, {}):
         with pytest.raises(FormatError):
             Calibration.from_json(signed({**content, "privacy": {**content["privacy"], **both}}))
+
+
+STEEPEST = [10**6, 10**9, 2**61]
+
+
+@pytest.mark.parametrize("rise", STEEPEST)
+@pytest.mark.parametrize("name", ["one candidate", "lac"])
+def test_weights_that_rise_beyond_all_floats_are_refused_as_a_format(name, rise):
+    """G underflows there: it is bounded by 1e-100, and the claims that do not follow are refused."""
+    content = json.loads(released(name).to_json())
+    content["mechanism"] |= {"rise": rise, "flat": "0"}
+    content["schema"] = 2
+    with pytest.raises(FormatError):
+        Calibration.from_json(signed(content))

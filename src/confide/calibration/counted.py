@@ -5,6 +5,7 @@ from typing import Any, overload
 
 from confide.calibration.groups import price_groups
 from confide.calibration.levels import price_levels
+from confide.calibration.options import check_options
 from confide.calibration.priced import PricedRelease
 from confide.calibration.sides import SIDES, price_sides
 from confide.calibration.threshold import price_threshold
@@ -87,6 +88,7 @@ def calibrate_histogram(
     >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
     2
     """
+    check_options("calibrate_histogram", options, own=("by", "partition", "population", "share_low", "shares"))
     several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
     if isinstance(histogram, ScoreHistogram):
         score_kind(score)

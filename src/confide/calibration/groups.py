@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike
 
 from confide.arrays import as_positions, as_vector
+from confide.calibration.options import check_options
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, typical_of_groups
 from confide.calibration.shifted import refuse_weights
@@ -56,7 +57,7 @@ def calibrate_groups(
     ----------
     scores, alpha, epsilon, rho, score, classes, candidates, unit, **options
         As in `calibrate`; the promise holds for each group, and `n_typical` is a guess of the size of one: by default
-        an even part of a thousand records.
+        an even part of a thousand records, and at least 150.
     groups
         The group of each record, shape (n,); for `by="class"` its label.
     names
@@ -85,6 +86,7 @@ def calibrate_groups(
     >>> released.privacy.epsilon <= 1, released.privacy.add_remove
     (True, 0.5)
     """
+    check_options("calibrate_groups", options)
     score, of_classes = named_by(scores, score, classes)
     payer: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition}
     options |= {"rho": rho, "by": by, "neighbors": neighbors, "classes": of_classes, **payer}
@@ -162,7 +164,7 @@ def payers_of(
     names: Iterable[str | int], ledger: "Ledger | None", dataset: "str | Dataset | None", partition: str | None
 ) -> dict[str | int, dict[str, Any]]:
     """Who pays for each group: a cell of one partition of the data set; nobody without a ledger."""
-    if ledger is None and dataset is None:
+    if ledger is None and dataset is None and partition is None:
         return {name: {} for name in names}
     from confide.ledger import Dataset, Group, Ledger
 

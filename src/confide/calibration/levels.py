@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
+from confide.calibration.options import check_options
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import different_levels, divide_budget, exact_shares, part_of_failure
 from confide.calibration.shifted import refuse_weights
@@ -70,6 +71,7 @@ def calibrate_levels(
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
     """
+    check_options("calibrate_levels", options)
     score, known = named_by(scores, score, classes)
     array = as_vector("scores", scores, empty=True)
     options |= {"rho": rho, "shares": shares, "delta": delta, "classes": known}

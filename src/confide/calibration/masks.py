@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import ExperimentalUniforms, as_numeric, as_truth_image, as_uniforms, class_areas, image_by_image
 from confide.calibration.counted import calibrate_histogram
+from confide.calibration.options import check_options
 from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
-from confide.candidates import AnyCandidates, Candidates, Spread
+from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import MissedAreaLoss, RiskCalibration, critical_score
+from confide.scores import score_kind
 from confide.support import Classes, Level, one_of, public_classes
 
 AVERAGES = ("pixels", "classes")
@@ -111,9 +113,10 @@ def calibrate_areas(
     >>> 0.8 < calibrate_areas(areas, MissedAreaLoss(), 0.1, 1.0).threshold <= 1
     True
     """
+    check_options("calibrate_masks", options)
     refuse_weights(options, "here: an image is one record")
     score, public = critical_score(area.name), options.get("neighbors") == "replace_one"
-    spread = Spread("probability") if candidates is None else candidates
+    spread = score_kind("lac").asked(candidates)  # thresholds of 1 - p, as those of lac
 
     def suited(n: int | None) -> Candidates:
         return suited_candidates(spread, score, risk, epsilon, n, known_later=public and n is None, **options)

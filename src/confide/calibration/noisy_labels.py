@@ -15,7 +15,7 @@ from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
-from confide.releases import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, Words, read_label_epsilon, remark
+from confide.releases import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, Words, read_label_epsilon, remark, warn_of_choices
 from confide.scores import all_scores, score_kind
 from confide.support import Classes, Level, canonical, exact_level, library_versions, outside, positive_integer, tell
 
@@ -249,6 +249,7 @@ def names_beside(stated: Classes | None, own: Sequence[Any] | None, k: int) -> A
 
 
 def warn_of_label_release(released: NoisyLabelCalibration) -> None:
-    """Say at the release what is worth saying of its threshold."""
+    """Say at the release what is worth saying of its threshold, and of what was asked for."""
+    warn_of_choices(released)
     if note := remark(released):
         warnings.warn(note, CoverageWarning, stacklevel=outside())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from confide.calibration.threshold import PricedThreshold, Seen, content
-from confide.releases import Calibration
+from confide.releases import Calibration, warn_of_choices
 from confide.support import tell
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ class PricedRelease:
         if not self.warns_together:
             for name, one in drawn.items():
                 self.parts[name][1].warn(one)
-        return self.assemble(parts)
+        made = self.assemble(parts)
+        warn_of_choices(made)
+        return made
 
 
 def _tell_released(part: Any, made: Calibration) -> None:

@@ -333,7 +333,8 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
     if given is None and part.mechanism is not None and part.mechanism.name == "pcoqs-published":
         return published_candidates()
     if given is not None:
-        law = score_kind("lac" if part.score == critical_score(FALSE_NEGATIVES) else part.score).asked(given)
+        of_shares = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))  # thresholds of 1 - p, as those of lac
+        law = score_kind("lac" if str(part.score).startswith(of_shares) else part.score).asked(given)
         if isinstance(law, Spread) and law.around is not None:
             raise InputError("candidates must leave out around: a renewal starts around its predecessor by itself")
         return law

@@ -25,6 +25,7 @@ from confide.arrays import (
     names_of_classes,
 )
 from confide.calibration.calibrate import calibrate
+from confide.calibration.options import check_options
 from confide.calibration.priced import PricedRelease
 from confide.calibration.threshold import price_threshold
 from confide.candidates import AnyCandidates, Candidates
@@ -70,6 +71,7 @@ def calibrate_false_negatives(
     >>> released.risk <= 0.1 + 1e-12, 0.6 < released.threshold < 0.9
     (True, True)
     """
+    check_options("calibrate_false_negatives", options)
     scores = false_negative_thresholds(probabilities, truth, u=u)
     k = as_array("probabilities", probabilities).shape[1]
     names = names_of_classes(probabilities, classes, k)
@@ -120,6 +122,7 @@ def calibrate_losses(
     >>> 0.5 < released.threshold < 0.65
     True
     """
+    check_options("calibrate_losses", options)
     bound, level = _share(risk, loss, bound)
     scores = critical_thresholds(losses, candidates, u=u, bound=bound)
     released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)

@@ -5,6 +5,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from confide.calibration.options import check_options
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, part_of_failure
 from confide.calibration.shifted import refuse_weights
@@ -60,6 +61,7 @@ def calibrate_sides(
     >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
     True
     """
+    check_options("calibrate_sides", options)
     scores = {name: interval_score(quantiles, targets, name) for name in SIDES}
     options |= {"rho": rho, "share_low": share_low, "delta": delta}
     n = len(scores[SIDES[0]])

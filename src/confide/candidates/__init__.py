@@ -1,15 +1,20 @@
 """Public candidate thresholds: lists of them, and laws by which as many are spread as a plan decides.
 
-lists.py   `Candidates`: a list of thresholds that ends in +inf
-asked.py   `AnyCandidates`: what `candidates=` takes
-spread.py  `Spread`: quantiles of a public heavy-tailed law, in the scale that suits a kind of score
+lists.py      `Candidates`: a list of thresholds that ends in +inf
+asked.py      `AnyCandidates`: what `candidates=` takes
+spread.py     `Spread`: quantiles of a public heavy-tailed law, in the scale that suits a kind of score
+plausible.py  sizes beyond which a threshold is worth a word
 """
 
 from confide.candidates.asked import AnyCandidates
 from confide.candidates.lists import BUILDERS, Candidates, spread_words
+from confide.candidates.plausible import PLAUSIBLE, SPREAD_PLAUSIBLE, plausible_sizes
 from confide.candidates.spread import SPREADS, Spread, SpreadKind
 
-__all__ = ["BUILDERS", "SPREADS", "AnyCandidates", "Candidates", "Spread", "SpreadKind", "spread_words"]
+__all__ = [
+    "BUILDERS", "PLAUSIBLE", "SPREADS", "SPREAD_PLAUSIBLE", "AnyCandidates", "Candidates", "Spread", "SpreadKind",
+    "plausible_sizes", "spread_words",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

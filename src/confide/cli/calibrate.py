@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import click
 import typer
 
-from confide.calibration import PricedRelease, asked_of_labels, price_threshold, suited_candidates, suited_for_levels
+from confide.calibration import (
+    PricedRelease,
+    asked_of_labels,
+    price_threshold,
+    suited_candidates,
+    suited_for_levels,
+    typical_of_groups,
+)
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
@@ -22,7 +29,15 @@ from confide.cli.shift import ShiftOptions
 from confide.errors import EarlierReleaseWarning, InputError
 from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan, shifted_population
-from confide.releases import Calibration, LabelStatement, candidates_of, remarks
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    LabelStatement,
+    candidates_of,
+    most_needed,
+    parts_of,
+    remarks,
+)
 from confide.support import Kind, new_file
 from confide.tables import Classified, calibrate_noisy_label_table, calibrate_table
 
@@ -175,7 +190,8 @@ def calibrate(
         request = price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request
         expected = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, expected, str(output.out), said, left_out, as_json=as_json)
+    guessed = guessed_for_groups(released, privacy.n_typical, mechanism)
+    report_release(released, expected, str(output.out), said, left_out, as_json=as_json, guessed=guessed)
 
 
 def _from_noisy_labels(
@@ -238,7 +254,8 @@ def _from_counts(
         ).request
         expected = make_plan(priced, priced.n or priced.n_typical)
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, expected, str(output.out), said, {}, as_json=as_json)
+    guessed = guessed_for_groups(released, plan.options.get("n_typical"), plan.options["mechanism"])
+    report_release(released, expected, str(output.out), said, {}, as_json=as_json, guessed=guessed)
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
@@ -252,9 +269,19 @@ def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
 
 
 def report_release(
-    released: Any, plan: Plan | None, out: str, said: list[Warning | str], left_out: dict[str, int], *, as_json: bool
+    released: Any,
+    plan: Plan | None,
+    out: str,
+    said: list[Warning | str],
+    left_out: dict[str, int],
+    *,
+    as_json: bool,
+    guessed: int | None = None,
 ) -> None:
-    """Print a release, what it is expected to cost, and what was warned of."""
+    """Print a release, what it is expected to cost, and what was warned of.
+
+    `guessed` is the number of records of each group that was taken for granted, where nobody stated one.
+    """
     earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
     notes = [str(one) for one in said if one not in earlier]
     for note in notes:
@@ -266,6 +293,7 @@ def report_release(
             expected["records_needed"] = plan.records_needed
         made = [time for one in earlier for time in one.made]
         document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
+        document |= {"records_needed": most_needed(parts_of(released).values()), "n_typical_guessed": guessed}
         emit({**document, "earlier": made, "warnings": notes, **left_out})
         return
     for one in earlier:
@@ -275,11 +303,20 @@ def report_release(
     if plan is not None:
         known = "" if released.n is not None else ", a public guess: the true number stays secret"
         say(
-            f"cost: mean coverage {plan.expected_coverage:.4f} instead of {float(1 - released.alpha):g}, as if "
-            f"{plan.expected_excess:.1f} {plan.unit_of_cost} more were covered\n"
+            f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
+            f"{100 * float(1 - released.alpha):.4g} %\n"
             f"      (on {plan.typical_scores}, with {plan.n} records{known})"
         )
-        if released.n is None or released.n < plan.records_needed:
-            few = "with fewer, +inf or beyond all scores is likelier than 1%"
-            say(f"records needed: about {plan.records_needed}; {few}")
+    if guessed is not None:
+        say(
+            f"candidates suit: about {guessed} records in each {released.by}, a public guess; state --n-typical if "
+            "there are many more, or fewer"
+        )
     say(f"saved: {out}")
+
+
+def guessed_for_groups(released: Any, n_typical: int | None, mechanism: str = "slopes") -> int | None:
+    """The number of records of each group that candidates were chosen for, where nobody stated one; else None."""
+    if not isinstance(released, GroupCalibration) or n_typical is not None or mechanism != "slopes":
+        return None
+    return typical_of_groups(len(released), max(part.guarantee.n_min or 1 for part in released.parts.values()))

@@ -144,6 +144,7 @@ def _document(made: Plan) -> dict[str, object]:
         **fields(made, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
         **fields(made, "chance_of_all", "chance_beyond", "desert"),
         "records_needed": made.records_needed,
+        "warnings": list(made.remarks),
         "privacy": {
             **fields(made.privacy, "neighbors", "epsilon", "records_per_person"),
             "add_remove": made.privacy.loss("add_remove"),

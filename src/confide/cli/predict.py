@@ -7,9 +7,10 @@ import click
 
 from confide.cli import options as o
 from confide.cli.columns import ModelColumns
-from confide.cli.output import check_output, emit, number, said_by_the_command, say, say_left_out, warn
+from confide.cli.output import check_output, emit, heard, number, say, say_left_out, warn
 from confide.cli.parameters import command
-from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, parts_of, promises, remarks
+from confide.errors import CoverageWarning
+from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, parts_of, promises
 from confide.sets import count_shortfall
 from confide.support import Kind, as_place
 from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
@@ -66,7 +67,7 @@ def predict(
         refuse_existing_folder(place)
     ways = "--probabilities or --prediction"
     with (
-        said_by_the_command(),
+        heard(CoverageWarning) as caught,
         source.open("predicting", what, ways, write=out_table is not None) as (opened, what, progress),
     ):
         found = predict_table(
@@ -83,11 +84,12 @@ def predict(
             progress=progress,
         )
         found |= source.left_out(opened)
-    where, notes = str(out or out_table), [*remarks(released), *_too_many_empty(released, found)]
+    where = str(out or out_table)
+    notes = [*(str(one.message) for one in caught), *_too_many_empty(released, found)]
     for note in notes:
         warn(note)
     if as_json:
-        emit({"out": where, **_promised(released), **found, "warnings": list(notes)})
+        emit({"out": where, **_promised(released), **found, "warnings": notes})
         return
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     say(f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}")

@@ -10,7 +10,7 @@ from confide.calibration import Renewal
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
-from confide.cli.calibrate import report_release
+from confide.cli.calibrate import guessed_for_groups, report_release
 from confide.cli.columns import Columns, TrueColumns, check_fits, parsed
 from confide.cli.course import renewed
 from confide.cli.output import EXPECTED, heard, say
@@ -129,7 +129,8 @@ def recalibrate(
         request = renewal.price(released.n).parts[None][1].request
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, plan, str(output.out), said, left_out, as_json=as_json)
+    guessed = guessed_for_groups(released, n_typical)
+    report_release(released, plan, str(output.out), said, left_out, as_json=as_json, guessed=guessed)
     if not as_json:
         say(renewed(released))
 

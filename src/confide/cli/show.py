@@ -35,6 +35,7 @@ from confide.releases import (
     class_list,
     classes_of,
     load_release,
+    most_needed,
     parts_of,
     predecessors_of,
     remarks,
@@ -100,7 +101,8 @@ def show(
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
     if as_json:
-        told = {"records": k, "losses": losses, "warnings": list(remarks(released))}
+        told = {"records": k, "losses": losses, "records_needed": most_needed(parts_of(released).values())}
+        told["warnings"] = list(remarks(released))
         emit({"calibration": json.loads(released.to_json()), **told})
         return
     for note in remarks(released):

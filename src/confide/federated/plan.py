@@ -21,6 +21,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
+from confide.planning import unusual
 from confide.releases import ABOUT, class_list, read_words, write_words
 from confide.scores import score_kind
 from confide.support import Fields, exact_level, one_of, privacy_loss
@@ -94,6 +95,11 @@ class FederatedPlan(ShownPlan, Terms):
             rows.append(("classes", class_list(self.classes)))
         rows += [(ABOUT[key].lower(), text) for key, text in self.about.items()]
         return [*rows, ("answers until", self.closes or "any time"), ("session", self.session), ("plan", self.digest)]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is unusual about the level and the failure probability."""
+        return unusual(self.alpha, self.delta)
 
     @property
     def words(self) -> list[tuple[str, str]]:

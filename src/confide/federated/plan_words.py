@@ -35,13 +35,19 @@ class ShownPlan(Shown):
         raise NotImplementedError
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is unusual about what is asked for."""
+        raise NotImplementedError
+
+    @property
     def promise_lines(self) -> list[str]:
         """What is promised for the numbers of answers; for each of several levels, and once for all groups."""
         raise NotImplementedError
 
     def __str__(self) -> str:
         promised = "\n".join(f"  {line}" for line in self.promise_lines)
-        return f"federated plan; nothing is paid by looking at it\n{aligned(self.rows)}\n{promised}"
+        notes = "".join(f"{note}\n" for note in self.remarks)
+        return f"{notes}federated plan; nothing is paid by looking at it\n{aligned(self.rows)}\n{promised}"
 
     def _brief(self) -> str:
         said = dict(self.rows)

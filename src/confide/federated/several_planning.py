@@ -106,7 +106,7 @@ def plan_groups(
         All groups, or classes, there are, **public**: taken from a code book, not from the records.
     alpha, epsilon, **options
         As in `plan`; the promise holds for each group. `n_min` and `n_typical` are about the records of one group in
-        one silo: by default none, and an even part of a thousand.
+        one silo: by default none, and an even part of a thousand, at least 150.
     by
         What the threshold depends on.
     neighbors

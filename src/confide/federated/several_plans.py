@@ -21,6 +21,7 @@ from confide.federated.plan_words import ShownPlan
 from confide.federated.protocols import Counts, FederatedProtocol, RepliedSum
 from confide.federated.refusals import Refusal
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
+from confide.planning import unusual
 from confide.releases import class_list
 from confide.support import Fields, check_names, one_of
 
@@ -91,6 +92,14 @@ class SeveralPlans(ShownPlan):
     def protocol(self) -> FederatedProtocol:
         """That of the first part; all are of one method, with the same reliance on other silos."""
         return self.first.protocol
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is unusual about the levels and the failure probability of all together."""
+        if self.by != "level":
+            return self.first.remarks
+        failures = [part.delta or 0.0 for part in self.parts.values()]
+        return unusual(min(part.alpha for part in self.parts.values()), sum(failures) or None)
 
     @property
     def words(self) -> list[tuple[str, str]]:

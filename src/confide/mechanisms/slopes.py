@@ -48,6 +48,9 @@ UNIT = 16
 
 _INT64_ROOM = 2**62
 
+_LEAST_RIVALS = 1e-100
+"""An upper bound of anything smaller, with room for four digits; plans stay above 1e-44."""
+
 _LARGEST_SCALE = 2.0**52
 """Utilities that are saturated lie at least 1024 scales below the best: their weights are below any float."""
 
@@ -276,9 +279,12 @@ class Slopes(Mechanism):
 @lru_cache(maxsize=4096)
 def _rivals(mechanism: Slopes, m: int) -> float:
     rivals = rivals_left(mechanism.heights(m) / mechanism.scale)
+    if not mechanism.rise:
+        return rivals
     # In four digits, mechanisms that differ by the rounding of heights only share what is computed for them.
-    digits = 10 ** max(3 - math.floor(math.log10(rivals)), 0) if mechanism.rise else 0
-    return min(m - 1.0, (math.floor(rivals * digits) + 1) / digits) if digits else rivals
+    rivals = max(rivals, _LEAST_RIVALS)
+    digits = 10 ** max(3 - math.floor(math.log10(rivals)), 0)
+    return min(m - 1.0, (math.floor(rivals * digits) + 1) / digits)
 
 
 def slopes_for(

@@ -9,11 +9,13 @@ population.py      the population that a promise is for, where it is a known shi
 typical.py         what a mechanism answers on typical scores
 pilot.py           what a plan is worth in sets, on a public sample
 needed.py          how many records it takes
+unusual.py         levels and failure probabilities that are mostly typed by mistake
 plan.py            `Plan`: what follows for coverage, usefulness and privacy
 """
 
 from confide.planning.choice import PARTS, SIZES, answer_law
 from confide.planning.mechanism import mechanism_for
+from confide.planning.needed import needed_text
 from confide.planning.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.population import (
@@ -28,12 +30,13 @@ from confide.planning.reference_laws import law_of
 from confide.planning.request import CONCENTRATED, OPTIONS, Request, check_request
 from confide.planning.rise import flat_for
 from confide.planning.typical import typical_answer, typical_law
+from confide.planning.unusual import unusual
 
 __all__ = [
     "CONCENTRATED", "OPTIONS", "PARTS", "SIZES", "ClassShift", "OnPilot", "Pilot", "Plan", "Population",
     "RecordWeights", "Request", "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of",
-    "make_plan", "mechanism_for", "plan", "read_population", "rounding_text", "share_of_pilot",
-    "shifted_population", "typical_answer", "typical_law",
+    "make_plan", "mechanism_for", "needed_text", "plan", "read_population", "rounding_text", "share_of_pilot",
+    "shifted_population", "typical_answer", "typical_law", "unusual",
 ]  # fmt: skip
 
 

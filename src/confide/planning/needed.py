@@ -21,8 +21,22 @@ _ROUNDS, _AGREE = 8, 0.03
 
 
 def likely_enough(request: Request) -> int:
-    """A first guess of the number of records."""
-    return min(math.ceil(12 / float(request.alpha) / min(request.per_record, 1.0)), MOST_RECORDS)
+    """A first guess of the number of records; the same for a loss that is asked for and one that is spent."""
+    return min(math.ceil(12 / float(request.alpha) / min(float(f"{request.per_record:.6g}"), 1.0)), MOST_RECORDS)
+
+
+def needed_text(needed: int, each: str = "") -> str:
+    """The number of records that are needed, in words; `each` is what each has so many of.
+
+    Examples
+    --------
+    >>> needed_text(210)
+    'about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above every score)'
+    """
+    return (
+        f"about {needed:,}{each}; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above "
+        "every score)"
+    )
 
 
 def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:

@@ -6,6 +6,7 @@ A plan fixes the whole mechanism: slopes, target rank, noise scale. It depends o
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
-from confide.planning.needed import closely_needed, least, likely_enough
+from confide.planning.needed import closely_needed, least, likely_enough, needed_text
 from confide.planning.pilot import OnPilot, Pilot, chance_text, on_pilot
 from confide.planning.population import ClassShift, shifted_population
 from confide.planning.reference_laws import law_of
 from confide.planning.request import Request, check_request
 from confide.planning.typical import typical_answer, typical_law
+from confide.planning.unusual import unusual
 from confide.scores import score_kind
 from confide.selection import Selector
 from confide.support import MOST_RECORDS, Level, Shown, aligned, decimal_text, positive_integer
@@ -151,23 +153,25 @@ class Plan(Shown):
         """About the smallest number of records with which the answer lies among the scores, but for a chance of 1 %.
 
         On typical scores; within a tenth. With fewer, +inf or a threshold beyond all scores gets likely quickly. A
-        public number gets the candidates that suit it, if they are spread; a secret one the same mechanism.
+        public number gets the candidates that suit it, if they are spread; a secret one the same mechanism. It follows
+        from what a release states as well: the mechanism, and the loss that is spent.
         """
-        r = self.request
-        law = law_of(r.candidates) if r.candidates.recipe["kind"] == "spread" else None
+        spent = self.request if self.mechanism is None else replace(self.request, epsilon=self.privacy.epsilon)
+        return _records_needed(spent, self.mechanism)
 
-        def enough(n: int) -> bool:
-            if r.n is None:
-                return replace(self, n=n).chance_beyond <= UNLIKELY
-            asked = replace(r, n=n)
-            return make_plan(asked if law is None else asked.suited(law), n).chance_beyond <= UNLIKELY
+    @property
+    def enough_records(self) -> bool:
+        """Whether `n` records are enough: the answer lies among the scores, but for a chance of 1 %."""
+        return self.chance_beyond <= UNLIKELY
 
-        if r.n is None or r.slopes is not None or r.shift is not None:  # then nothing, or little, is decided
-            return least(enough, likely_enough(r))
-        many = closely_needed(r, law or r.candidates, UNLIKELY)
-        while many < MOST_RECORDS and not enough(many):
-            many = min(many + max(1, many // 30), MOST_RECORDS)
-        return many
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said before anything is asked: too few records, and numbers that are often mistaken."""
+        few = (
+            f"NOT ENOUGH RECORDS: with {self.n:,} the threshold is useless (+inf, or above every score) in "
+            f"{chance_text(self.chance_beyond)} of calibrations; about {self.records_needed:,} are needed"
+        )
+        return (*(() if self.enough_records else (few,)), *unusual(self.request.alpha, self.request.delta))
 
     def __str__(self) -> str:
         r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.counted
@@ -176,18 +180,17 @@ class Plan(Shown):
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
             ("cost of privacy", f"about {self.expected_excess:.1f} {self.unit_of_cost} more covered than asked for"),
-            ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold beyond all scores, "
+            ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
              f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
         ]  # fmt: skip
         if r.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.counted} of the largest weight, which ranks are of")
         if self.mechanism is not None:
-            near = f"within {self.desert:.0f} ranks after the one without privacy"
-            with_n.append(("gaps jumped", f"half of the candidates without scores, if that begins {near}"))
+            near = f"starts within {self.desert:.0f} ranks of the one without privacy"
+            with_n.append(("gaps", f"a draw may cross a gap in the scores, of half of the candidates, if it {near}"))
         always = [
-            ("records needed", f"about {self.records_needed}; with fewer, +inf or beyond all scores is likelier than "
-             f"{UNLIKELY:.0%}"),
+            ("records needed", needed_text(self.records_needed)),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
             ("candidate thresholds", r.candidates.description),
@@ -197,8 +200,9 @@ class Plan(Shown):
         tried, found = "", self.on_pilot
         if found is not None:
             tried = f"\nWith {self.n} records like the {found.records} of the pilot sample:\n{aligned(found.in_words)}"
+        notes = "".join(f"{note}\n" for note in self.remarks)
         return (
-            f"promise: {self.guarantee}\nprivacy: {privacy}\n"
+            f"{notes}promise: {self.guarantee}\nprivacy: {privacy}\n"
             f"With {self.n} calibration records:\n{aligned(with_n)}\n"
             f"With any number of records:\n{aligned(always)}{tried}"
         )
@@ -215,8 +219,9 @@ class Plan(Shown):
         return f"{self.target_rank:.2f}{beyond}"
 
     def _brief(self) -> str:
+        few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
         rank = f"target rank {self._rank()} with {self.n} records"
-        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}"
+        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{few}"
 
 
 def _loss(value: float) -> str:
@@ -312,6 +317,41 @@ def plan(
 
 
 _NOT_ASKED = ("score", "candidates", "unit", "pilot", "class_weights", "weight_bound")
+
+
+@lru_cache(maxsize=1024)
+def _records_needed(request: Request, mechanism: Slopes | None) -> int:
+    """The number of records that `Plan.records_needed` tells."""
+    if request.n is None:
+        return least(lambda n: Plan(request, mechanism, n).enough_records, likely_enough(request))
+    asked = request if mechanism is None else _asked_for(request, mechanism)
+    law = law_of(asked.candidates) if asked.candidates.recipe["kind"] == "spread" else None
+
+    def enough(n: int) -> bool:
+        other = replace(asked, n=n)
+        return make_plan(other if law is None else other.suited(law), n).enough_records
+
+    if asked.slopes is not None or asked.shift is not None:  # then nothing, or little, is decided
+        return least(enough, likely_enough(asked))
+    many = closely_needed(asked, law or asked.candidates, UNLIKELY)
+    while many < MOST_RECORDS and not enough(many):
+        many = min(many + max(1, many // 30), MOST_RECORDS)
+    return many
+
+
+def _asked_for(request: Request, mechanism: Slopes) -> Request:
+    """Of a public n: the request with those of slopes, rise and shift that the mechanism shows were asked for."""
+    decided = replace(request, slopes=None, rise=None, shift=None)
+    given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
+    for one in (decided, given):
+        made = slopes_for_request(one)
+        if made is not None and (made.left, made.right, made.offset) == (
+            mechanism.left,
+            mechanism.right,
+            mechanism.offset,
+        ):
+            return one
+    return replace(given, shift=mechanism.offset - request.level * ((request.n or 0) + 1))
 
 
 def make_plan(request: Request, n: int) -> Plan:

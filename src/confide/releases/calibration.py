@@ -11,16 +11,16 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, PrivacyStatement
 from confide.planning import Population
 from confide.releases.about import check_about
+from confide.releases.needed import needed_line
 from confide.releases.predecessors import Predecessor, check_predecessors
 from confide.releases.release import Release
 from confide.scores import score_kind
-from confide.support import MOST_CANDIDATES, Classes, Level, exact_level, positive_integer, public_classes
+from confide.support import Classes, Level, exact_level, positive_integer, public_classes
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,7 +184,8 @@ class Calibration(Release):
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
         value = threshold_text(self)
         method = "" if self.mechanism is None or self.mechanism.name == "slopes" else f"\nmethod: {self.mechanism.name}"
-        return f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"
+        said = f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"
+        return said + needed_line([self])
 
     def _brief(self) -> str:
         score = "no score named" if self.score is None else f"score {self.score!r}"
@@ -210,18 +211,3 @@ def everything(score: str | None) -> str:
     task = score_kind(score).task
     words = {"classification": "every label is in every set", "regression": "every interval is the whole line"}
     return words.get(task, "nothing is excluded")
-
-
-def candidates_of(calibration: Calibration) -> Candidates:
-    """The candidates of a release, for statements about typical scores; of one's own, only the number is known.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> scores = np.random.default_rng(0).random(500)
-    >>> candidates_of(confide.calibrate(scores, 0.1, 1.0, candidates=Candidates.unit(50)))
-    Candidates.unit(size=50, spacing='uniform')
-    """
-    if calibration.recipe.get("kind") in BUILDERS:
-        return Candidates.made_by(calibration.recipe)
-    return Candidates.unit(min(calibration.candidates, MOST_CANDIDATES))

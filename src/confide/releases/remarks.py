@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from confide.candidates import Candidates
+from confide.candidates import Candidates, plausible_sizes
 from confide.errors import CoverageWarning
-from confide.mechanisms import Slopes
+from confide.planning import unusual
 from confide.releases.calibration import Calibration, everything
+from confide.releases.needed import records_needed, records_needed_if_public
 from confide.releases.release import Release
-from confide.releases.several import GroupCalibration, parts_of
+from confide.releases.risk import RiskCalibration
+from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
 from confide.scores import score_kind
 from confide.support import decimal_text, outside
 
@@ -48,7 +50,7 @@ def remarks(release: Release) -> tuple[str, ...]:
     found: dict[tuple[str, str], list[str]] = {}
     parts = release.parts if isinstance(release, GroupCalibration) else parts_of(release)
     for name, part in parts.items():
-        if remark := _remark(part):
+        if remark := _remark(part, grouped=isinstance(release, GroupCalibration)):
             found.setdefault(remark, []).append(repr(name) if isinstance(release, GroupCalibration) else str(name))
     return tuple(_joined(release, len(parts), *remark, names) for remark, names in found.items())
 
@@ -72,6 +74,26 @@ def warn_of(release: Release) -> None:
         warnings.warn(note, CoverageWarning, stacklevel=outside())
 
 
+def warn_of_choices(release: Release) -> None:
+    """Say what is unusual about the level and the failure probability that were asked for, once, where it is made.
+
+    Examples
+    --------
+    >>> import confide
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = confide.calibrate([0.5] * 500, 0.9, 1.0, score="lac")
+    >>> [str(one.message)[:28] for one in caught]
+    ['alpha=0.9 is the share of ne']
+    """
+    parts = list(parts_of(release).values())
+    failures = [part.guarantee.delta or 0.0 for part in parts]
+    delta = sum(failures) if isinstance(release, LevelCalibration | SidesCalibration) else max(failures)
+    alpha = release.alpha if isinstance(release, SidesCalibration) else min(part.alpha for part in parts)
+    for note in unusual(None if isinstance(release, RiskCalibration) else alpha, delta or None):
+        warnings.warn(note, CoverageWarning, stacklevel=outside())
+
+
 def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:
     """The same for one threshold; `needed` is the number of records needed, `epsilon` the loss that was asked for."""
     found = _remark(calibration, needed, epsilon)
@@ -87,22 +109,25 @@ def _joined(release: Release, parts: int, what: str, why: str, names: list[str])
     return f"the threshold {what} for {which}; {why}"
 
 
-def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = None) -> tuple[str, str] | None:
-    """What is to be said of the threshold, and why."""
+def _remark(
+    c: Calibration, needed: int | None = None, epsilon: float | None = None, *, grouped: bool = False
+) -> tuple[str, str] | None:
+    """What is to be said of the threshold, and why; `grouped` if it is that of one group of several."""
     if math.isinf(c.threshold) and c.threshold > 0:
-        return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon)}"
-    low, high = _sound(c.recipe)
+        return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
+    low, high = plausible_sizes(c.recipe)
     size, made = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
         return (
-            f"lies in the outer decades of the candidates ({made})",
-            f"with few records such a threshold is drawn by chance, far beyond all scores: {_MORE}; and scores that "
-            f"are as large need other candidates: {_UNIT}",
+            f"lies beyond {decimal_text(high)}, which is no plausible size ({made})",
+            f"with few records such a threshold is drawn by chance, far beyond all scores: {_enough(c, grouped)}; "
+            f"scores that are as large need other candidates: {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
+        larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
         return (
             f"lies where the candidates ({made}) are coarse",
-            f"the next one is {step:.1g} times as large: with few records such a threshold is drawn by chance, and "
+            f"the next candidate is {larger}: with few records such a threshold is drawn by chance, and "
             f"scores of another size than the candidates expect need other ones; {_UNIT}",
         )
     if 0 < size < low:
@@ -113,20 +138,16 @@ def _remark(c: Calibration, needed: int | None = None, epsilon: float | None = N
     return None
 
 
-def _reason(c: Calibration, needed: int | None, epsilon: float | None) -> str:
+def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, grouped: bool) -> str:
     """Why the threshold is +inf, as far as public numbers tell."""
-    loss = c.epsilon if epsilon is None else epsilon
-    at = f"at alpha={float(c.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
-    if needed is None and isinstance(c.mechanism, Slopes):
-        share = 1.0 if c.population is None else c.population.typical_share
-        needed = None if c.mechanism.records_needed is None else math.ceil(c.mechanism.records_needed / share)
+    at, needed = _at(c, epsilon), records_needed(c) if needed is None else needed
     known = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
     if needed is None:
         few = f"there are too few calibration records {at}: {_MORE}"
     elif known < needed:
         there = "there may be fewer" if c.n is None else f"there are {c.n}"
-        few = f"about {needed} calibration records are needed for a finite one {at}, and {there}: {_MORE}"
+        few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}{_if_public(c, grouped)}"
     else:
         there = f"there are {'at least ' if c.n is None else ''}{known} calibration records"
         few = f"{there}, where about {needed} are needed {at}"
@@ -137,6 +158,27 @@ def _reason(c: Calibration, needed: int | None, epsilon: float | None) -> str:
     if needed is not None and known >= _NEAR_ENOUGH * needed:
         return f"{few}, so that {_beyond(c)}: {_UNIT}"
     return f"{few}; or {_beyond(c)}: then {_UNIT}"
+
+
+def _at(c: Calibration, epsilon: float | None = None) -> str:
+    loss = c.epsilon if epsilon is None else epsilon
+    return f"at alpha={float(c.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
+
+
+def _enough(c: Calibration, grouped: bool) -> str:
+    """How many records are enough, as far as it is known."""
+    needed = records_needed(c)
+    if needed is None:
+        return _MORE
+    return f"about {needed} calibration records are needed {_at(c)}: {_MORE}{_if_public(c, grouped)}"
+
+
+def _if_public(c: Calibration, grouped: bool) -> str:
+    """That a public number of records is worth many of them; of groups the sizes stay secret."""
+    fewer = None if grouped else records_needed_if_public(c)
+    if fewer is None or fewer >= (records_needed(c) or 0):
+        return ""
+    return f"; or make their number public (neighbors='replace_one', --neighbors replace_one), then about {fewer} do"
 
 
 def _beyond(c: Calibration) -> str:
@@ -172,23 +214,6 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
         case "sinh":
             return float(recipe["unit"] * 10.0 ** recipe["decades"])
     return None
-
-
-def _sound(recipe: Mapping[str, Any]) -> tuple[float, float]:
-    """Between which sizes a threshold is nothing to speak of: within the outer decades of unbounded candidates."""
-    match recipe.get("kind"):
-        case "geometric":
-            half = recipe["decades"] / 2
-            outer = min(2.0, half / 3)
-            unit = float(recipe["unit"])
-            return unit * 10.0 ** (outer / 2 - half), unit * 10.0 ** (half - outer)
-        case "sinh":
-            above = recipe["decades"]
-            unit = float(recipe["unit"])
-            return 1.5 * unit * float(recipe["step"]), unit * 10.0 ** (above - min(2.0, above / 3))
-        case "anything":
-            return 1e-5, 1e4
-    return 0.0, math.inf
 
 
 def _step(c: Calibration) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from confide.errors import InputError
 from confide.mechanisms import PrivacyStatement
 from confide.releases.calibration import Calibration, threshold_text
+from confide.releases.needed import needed_line
 from confide.releases.release import Release
 from confide.support import positive_number
 
@@ -80,7 +81,7 @@ class RiskCalibration(Release):
     def __str__(self) -> str:
         return (
             f"threshold {threshold_text(self.calibration)} for the loss {self.loss!r}\n"
-            f"promise: {self.promise}\nprivacy: {self.privacy}"
+            f"promise: {self.promise}\nprivacy: {self.privacy}{needed_line([self.calibration])}"
         )
 
     def _brief(self) -> str:

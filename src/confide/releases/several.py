@@ -17,6 +17,7 @@ from confide.arrays import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.releases.calibration import Calibration, threshold_text
+from confide.releases.needed import needed_line
 from confide.releases.predecessors import same_line
 from confide.releases.release import Release
 from confide.releases.risk import RiskCalibration
@@ -73,7 +74,8 @@ class LevelCalibration(Release):
 
     def __str__(self) -> str:
         lines = [f"alpha {float(a):g}: threshold {threshold_text(p)}; {p.guarantee}" for a, p in self.parts.items()]
-        return "\n".join([*lines, f"privacy of all together: {self.privacy}"])
+        needed = needed_line(self.parts.values(), " for all of them")
+        return "\n".join([*lines, f"privacy of all together: {self.privacy}{needed}"])
 
     def _brief(self) -> str:
         levels = ", ".join(f"{float(alpha):g}" for alpha in self.parts)
@@ -179,7 +181,8 @@ class GroupCalibration(Release):
         lines = [f"{self.by} {name!r}: threshold {threshold_text(part)}" for name, part in self.parts.items()]
         few = f"{len(self.infinite)} of {len(self.parts)} thresholds are +inf"
         promise = next(iter(self.parts.values())).guarantee
-        return "\n".join([*lines, few, f"promise for each {self.by}: {promise}", f"privacy: {self.privacy}"])
+        needed = needed_line(self.parts.values(), f" in each {self.by}")
+        return "\n".join([*lines, few, f"promise for each {self.by}: {promise}", f"privacy: {self.privacy}{needed}"])
 
     def _brief(self) -> str:
         some = "classes" if self.by == "class" else "groups"
@@ -232,7 +235,7 @@ class SidesCalibration(Release):
         return (
             f"lower side: threshold {threshold_text(self.low)}; {self.low.guarantee}\n"
             f"upper side: threshold {threshold_text(self.high)}; {self.high.guarantee}\n"
-            f"privacy of both together: {self.privacy}"
+            f"privacy of both together: {self.privacy}{needed_line([self.low, self.high], ' for both of them')}"
         )
 
     def _brief(self) -> str:

@@ -6,8 +6,8 @@ from confide.candidates import spread_words
 from confide.federated import DealtVectors, FederatedCalibration, FederatedPlan, OpenedSum, SecureSum
 from confide.guarantee import Guarantee
 from confide.mechanisms import Slopes, mechanism_fields
-from confide.planning import Population, rounding_text
-from confide.releases import Calibration, NoisyLabelCalibration, Release, class_list, parts_of
+from confide.planning import Population, needed_text, rounding_text
+from confide.releases import Calibration, NoisyLabelCalibration, Release, class_list, parts_of, records_needed
 from confide.reports.numbers import number
 
 Rows = tuple[tuple[str, str], ...]
@@ -73,11 +73,17 @@ def common_rows(calibration: Calibration) -> Rows:
         ("Miscoverage level α", str(calibration.alpha)),
         ("Candidate thresholds", f"{calibration.candidates:,} ({spread_words(calibration.recipe)})"),
         ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
+        *_needed(calibration),
         ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')}{_certificate(guarantee)})"),
         *((("Failure probability δ", f"{guarantee.delta:.6g}"),) if guarantee.delta is not None else ()),
         ("Certified by", _theorems(calibration)),
         ("Made with", ", ".join(f"{name} {version}" for name, version in calibration.versions.items())),
     )
+
+
+def _needed(calibration: Calibration) -> Rows:
+    needed = records_needed(calibration)
+    return () if needed is None else (("Records needed", needed_text(needed)),)
 
 
 def _population(population: Population | None) -> Rows:

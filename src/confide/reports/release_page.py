@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from confide.calibration import typical_of_groups
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
 from confide.federated import FederatedCalibration, SiloReport
 from confide.ledger import Ledger
@@ -69,7 +70,7 @@ def release_page(
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.broken for one in short.values())
     federation = silos(release, answers, silo_reports)
-    drawn, chosen = _drawn(parts), _plan(first)
+    drawn, chosen = _drawn(parts), _plan(first, _guessed(release))
     kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
     # Whether the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
@@ -148,7 +149,14 @@ def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
     return drawn
 
 
-def _plan(c: Calibration) -> Plan:
+def _guessed(release: Release) -> int | None:
+    """The number of records that candidates of groups suit by default; None where it is that of a plan."""
+    if not isinstance(release, GroupCalibration):
+        return None
+    return typical_of_groups(len(release), max(part.guarantee.n_min or 1 for part in release.parts.values()))
+
+
+def _plan(c: Calibration, guessed: int | None) -> Plan:
     """What `confide plan` says at the point that the grid is drawn around."""
     epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
     return plan(
@@ -158,6 +166,7 @@ def _plan(c: Calibration) -> Plan:
         neighbors=c.privacy.neighbors,
         candidates=1000 if c.recipe.get("kind") == "scores" else candidates_of(c),
         n_min=c.guarantee.n_min or 1,
+        n_typical=guessed,
         delta=c.guarantee.delta,
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,

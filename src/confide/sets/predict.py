@@ -36,6 +36,7 @@ from confide.releases import (
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
+from confide.sets.widths import warn_of_intervals
 from confide.support import order_of
 
 
@@ -82,7 +83,7 @@ def predict_set(
     -----
     CoverageWarning
         If a threshold is +inf or nearly so (`confide.releases.remarks`), here and in `predict_interval` and
-        `predict_labels`.
+        `predict_labels`; in `predict_interval` also if intervals are far wider than the predictions are spread.
 
     Examples
     --------
@@ -155,11 +156,13 @@ def predict_interval(
         lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
         warn_of(calibration)
+        warn_of_intervals(as_numeric("predictions", predictions), lower, upper)
         return PredictionIntervals(lower, upper, promised_coverage(calibration), calibration)
     name = _score_of(calibration, "regression", score)
     threshold = _thresholds(calibration, groups, len(as_array("predictions", predictions)))
     ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
     warn_of(calibration)
+    warn_of_intervals(as_numeric("predictions", predictions), *ends)
     return PredictionIntervals(*ends, promised_coverage(calibration), calibration)
 
 

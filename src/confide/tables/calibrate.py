@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from confide.calibration import (
     PricedRelease,
+    check_options,
     price_groups,
     price_levels,
     price_risk,
@@ -186,6 +187,7 @@ def calibrate_table(
     >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
+    check_options("calibrate_table", options, own=("partition", "share_low", "shares"))
     options |= {
         "neighbors": neighbors,
         "records_per_person": _owned(people, records_per_person),
@@ -209,6 +211,8 @@ def calibrate_table(
         )
         weight = WeightColumn.of(table, weights, population) if isinstance(population, RecordWeights) else None
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
+            if "classes" in options:
+                raise InputError("classes must be left out: they are those of the columns of probabilities")
             options["classes"] = what.columns(table)[1]
         public = group is None and weight is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
         parts = None if group is None or shift is not None else len(group.names)

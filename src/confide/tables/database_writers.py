@@ -74,18 +74,25 @@ def asked_figures(written: Any, predictions: Predictions) -> Figures:
 
 
 def counted(written: Any, predictions: Predictions) -> Any:
-    """An expression with one row: how many rows there are, without a prediction, members of sets, and empty sets."""
+    """An expression with one row: how many rows there are, without a prediction, members of sets, and empty sets.
+
+    Of intervals it has half the least width, and the least and the largest centre.
+    """
     proof = written[predictions.proof]
     found = {"rows": written.count(), "missing": proof.isnull().sum()}
     if predictions.counts_members:
         found |= {"members": proof.cast("int64").sum(), "empty": (proof == 0).sum()}
+    if predictions.ends is not None:
+        low, high = (written[name] / 2 for name in predictions.ends)  # halves, whose sum and difference do not overflow
+        found |= {"half": (high - low).min(), "least": (high + low).min(), "most": (high + low).max()}
     return written.aggregate(**found)
 
 
 def approved(row: dict[str, Any], predictions: Predictions) -> Figures:
     """What is told of written predictions; refuses rows without one."""
     sizes = (int(row["members"] or 0), int(row["empty"] or 0)) if "members" in row else None
-    return figures_of(predictions, int(row["rows"]), int(row["missing"] or 0), sizes)
+    halves = None if predictions.ends is None else (row["half"], row["least"], row["most"])
+    return figures_of(predictions, int(row["rows"]), int(row["missing"] or 0), sizes, halves)
 
 
 def exists(name: str) -> OutputExistsError:

@@ -2,7 +2,10 @@
 
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from confide.errors import InputError
+from confide.sets import warn_of_widths
 from confide.tables.predictions import Predictions
 
 Figures: TypeAlias = dict[str, float]
@@ -10,11 +13,13 @@ Figures: TypeAlias = dict[str, float]
 
 
 class Tally:
-    """Counts rows, and the members of sets, as batches go by."""
+    """Counts rows, and the members of sets, as batches go by; of intervals it keeps how wide they are, and where."""
 
     def __init__(self, predictions: Predictions) -> None:
         self._proof = predictions.proof if predictions.counts_members else None
+        self._ends = predictions.ends
         self.rows = self._members = self._empty = 0
+        self._halves = np.array([np.inf, np.inf, -np.inf])
 
     def add(self, batch: Any) -> None:
         """Count a `pyarrow.RecordBatch`."""
@@ -22,26 +27,46 @@ class Tally:
         if self._proof is not None:
             sizes = batch.column(self._proof).to_numpy(zero_copy_only=False)
             self._members, self._empty = self._members + int(sizes.sum()), self._empty + int((sizes == 0).sum())
+        if self._ends is not None and batch.num_rows:
+            low, high = (batch.column(name).to_numpy(zero_copy_only=False) / 2 for name in self._ends)
+            with np.errstate(invalid="ignore"):
+                width, centre = high - low, high + low
+            width_so_far, least, most = self._halves
+            self._halves = np.array(
+                [min(width_so_far, width.min()), min(least, centre.min()), max(most, centre.max())]
+            )
 
     def figures(self) -> Figures:
         """Rows, mean set size and empty sets."""
-        return _figures(self.rows, None if self._proof is None else (self._members, self._empty))
+        sizes = None if self._proof is None else (self._members, self._empty)
+        return _figures(self.rows, sizes, None if self._ends is None else tuple(self._halves.tolist()))
 
 
-def figures_of(predictions: Predictions, rows: int, missing: int, sizes: tuple[int, int] | None) -> Figures:
+def figures_of(
+    predictions: Predictions, rows: int, missing: int, sizes: tuple[int, int] | None, halves: Any = None
+) -> Figures:
     """The same from counts that an engine made, of members of sets and of empty sets.
 
-    Rows without a prediction are refused with their number.
+    Rows without a prediction are refused with their number. `halves` are, of intervals, half the least width, and the
+    least and the largest centre; None where there are none.
     """
     if missing:
         raise InputError(
             f"{'; '.join(predictions.predictors[0].requirements)} in every row; {missing} of {rows} do not"
         )
-    return _figures(rows, sizes)
+    return _figures(rows, sizes, halves)
 
 
-def _figures(rows: int, sizes: tuple[int, int] | None) -> Figures:
-    """The members of sets as a mean, which no rows do not have."""
+_EXACT = 1e14
+"""Centres are computed from ends: where those are so many times as far apart, rounding is all that they differ by."""
+
+
+def _figures(rows: int, sizes: tuple[int, int] | None, halves: Any) -> Figures:
+    """The members of sets as a mean, which no rows do not have; intervals that tell nothing are warned of."""
+    if rows and halves is not None and None not in halves:
+        half, least, most = halves
+        if 2 * half < _EXACT * (most - least):
+            warn_of_widths(rows, 2 * half, least, most)
     if not rows or sizes is None:
         return {"rows": rows}
     members, empty = sizes

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.tables.findings import Findings
-from confide.tables.predictors import SIZE, Predictor
+from confide.tables.predictors import LOWER, SIZE, Predictor
 from confide.tables.progress import Progress
 from confide.tables.stream_counts import rows_per_batch
 from confide.tables.table import Read, Table
@@ -77,6 +77,12 @@ class Predictions:
     def counts_members(self) -> bool:
         """Whether the sizes of sets are summed; of one level only."""
         return self.proof == SIZE
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """The columns of the ends of intervals, of the first level; None for sets."""
+        lower, upper = self.predictors[0].adds
+        return (lower, upper) if lower.startswith(LOWER) else None
 
     @property
     def _width(self) -> int:

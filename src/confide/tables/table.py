@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.support import Place
 from confide.tables.arrow_types import in_words, is_integer, is_number, is_text, list_element
 from confide.tables.findings import Rows
@@ -140,9 +140,11 @@ class Table(ABC):
 
         Raises
         ------
-        InputError
+        InputError, InputTypeError
             If there is no such column; the message lists those that exist.
         """
+        if not isinstance(column, str):
+            raise InputTypeError(f"column must be a name; found {type(column).__name__}")
         if column not in self.schema.names:
             raise InputError(f"column {column!r} is not in {self.name}; {self.existing()}")
         return self.schema.field(column).type

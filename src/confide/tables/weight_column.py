@@ -39,11 +39,11 @@ class WeightColumn:
         InputError
             If there is no such column, or it holds no numbers.
         """
-        name = str(column)
-        kind = table.type_of(name)
-        if not table.holds_numbers(name):
-            raise InputError(f"column {name!r} holds {in_words(kind)}; weights are numbers; {table.existing()}")
-        return cls(name, weights)
+        assert column is not None  # it is given together with the bound of the weights
+        kind = table.type_of(column)
+        if not table.holds_numbers(column):
+            raise InputError(f"column {column!r} holds {in_words(kind)}; weights are numbers; {table.existing()}")
+        return cls(column, weights)
 
     @property
     def read(self) -> Read:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from confide.array_api import true_scores
 from confide.arrays import ExperimentalUniforms
-from confide.calibration import calibrate_histogram, refuse_weights, suited_candidates
+from confide.calibration import calibrate_histogram, check_options, refuse_weights, suited_candidates
 from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
@@ -88,6 +88,7 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
+    check_options("confide.torch.calibrate", options)
     refuse_weights(options, "here: give `calibrate` the scores of your model, with labels or weights")
     public = options.get("neighbors") == "replace_one"
 

@@ -11,7 +11,7 @@ from confide.array_api import predict_mask
 from confide.arrays import class_names
 from confide.errors import InputError
 from confide.releases import Calibration, warn_of
-from confide.sets import PredictionSets
+from confide.sets import PredictionSets, warn_of_widths
 from confide.torch.outputs import probabilities, returned
 
 
@@ -60,7 +60,12 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
     far = torch.tensor(float("inf"), dtype=predictions.dtype, device=predictions.device)
     reach = torch.tensor(calibration.threshold, dtype=torch.float64).to(predictions.dtype)
     reach = torch.nextafter(reach, torch.tensor(float("inf"), dtype=predictions.dtype)).to(predictions.device)
-    return torch.nextafter(low - reach, -far), torch.nextafter(high + reach, far)
+    lower, upper = torch.nextafter(low - reach, -far), torch.nextafter(high + reach, far)
+    if len(predictions):
+        centres, apart = low / 2 + high / 2, float((high - low).min())
+        width = 2 * calibration.threshold + apart
+        warn_of_widths(len(predictions), width, float(centres.min()), float(centres.max()))
+    return lower, upper
 
 
 def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:

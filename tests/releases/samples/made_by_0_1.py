@@ -29,13 +29,13 @@ def summary(value: Any) -> Any:
     if kind in ("LevelCalibration", "GroupCalibration"):
         parts = [[as_json(name), summary(part)] for name, part in value.parts.items()]
         own = {"by": value.by, "neighbors": value.neighbors} if kind == "GroupCalibration" else {}
-        return {"type": kind, "text": str(value), **own, "privacy": statement(value.privacy), "parts": parts}
+        return {"type": kind, "text": said(value), **own, "privacy": statement(value.privacy), "parts": parts}
     if kind == "SidesCalibration":
         parts = [["low", summary(value.low)], ["high", summary(value.high)]]
-        return {"type": kind, "text": str(value), "privacy": statement(value.privacy), "parts": parts}
+        return {"type": kind, "text": said(value), "privacy": statement(value.privacy), "parts": parts}
     if kind == "RiskCalibration":
         own = {"loss": value.loss, "bound": as_json(value.bound), "risk": as_json(value.risk)}
-        return {"type": kind, "text": str(value), **own, "calibration": summary(value.calibration)}
+        return {"type": kind, "text": said(value), **own, "calibration": summary(value.calibration)}
     if kind == "LevelEvaluation":
         levels = [[as_json(alpha), summary(one)] for alpha, one in value.levels.items()]
         return {"type": kind, "calibration": value.calibration, "levels": levels}
@@ -47,12 +47,17 @@ def summary(value: Any) -> Any:
     plain = ("threshold", "alpha", "candidates", "recipe", "score", "coverage", "versions")
     return {
         "type": kind,
-        "text": str(value),
+        "text": said(value),
         **{name: as_json(getattr(value, name)) for name in plain},
         "guarantee": statement(value.guarantee),
         "privacy": statement(value.privacy),
         "mechanism": None if value.mechanism is None else {"name": value.mechanism.name, **statement(value.mechanism)},
     }
+
+
+def said(value: Any) -> str:
+    """What it says as text, without the line about records needed, which later versions add."""
+    return "\n".join(line for line in str(value).splitlines() if not line.startswith("records needed: "))
 
 
 def statement(value: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from confide.cli.columns import Columns, parsed
 from confide.cli.federated.arguments import Keys, invited, public_files
 from confide.cli.federated.comparison import comparison_lines
 from confide.cli.federated.several import GroupNames, planned
-from confide.cli.output import check_output, say
+from confide.cli.output import check_output, say, warn
 from confide.cli.parameters import command
 from confide.errors import InputError
 from confide.federated import COMPARABLE, METHODS, FederatedPlan, SeveralPlans, SiloKeys, colluders, openers, read_time
@@ -133,6 +133,8 @@ def plan(
     assert out is not None
     first = made.first if isinstance(made, SeveralPlans) else made
     write_text(out, made.sign(coordinator), overwrite=force)
+    for note in made.remarks:
+        warn(note)
     say(f"plan: {out}")
     for path in own:
         say(f"not invited: {path}, the coordinator's own; --silo with this file would invite it")

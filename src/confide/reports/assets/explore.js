@@ -37,7 +37,7 @@ function explore(root, grid) {
     write("chances", `${chance(grid.all[at(place)])} for +∞; ${chance(beyond)} for +∞ or a threshold beyond all scores`);
     if (grid.pilot) write("on-pilot", grid.pilot[at(place)]);
     write("gaps", grid.desert[at(place)] === null ? "every one: the answer is +∞" : `half of the candidates without scores, if that begins within ${Format.count(grid.desert[at(place)])} ranks after the one without privacy`);
-    write("needed", `about ${Format.count(needed)}; with fewer, +∞ or beyond all scores is likelier than 1\u00a0%`);
+    write("needed", `about ${Format.count(needed)}; with fewer, more than 1 calibration in 100 gives a useless threshold (+∞, or above every score)`);
     const short = beyond >= 50
       ? `The answer is likely to be +∞, which excludes nothing, or a threshold beyond all scores: about ${Format.count(needed)} records are needed.`
       : beyond > 1

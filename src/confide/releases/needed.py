@@ -1,0 +1,138 @@
+"""How many records a release of its kind needs: read off what it states, so that every front says one number.
+
+It is that of `confide.plan`, from public choices alone: where the number of records is secret, nothing of it is told.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+from confide.candidates import BUILDERS, Candidates
+from confide.errors import ConfideError
+from confide.guarantee import Guarantee
+from confide.mechanisms import Mechanism, PrivacyStatement, Slopes
+from confide.planning import Plan, Population, Request, check_request, needed_text
+from confide.support import MOST_CANDIDATES, MOST_LOSS
+
+
+class Stated(Protocol):
+    """What a release of one threshold states, apart from the threshold: a `Calibration`, which is made above this."""
+
+    @property
+    def alpha(self) -> Fraction: ...  # noqa: D102
+    @property
+    def guarantee(self) -> Guarantee: ...  # noqa: D102
+    @property
+    def privacy(self) -> PrivacyStatement: ...  # noqa: D102
+    @property
+    def mechanism(self) -> Mechanism | None: ...  # noqa: D102
+    @property
+    def candidates(self) -> int: ...  # noqa: D102
+    @property
+    def recipe(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def population(self) -> Population | None: ...  # noqa: D102
+
+
+def candidates_of(calibration: Stated) -> Candidates:
+    """The candidates of a release, for statements about typical scores; of one's own, only the number is known.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> scores = np.random.default_rng(0).random(500)
+    >>> candidates_of(confide.calibrate(scores, 0.1, 1.0, candidates=Candidates.unit(50)))
+    Candidates.unit(size=50, spacing='uniform')
+    """
+    if calibration.recipe.get("kind") in BUILDERS:
+        return Candidates.made_by(calibration.recipe)
+    return Candidates.unit(min(calibration.candidates, MOST_CANDIDATES))
+
+
+def request_of(calibration: Stated) -> Request:
+    """What was asked for, as far as a release states it: without overridden slopes, and with the loss that was spent.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac", neighbors="replace_one")
+    >>> request_of(released) == confide.plan(0.1, 1.0, 500, neighbors="replace_one").request
+    True
+    """
+    c = calibration
+    return check_request(
+        alpha=c.alpha,
+        epsilon=c.epsilon if 0 < c.epsilon <= MOST_LOSS else 1.0,
+        n=c.guarantee.n or 1,
+        neighbors=c.privacy.neighbors,
+        candidates=candidates_of(c),
+        n_min=c.guarantee.n_min or 1,
+        delta=c.guarantee.delta,
+        records_per_person=c.privacy.records_per_person,
+        selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
+        population=c.population,
+    )
+
+
+def records_needed(calibration: Stated) -> int | None:
+    """About how many records it takes, as `confide.plan` says it; None for other mechanisms, and if none was run.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate([0.5] * 500, 0.1, 1.0, score="absolute_residual")
+    >>> records_needed(released), confide.plan(0.1, 1.0, score="absolute_residual").records_needed
+    (300, 300)
+    """
+    plan = _plan(calibration)
+    return None if plan is None else plan.records_needed
+
+
+def records_needed_if_public(calibration: Stated) -> int | None:
+    """The same if the number of records were public (`replace_one`), which needs fewer; None if it is, or cannot be."""
+    plan = _plan(calibration)
+    if plan is None or calibration.guarantee.n is not None or calibration.population is not None:
+        return None
+    public = replace(plan.request, n=plan.n, neighbors="replace_one")
+    return Plan(public, None, plan.n).records_needed
+
+
+def most_needed(parts: Iterable[Stated]) -> int | None:
+    """The largest such number of several thresholds; None if none has one."""
+    return max((number for one in _unlike(parts) if (number := records_needed(one)) is not None), default=None)
+
+
+def needed_line(parts: Iterable[Stated], each: str = "") -> str:
+    """A line for people, after a line break: the number for the most demanding threshold, of which `each` tells.
+
+    Empty for other mechanisms, and where a public number of records is enough.
+
+    Examples
+    --------
+    >>> import confide
+    >>> print("threshold 0.9" + needed_line([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")]))
+    threshold 0.9
+    records needed: about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above ...
+    """
+    plans = [plan for one in _unlike(parts) if (plan := _plan(one)) is not None]
+    needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]
+    return f"\nrecords needed: {needed_text(max(needed), each)}" if needed else ""
+
+
+def _unlike(parts: Iterable[Stated]) -> list[Stated]:
+    """One of each that state the same, as groups do."""
+    return list({repr((one.mechanism, one.guarantee, one.privacy, dict(one.recipe))): one for one in parts}.values())
+
+
+def _plan(calibration: Stated) -> Plan | None:
+    """The plan that a release carries out; None for other mechanisms, and for documents that no request explains."""
+    slopes = isinstance(calibration.mechanism, Slopes) and math.isfinite(calibration.epsilon)
+    if not slopes or calibration.candidates == 1:  # with +inf alone no number is enough
+        return None
+    try:
+        request = request_of(calibration)
+    except ConfideError:
+        return None
+    return Plan(request, calibration.mechanism, calibration.guarantee.n or max(request.n_min, request.n_typical))

@@ -1,0 +1,53 @@
+"""Intervals that are far wider than the predictions are spread: they tell nothing, though the promise holds.
+
+A calibration cannot know how large targets are. Where it is applied, the new predictions tell: no privacy is involved.
+"""
+
+import math
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import CoverageWarning
+from confide.support import outside
+
+_FEWEST, _WIDE = 10, 20.0
+"""Fewer predictions are not taken to show how they are spread; a model that explains a thousandth of the variance has
+intervals that are twenty times as wide as its predictions are spread."""
+
+
+def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
+    """Say that intervals tell nothing, if they do: `width` is that of the narrowest, the rest is of the predictions.
+
+    Equal predictions, and infinite intervals, of which the release tells already, are passed over.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_widths(1000, 3e10, 0.0, 300.0)
+    ...     warn_of_widths(1000, 200.0, 0.0, 300.0)
+    >>> print(*(one.message for one in caught))
+    the intervals are at least 1e+08 times as wide as the predictions are spread, from the least to the largest: ...
+    """
+    spread = most - least
+    if records < _FEWEST or not math.isfinite(width) or not 0 < spread < math.inf or width <= _WIDE * spread:
+        return
+    times = width / spread
+    often = f"{times:.0f}" if times < 1e5 else f"{times:.0e}"
+    warnings.warn(
+        f"the intervals are at least {often} times as wide as the predictions are spread, from the least to the "
+        "largest: they tell next to nothing. Either too few records calibrated, or the model's predictions hardly "
+        "differ",
+        CoverageWarning,
+        stacklevel=outside(),
+    )
+
+
+def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+    """The same of arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals."""
+    centres = predictions if predictions.ndim == 1 else predictions.mean(axis=1)
+    if len(centres):
+        with np.errstate(invalid="ignore", over="ignore"):
+            warn_of_widths(len(centres), float((upper - lower).min()), float(centres.min()), float(centres.max()))

@@ -1,0 +1,142 @@
+"""Every argument of `calibrate` that its kin are given has a meaning there, or is refused by the name of the call."""
+
+import inspect
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import confide
+from confide import tables
+from confide.calibration import OF_CALIBRATE
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.releases import about_of, classes_of, parts_of
+
+RNG = np.random.default_rng(0)
+N = 600
+SCORES, HALF = RNG.random(N), np.arange(N) % 2
+P = RNG.random((N, 2))
+TRUTH = RNG.random((N, 2)) < 0.5
+IMAGES = [(p[:, None, None].repeat(2, 1).repeat(2, 2), RNG.random((2, 2, 2)) < 0.5) for p in P]
+EDGES = confide.Candidates.unit(40)
+COUNTS = ScoreHistogram.from_scores(SCORES, EDGES)
+LOSSES = np.clip(SCORES[:, None] - EDGES.edges, 0, 1)
+
+
+def _table():
+    import pyarrow as pa
+
+    return pa.table({"s": SCORES, "g": HALF})
+
+
+KIN = {
+    "calibrate": lambda **o: confide.calibrate(SCORES, 0.2, **o),
+    "calibrate_levels": lambda **o: confide.calibrate_levels(SCORES, [0.3, 0.2], **o),
+    "calibrate_groups": lambda **o: confide.calibrate_groups(SCORES, HALF, [0, 1], 0.2, **o),
+    "calibrate_sides": lambda **o: confide.calibrate_sides(np.column_stack([SCORES, SCORES + 1]), SCORES, 0.3, **o),
+    "calibrate_histogram": lambda **o: confide.calibrate_histogram(COUNTS, 0.2, **o),
+    "calibrate_histogram of levels": lambda **o: confide.calibrate_histogram(COUNTS, [0.3, 0.2], **o),
+    "calibrate_histogram of groups": lambda **o: confide.calibrate_histogram({0: COUNTS, 1: COUNTS}, 0.2, **o),
+    "calibrate_false_negatives": lambda **o: confide.calibrate_false_negatives(P, TRUTH, 0.2, **o),
+    "calibrate_losses": lambda **o: confide.calibrate_losses(LOSSES, EDGES, 0.2, loss="own", **o),
+    "calibrate_masks": lambda **o: confide.calibrate_masks(IMAGES, 0.2, **o),
+    "calibrate_table": lambda **o: tables.calibrate_table(_table(), tables.Scored("s"), 0.2, **o),
+}
+OPTIONS = {
+    "score": "my score",
+    "classes": ["no", "yes"],
+    "about": {"model": "a model"},
+    "candidates": 55,
+    "unit": 3.0,
+    "rho": 0.3,
+    "neighbors": "replace_one",
+    "n_min": 100,
+    "n_typical": 60,
+    "delta": 0.1,
+    "records_per_person": 2,
+    "selector": "exponential",
+    "slopes": (3, 11),
+    "rise": 2.0,
+    "shift": 20.0,
+    "mechanism": "noisy-histogram",
+    "ledger": None,  # with `dataset`; see the test
+    "dataset": None,
+    "again": True,
+    "class_weights": {0: 1, 1: 2},  # with `labels`
+    "labels": HALF,
+    "weights": SCORES,  # with `weight_bound`
+    "weight_bound": 1.0,
+}
+INTERNAL = {"n": 500, "accounts": {}, "predecessors": (), "parts": 2, "known_later": True, "partition": "x"}
+TOGETHER = {
+    "labels": "class_weights",
+    "class_weights": "labels",
+    "weights": "weight_bound",
+    "weight_bound": "weights",
+    "ledger": "dataset",
+    "dataset": "ledger",
+}
+
+
+def _stated(release):
+    """All that a release says of itself but the thresholds."""
+    parts = [replace(part, threshold=0.5) for part in parts_of(release).values()]
+    return repr([vars(part) for part in parts]), about_of(release), classes_of(release)
+
+
+def _called(call, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call(**{"epsilon": 4.0, **options})
+
+
+def test_the_table_has_all_arguments():
+    known = {name for name, one in inspect.signature(confide.calibrate).parameters.items() if one.kind is one.KEYWORD_ONLY}
+    assert set(OPTIONS) == known
+    assert known == OF_CALIBRATE | {"score", "candidates", "unit"}
+
+
+@pytest.mark.parametrize("option", [*OPTIONS, *INTERNAL])
+@pytest.mark.parametrize("name", KIN)
+def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_path):
+    call, given = KIN[name], {**OPTIONS, **INTERNAL}
+    given["weights"] = "s" if name == "calibrate_table" else SCORES  # a table names its column
+    asked = {one: given[one] for one in (option, TOGETHER.get(option)) if one is not None}
+    ledger = None
+    if option in ("ledger", "dataset"):
+        ledger = confide.Ledger(tmp_path / "ledger.db")
+        asked = {"ledger": ledger, "dataset": "data"} | ({"partition": "half"} if "groups" in name else {})
+    if option == "rho":
+        asked["epsilon"] = None
+    try:
+        made = _called(call, **asked)
+    except (InputError, TypeError) as error:
+        said = str(error)
+        assert option in said or TOGETHER.get(option, option) in said
+        assert not any(word in said for word in ("price_", "suited_", "_terms"))
+        assert isinstance(error, confide.ConfideError) or f"{name.split()[0]}()" in said
+        assert name != "calibrate" or option in INTERNAL or option in ("again", "unit")
+        return
+    if ledger is not None:
+        assert ledger.accounts()["data"].entries
+    else:
+        assert _stated(made) != _stated(_called(call)), f"{name} swallows {option}"
+
+
+
+def test_what_was_swallowed_is_refused_by_name():
+    with pytest.raises(InputError, match=r"^options of calibrate_levels must be those of calibrate; found n, which is"):
+        confide.calibrate_levels(SCORES, [0.3, 0.2], 1.0, n=500)
+    with pytest.raises(InputError, match=r"^options of calibrate_groups must be those of calibrate; found n, which is"):
+        confide.calibrate_groups(SCORES, HALF, [0, 1], 0.2, 1.0, n=500)
+    with pytest.raises(InputError, match="ledger, dataset and partition must be given together"):
+        confide.calibrate_groups(SCORES, HALF, [0, 1], 0.2, 1.0, partition="half")
+    with pytest.raises(InputError, match="classes must be left out: they are those of the columns"):
+        tables.calibrate_table({"p_0": P[:, 0]}, tables.Classified("p_*", "y"), 0.2, 1.0, classes=["a"])
+
+
+def test_a_column_that_is_an_array_is_refused_without_its_values():
+    with pytest.raises(confide.InputTypeError, match=r"^column must be a name; found ndarray$"):
+        tables.calibrate_table(_table(), tables.Scored("s"), 0.2, 1.0, weights=SCORES, weight_bound=1.0)

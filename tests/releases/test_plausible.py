@@ -1,0 +1,141 @@
+"""A threshold of no plausible size is called so: by every recipe of candidates, where it is made and where it is used."""
+
+import itertools
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import confide
+from confide import tables
+from confide.candidates import BUILDERS, PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS
+from confide.releases import remarks
+from confide.scores import score_kind
+from confide.scores.kinds import FAMILIES
+from tests.calibrations import calibration_at
+
+PARAMETERS = {"raps": "raps(penalty=0.01,k_reg=5)", "saps": "saps(penalty=0.1)"}
+
+
+def test_every_recipe_knows_what_is_plausible():
+    assert set(PLAUSIBLE) == set(BUILDERS)
+    assert set(SPREAD_PLAUSIBLE) == set(SPREADS)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "a score of one's own"])
+def test_the_largest_default_candidate_is_spoken_of_or_is_the_largest_score(family):
+    """Whatever number of candidates is taken, and for candidates of old releases."""
+    name = PARAMETERS.get(family, family)
+    kind = score_kind(name)
+    units = (None,) if kind.task == "classification" else (None, 1e-3, 250.0)
+    lists = [confide.Candidates.quantiles(kind.spread(unit), m) for unit, m in itertools.product(units, (8, 60))]
+    for one in (*lists, kind.candidates()):
+        largest = float(one.edges[-1])
+        made = replace(calibration_at(largest, score=name), recipe=one.recipe, candidates=one.size)
+        bounded = largest <= 1.01 and kind.task == "classification"  # sums of probabilities, up to rounding
+        said = remarks(made)
+        assert bounded or "--unit" in " ".join(said), (name, one)
+        assert bounded or math.isinf(kind.high) or kind.high > 1e300
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize(
+    ("unit", "threshold", "said"),
+    [(100.0, 1.4873e10, True), (100.0, 1.1e4, True), (100.0, 9e3, False), (None, 1.4873e10, True), (None, 9e5, False)],
+)
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_a_threshold_beyond_plausible_sizes_is_called_so(unit, threshold, said, neighbors):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = confide.calibrate([50.0] * 120, 0.1, 1.0, score="absolute_residual", unit=unit, neighbors=neighbors)
+    notes = remarks(replace(made, threshold=threshold))
+    assert bool(notes) == said
+    if said:
+        needed = confide.plan(0.1, 1.0, 120, score="absolute_residual", unit=unit, neighbors=neighbors).records_needed
+        assert f"about {needed} calibration records are needed" in notes[0]
+        assert "no plausible size" in notes[0]
+        public = confide.plan(0.1, 1.0, 1000, score="absolute_residual", unit=unit, neighbors="replace_one")
+        advice = f"neighbors='replace_one', --neighbors replace_one), then about {public.records_needed} do"
+        assert (advice in notes[0]) == (neighbors == "add_remove")
+
+
+def _wide(threshold, score="absolute_residual"):
+    """Candidates of one's own, of which nothing is said at the calibration."""
+    own = {"recipe": {"kind": "of", "size": 10}, "candidates": 10}
+    return replace(calibration_at(threshold, score=score), **own)
+
+
+PREDICTIONS = np.linspace(100.0, 400.0, 50)
+WARNED = pytest.warns(confide.CoverageWarning, match="the intervals are at least 1e[+]08 times as wide as the predictions")
+
+
+def test_intervals_far_wider_than_predictions_are_spread():
+    with WARNED as caught:
+        confide.predict_interval(PREDICTIONS, _wide(1.5e10))
+    assert [one.filename for one in caught] == [__file__]
+    with WARNED:
+        confide.predict_interval(np.column_stack([PREDICTIONS, PREDICTIONS]), _wide(1.5e10, "cqr"))
+    sides = confide.SidesCalibration(_wide(1.5e10, "cqr_low"), _wide(1.5e10, "cqr_high"))
+    with WARNED:
+        confide.predict_interval(np.column_stack([PREDICTIONS, PREDICTIONS]), sides)
+
+
+def test_tables_say_it(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
+    table, what = pa.table({"f": PREDICTIONS}), tables.Regressed("f")
+    with WARNED:
+        tables.predict_table(table, what, _wide(1.5e10), tmp_path / "wide.csv")
+    with WARNED:
+        tables.predict_table(table, what, _wide(1.5e10), tmp_path / "folder")
+    tables.predict_table(table, what, _wide(100.0), tmp_path / "useful.csv")
+    tables.predict_table(pa.table({"f": np.full(50, 0.1)}), what, _wide(100.0), tmp_path / "equal.csv")
+    tables.predict_table(table.slice(0, 0), what, _wide(1.5e10), tmp_path / "none.csv")
+
+
+def test_databases_say_it(tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra tables")
+    with duckdb.connect(str(tmp_path / "data.db")) as database:
+        database.execute("CREATE TABLE records AS SELECT 100.0 + 6 * range AS f FROM range(50)")
+    source = tables.open_table(f"duckdb://{tmp_path / 'data.db'}", table="records", write=True)
+    with WARNED, source as table:
+        tables.predict_table(table, tables.Regressed("f"), _wide(1.5e10), out_table="wide")
+
+
+def test_tensors_say_it():
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    from confide import torch as front
+
+    with WARNED:
+        front.predict_interval(torch.from_numpy(PREDICTIONS), _wide(1.5e10))
+
+
+def test_estimators_say_it():
+    pytest.importorskip("sklearn", reason="needs the extra scikit-learn")
+    from sklearn.linear_model import LinearRegression
+
+    from confide.estimators import PrivateConformalRegressor
+
+    model = LinearRegression().fit(PREDICTIONS[:, None], PREDICTIONS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = PrivateConformalRegressor(model, prefit=True).fit(PREDICTIONS[:, None], PREDICTIONS)
+    fitted.calibration_ = _wide(1.5e10)
+    with WARNED:
+        fitted.predict_interval(PREDICTIONS[:, None])
+
+
+@pytest.mark.parametrize(
+    ("predictions", "threshold"),
+    [
+        (PREDICTIONS, 500.0),  # wide, and no more
+        (PREDICTIONS[:5], 1e9),  # too few predictions to tell
+        (np.full(50, 3.0), 1e9),  # equal ones
+        (PREDICTIONS[:0], 1e9),
+    ],
+)
+def test_other_intervals_pass_without_a_word(predictions, threshold):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        confide.predict_interval(predictions, _wide(threshold))

@@ -1,0 +1,147 @@
+"""One number of records needed, whoever is asked: Python, the command line, plans, pages, predictions, groups."""
+
+import dataclasses
+import json
+import math
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import confide
+from confide.calibration import typical_of_groups
+from confide.releases import records_needed
+
+SCORES = np.linspace(0.01, 1.0, 500)
+CASES = {
+    "a secret number": ({}, 210),
+    "residuals": ({"score": "absolute_residual"}, 300),
+    "a public number": ({"neighbors": "replace_one"}, None),
+    "rho": ({"epsilon": None, "rho": 0.1}, None),
+    "delta": ({"delta": 0.1, "neighbors": "replace_one"}, None),
+    "slopes that were asked for": ({"slopes": (3, 11), "neighbors": "replace_one"}, None),
+    "a shift that was asked for": ({"shift": 8.5, "neighbors": "replace_one"}, None),
+    "a loss that is rounded": ({"epsilon": 1 / 3, "neighbors": "replace_one", "records_per_person": 3}, None),
+    "own candidates": ({"candidates": confide.Candidates.of(SCORES[::50]), "neighbors": "replace_one"}, None),
+    "a number of candidates": ({"candidates": 30}, None),
+    "another guess": ({"n_typical": 5000}, None),
+}
+
+
+def _made(**options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return confide.calibrate(SCORES, 0.1, **{"epsilon": 1.0, "score": "lac", **options})
+
+
+def _numbers(text):
+    return [int(found.replace(",", "")) for found in re.findall(r"[Aa]bout ([\d,]+)(?:;| calibration records)", text)]
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("name", CASES)
+def test_python_plans_warnings_and_pages_agree(name):
+    options, known = CASES[name]
+    made = _made(**options)
+    plan = confide.plan(0.1, n=500, **{"epsilon": 1.0, "score": "lac", **options})
+    needed = plan.records_needed
+    assert known in (None, needed)
+    assert records_needed(made) == needed
+    assert records_needed(confide.Calibration.from_json(made.to_json())) == needed
+    assert _numbers(str(made)) in ([needed], [] if made.n is not None and plan.enough_records else None)
+    infinite = dataclasses.replace(made, threshold=math.inf)
+    (note,) = confide.releases.remarks(infinite)
+    assert _numbers(note) in ([needed], [] if made.n is not None and made.n >= needed else None)
+    task = confide.predict_interval if made.score == "absolute_residual" else confide.predict_set
+    with pytest.warns(confide.CoverageWarning, match=re.escape(note)):
+        task([1.0] if made.score == "absolute_residual" else [[0.5, 0.5]], infinite)
+
+
+def test_calibrate_says_the_number_that_the_release_says():
+    with pytest.warns(confide.CoverageWarning, match=r"about 300 calibration records are needed") as caught:
+        made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual")
+    assert made.threshold == math.inf
+    assert [str(one.message) for one in caught] == list(confide.releases.remarks(made))
+    assert "records needed: about 300; with fewer" in str(made)
+
+
+@pytest.mark.slow
+def test_groups_and_levels_say_the_number_of_their_plans():
+    """Fifteen records in each of twelve groups: the plan for such groups is what their warning says."""
+    groups = np.repeat(np.arange(12), 15)
+    with pytest.warns(confide.CoverageWarning, match="12 groups") as caught:
+        made = confide.calibrate_groups(SCORES[:180], groups, range(12), 0.1, 1.0, score="lac")
+    needed = confide.plan(0.1, 1.0, n_typical=typical_of_groups(12, 1)).records_needed
+    assert needed > 90
+    assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
+    assert f"records needed: about {needed} in each group; with fewer" in str(made)
+    levels = confide.calibrate_levels(SCORES, [0.5, 0.2], 4.0, score="lac")
+    first = confide.plan(0.2, 2.0, candidates=confide.Candidates.made_by(levels[0.2].recipe)).records_needed
+    assert f"records needed: about {first} for all of them; with fewer" in str(levels)
+
+
+def test_a_plan_for_too_few_records_says_so_first():
+    plan = confide.plan(0.1, 1.0, 100)
+    assert not plan.enough_records
+    assert str(plan).startswith("NOT ENOUGH RECORDS: with 100 ")
+    assert "NOT ENOUGH RECORDS (about 210 are needed)" in repr(plan)
+    assert confide.plan(0.1, 1.0, 1000).remarks == ()
+
+
+def test_a_page_says_it():
+    pytest.importorskip("jinja2", reason="needs the extra report")
+    made = _made(score="absolute_residual")
+    html = confide.report(made).html
+    grid = json.loads(re.search(r'"needed":\s*(\[[^\]]*\])', html)[1])
+    assert 300 in grid
+    assert "about 300; with fewer, more than 1 calibration in 100" in html
+
+
+ASKED = {
+    "share": ({"alpha": 0.9}, "alpha=0.9 is the share of new records that may be missed: coverage of only 0.1"),
+    "delta": ({"delta": 1e-5}, "It is not the delta of differential privacy, which is 0 here"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_numbers_that_are_mostly_mistakes_are_spoken_of_everywhere(name):
+    options, said = ASKED[name]
+    asked = {"alpha": 0.1, "epsilon": 8.0, **options}
+    match = re.escape(said)
+    with pytest.warns(confide.CoverageWarning, match=match) as caught:
+        confide.calibrate(SCORES, score="lac", **asked)
+    assert sum(said in str(one.message) for one in caught) == 1
+    assert [one.filename for one in caught if said in str(one.message)] == [__file__]
+    with pytest.warns(confide.CoverageWarning, match=match):
+        confide.calibrate_groups(SCORES, np.arange(500) % 2, [0, 1], score="lac", **asked)
+    assert said in str(confide.plan(**asked))
+    assert said in " ".join(confide.plan(**asked).remarks)
+    pytest.importorskip("cryptography", reason="needs the extra federated")
+    from confide import federated
+
+    silos = [federated.SiloKeys.generate(one).public(size=3000) for one in ("a", "b")]
+    candidates = confide.Candidates.unit(30)
+    planned = federated.plan(silos, score="lac", candidates=candidates, method="private-qq", **asked)
+    assert said in str(planned)
+    assert said in " ".join(planned.remarks)
+
+
+def test_usual_numbers_are_not_spoken_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        confide.calibrate(SCORES, 0.2, 8.0, score="lac", delta=0.01)
+        confide.calibrate_levels(SCORES, [0.9, 0.5, 0.2], 20.0, score="lac", delta=0.0015)
+
+
+@pytest.mark.slow
+def test_a_guess_for_groups_is_no_smaller_than_150():
+    assert [typical_of_groups(*given) for given in ((1, 1), (4, 1), (12, 1), (1000, 1), (12, 700))] == [
+        1000,
+        250,
+        150,
+        150,
+        700,
+    ]
+    made = confide.calibrate_groups(np.tile(SCORES, 12), np.arange(6000) % 12, range(12), 0.1, 1.0, score="lac")
+    assert made[0].mechanism == confide.plan(0.1, 1.0, n_typical=150).mechanism
