@@ -79,7 +79,7 @@ bench: extras  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
 	$(BIN)/python -m benchmarks.first_call
-	$(BIN)/python -m benchmarks.plan
+	$(BIN)/python -m benchmarks.price fresh
 	$(BIN)/python -m benchmarks.ranked_sets
 	$(BIN)/python -m benchmarks.federated
 	$(BIN)/python -m benchmarks.replied_sums

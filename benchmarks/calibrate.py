@@ -1,6 +1,6 @@
 """Speed of `confide.calibrate` against numpy's quantiles in the same run, and of `import confide` against numpy's.
 
-    python -m benchmarks.calibrate [--quick]
+    python -m benchmarks.calibrate
 
 Times are the best of several. Limits: 10**7 scores cost at most 4 times numpy's partition quantile with uniform
 candidates and 8 times with any others; `import confide` costs at most 1.5 times `import numpy`. The exit code is 1 if
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 import confide
 from benchmarks.both_ways import with_numpy_alone
+from tests.small import SMALL, small
 
 ALPHA, EPSILON = 0.1, 1.0
 IMPORT_LIMIT = 1.5
@@ -126,14 +127,13 @@ def compare_imports(repeats: int) -> bool:
 
 def main() -> int:
     """Run everything."""
-    quick = "--quick" in sys.argv[1:]
-    kept = compare_imports(5 if quick else 15)
+    kept = compare_imports(small(15, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
-        for n in (10**6,) if quick else (10**6, 10**7):
+        for n in small((10**6, 10**7), (10**4,)):
             for dtype in (np.float64, np.float32):
-                kept &= compare(n, dtype, repeats=5)
-    return 0 if kept else 1
+                kept &= compare(n, dtype, repeats=small(5, 1))
+    return 0 if kept or SMALL else 1  # times of the small form say nothing
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-REPEATS = 5
+from tests.small import small
+
+REPEATS = small(5, 1)
 
 _SCORES = "import numpy as np, confide; scores = np.random.default_rng(0).random(1000); "
 _CALIBRATE = _SCORES + "confide.calibrate(scores, alpha=0.1, epsilon=1.0, score='lac', neighbors={!r})"

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.parts import lac_parts, print_times, regression_parts
+from tests.small import small
 
+ROWS, NEW, CLASSES = small((30_000, 20_000, 1000), (500, 300, 20))
 WORKER = Path(__file__).with_name("peers_worker.py")
 CASES = {
     "lac": ("numpy", "confide", "TorchCP", "MAPIE", "puncc", "crepes"),
@@ -75,8 +77,8 @@ def main(peers_python=None, *chosen):
     chosen = chosen or (*CASES, "parts", "regression")
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)
-        for name, n in (("_cal", 30_000), ("", 20_000)):
-            p, y = probabilities(rng, n, 1000)
+        for name, n in (("_cal", ROWS), ("", NEW)):
+            p, y = probabilities(rng, n, CLASSES)
             np.save(Path(folder) / f"p{name}.npy", p)
             np.save(Path(folder) / f"y{name}.npy", y)
         del p

@@ -1,6 +1,6 @@
 """Coverage and size of every score on real data, private beside non-private: `python -m benchmarks.real_data`.
 
-Needs CONFIDE_DATA, the folder with the data. Two more tables say what few records and saturated probabilities cost.
+Needs the data: CONFIDE_DATA, or ../shared/data. Two more tables say what few records and saturated probabilities cost.
 """
 
 import math

@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 
 from confide.tables import Classified, Scored, score_histogram
 from confide.tables.spark import open_session
+from tests.small import small
 from tests.tables.spark_cluster import standalone_cluster
 
-CLASSES, FILES, REPEATS = 10, 40, 3
+CLASSES, FILES, REPEATS = 10, small(40, 2), small(3, 1)
 _EVENTS = """
 spark.eventLog.enabled true
 spark.eventLog.dir file:{folder}
@@ -115,7 +116,7 @@ def moved(log: Path) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Print two tables: seconds, and bytes."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=10**7)
+    parser.add_argument("--rows", type=int, default=small(10**7, 1000))
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

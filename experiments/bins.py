@@ -3,8 +3,9 @@
 from experiments.methods import NOISY, OURS, PPS, PPS_LAPLACE
 from experiments.splits import study
 from experiments.sweep import Sweep
+from tests.small import small
 
-N, EPSILON, SPLITS = 1000, 1.0, 1000
+N, EPSILON, SPLITS = 1000, 1.0, small(1000, 2)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE)
 
 PAGE = f"""# Figure 4 at our settings: the number of candidates
