@@ -29,7 +29,7 @@ def run() -> None:
         "figure4",
         "m",
         "number of candidates m",
-        (10, 100, 1000, 10_000, 100_000),
+        small((10, 100, 1000, 10_000, 100_000), (10, 1000)),
         METHODS,
         lambda data, m: study(data, METHODS, N, EPSILON, m, SPLITS, own_bins=False),
         PAGE,

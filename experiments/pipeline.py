@@ -73,7 +73,7 @@ def features(part: str) -> NDArray[np.float16]:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # small blocks on one thread each: no thread waits for another
         transform = Scattering()
-        whiten = Whitening(transform, noise_images(2000, np.random.default_rng(0)))
+        whiten = Whitening(transform, noise_images(small(2000, 100), np.random.default_rng(0)))
         temporary = path.with_name(f"part_{path.name}")
         stored = np.lib.format.open_memmap(temporary, "w+", np.float16, (len(images), *Scattering.shape))
 

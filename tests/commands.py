@@ -32,7 +32,7 @@ class Row(NamedTuple):
     """How a command is run."""
 
     small: str = ""
-    """What is run in its place; by default the command itself. {data} is the folder of stand-ins, {out} an empty one."""
+    """What is run in its place, if not the command itself; {data} holds the stand-ins, {out} is an empty folder."""
     elsewhere: str = ""
     """Why it is not run here: what else runs it, or what forbids it."""
 
@@ -40,20 +40,20 @@ class Row(NamedTuple):
 IN_CI = Row(elsewhere=".ci/run runs it whole")
 BENCH, FUZZ, MUTATION = (Row(elsewhere=f"make {name}") for name in ("bench", "fuzz", "mutation"))
 PEERS, MUTANTS, PACKAGES = (Row(elsewhere=f"make {name}") for name in ("bench-peers", "mutants", "packages"))
-PART, FULL = Row(elsewhere="make experiments"), Row(elsewhere="make experiments-full")
+PART = Row(elsewhere="make experiments")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
 ENGINES = Row(elsewhere="tests/tables/test_examples.py")
 OWN_CSV = "python -m experiments.federated --csv {data}/CASP.csv --target RMSD --model ridge --draws 2 --out {out}"
 
 ROWS = {  # what takes longest comes first
-    "make experiments": Row(),
+    "make experiments": Row("bash -c 'make experiments && make experiments-full'"),  # which have parts in common
     "make mutants": Row(
         "env PYTEST_ADDOPTS=tests/selection/test_selector.py bash -c "
-        "'make mutants EACH=1 && .venv/bin/python -m tests.mutation.mutants killers mutants.sqlite'"
+        "'make mutants EACH=4 && .venv/bin/python -m tests.mutation.mutants killers mutants.sqlite'"
     ),
     "make bench": Row(),
     "make bench-peers": Row(),
-    "make experiments-full": Row(),
+    "make experiments-full": PART,
     "make fuzz": Row(),
     "make mutation": Row(),
     "make screenshots": Row(),
@@ -94,9 +94,9 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.watch --alarms": Row(),
     "python -m examples.language_models": Row("python -m examples.language_models 1"),
     "python -m experiments": PART,
-    "python -m experiments --full": FULL,
-    "python -m experiments --full federated-paper-full": FULL,
-    "python -m experiments --full pps-figure3": FULL,
+    "python -m experiments --full": PART,
+    "python -m experiments --full federated-paper-full": PART,
+    "python -m experiments --full pps-figure3": PART,
     "python -m experiments NAME": PART,
     "python -m experiments cost": PART,
     "python -m experiments federated": PART,
@@ -111,21 +111,22 @@ ROWS = {  # what takes longest comes first
     "python -m experiments pps-figures1-6": PART,
     "python -m experiments pps-figures4-5": PART,
     "python -m experiments.federated": PART,
-    "python -m experiments.federated --csv": Row(elsewhere="the row below"),
+    "python -m experiments.federated --csv": Row(
+        elsewhere="python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER"
+    ),
     "python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER": Row(OWN_CSV),
     "python -m experiments.federated --csv Chem97.csv --target score --silo lea --draws 200": Row(
         "python -m experiments.federated --csv {data}/Chem97.csv --target score --silo lea --draws 2 --out {out}"
     ),
     "python -m experiments.federated.hospitals": PART,
-    "python -m experiments.federated.paper": FULL,
+    "python -m experiments.federated.paper": PART,
     "python -m fuzz.run": FUZZ,
     "python -m fuzz.run --each 1000000": FUZZ,
     "python -m release.packages .venv .venv-nvflare .venv-mlflow": Row(),
     "python -m release.sbom --vendor": Row(),
     "python -m release.sbom dist": PACKAGES,
     "python -m tests.audit.power": Row(),
-    "python -m tests.commands": Row(elsewhere="make smoke, which is this walk"),
-    "python -m tests.commands price": Row(elsewhere="make smoke, which is this walk"),
+    "python -m tests.commands": Row(elsewhere="make smoke"),
     "python -m tests.docs.gallery": Row(elsewhere="make gallery"),
     "python -m tests.kept_by_0_2": Row(elsewhere="was run once, with version 0.2"),
     "python -m tests.mlflow.logged FOLDER": Row(elsewhere="tests/mlflow/environment.py"),
@@ -154,14 +155,13 @@ ROWS = {  # what takes longest comes first
     "python examples/stories/images.py": STORIES,
     "python examples/stories/year.py": STORIES,
     "python examples/stories/year.py pages": STORIES,
-    "python requirements/lock.py": Row(elsewhere="takes newer versions from the network"),
     "python requirements/lock.py --keep": Row(elsewhere="takes files' hashes from the network"),
     "make check": IN_CI,
     "make clean": Row(elsewhere="removes the environments that the others need"),
     "make coverage": MUTANTS,
     "make dbt": IN_CI,
     "make demo": Row(elsewhere="tests/test_demo.py"),
-    "make dist": Row(elsewhere="its tests are among those of make test-slow, and make packages is a row"),
+    "make dist": Row(elsewhere="make packages, and make test-slow, which has its tests"),
     "make docs": IN_CI,
     "make extras": IN_CI,
     "make lock": Row(elsewhere="takes newer versions from the network"),
@@ -172,14 +172,13 @@ ROWS = {  # what takes longest comes first
     "make smoke": IN_CI,
     "make stores": IN_CI,
     "make test": IN_CI,
-    "make test-long": Row(elsewhere="all but the tests that take minutes are run by make test and make test-slow"),
+    "make test-long": Row(elsewhere="takes an hour; make test and make test-slow run all but the longest"),
     "make test-slow": IN_CI,
 }
 
-_FOLDERS = "benchmarks|docs|examples|experiments|fuzz|release|requirements|tests"
-_COMMAND = re.compile(
-    rf"python3? (-m (?:{_FOLDERS})\b(?:\.\w+)*|(?:{_FOLDERS})/[\w/]+\.py)((?: (?!and\b|for\b)[\w./=-]+)*)"
-)
+FOLDERS = ("benchmarks", "docs", "examples", "experiments", "fuzz", "release", "requirements", "tests")
+_ANY = "|".join(FOLDERS)
+_COMMAND = re.compile(rf"python3? (-m (?:{_ANY})\b(?:\.\w+)*|(?:{_ANY})/[\w/]+\.py)((?: [\w./=-]+)*)")
 _TEXTS = (".md", ".py", ".toml", ".in", ".sh", "Makefile")
 
 
