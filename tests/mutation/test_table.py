@@ -1,10 +1,6 @@
 """The table of deliberate faults fits the source and the tests, so that `make mutation` has nothing to refuse."""
 
-import subprocess
-import sys
-
-import pytest
-
+from tests.conftest import COLLECTED
 from tests.mutation.faults import FAULTS
 from tests.mutation.run import ROOT, faulty
 
@@ -18,10 +14,9 @@ def test_every_fault_changes_its_source_and_names_a_test():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
 
 
-@pytest.mark.slow
-def test_every_test_of_a_fault_is_there():
-    """With its parameters: pytest stops at the first name that it does not find."""
-    tests = sorted({fault.test for fault in FAULTS})
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *tests]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, "\n".join(line for line in done.stderr.splitlines() if line.startswith("ERROR"))
+def test_every_test_of_a_fault_is_there(request):
+    """With its parameters, as far as its file was collected."""
+    names = request.config.stash[COLLECTED]
+    known = names | {name.partition("[")[0] for name in names} | {name.partition("::")[0] for name in names}
+    gone = {fault.test for fault in FAULTS if fault.test.partition("::")[0] in known} - known
+    assert gone == set()
