@@ -72,9 +72,9 @@ def draw(law: str, n: int, dtype: type) -> NDArray[np.floating]:
 
 def compare(n: int, dtype: type, repeats: int) -> bool:
     """Print one table; whether all limits are kept (they are stated for 10**7 scores)."""
-    print(f"\n{n:,} scores, {np.dtype(dtype).name} (milliseconds, best of {repeats})")
-    names = ("confide", "no Numba", "partition", "quantile")
-    print(f"{'candidates':<16} {'m':>5} {' '.join(f'{name:>9}' for name in names)} {'ratio':>6}  limit")
+    print(f"\n{n:,} scores, {np.dtype(dtype).name} (best of {repeats}):\n")
+    names = ("confide ms", "without Numba ms", "partition ms", "quantile ms", "confide / partition")
+    print(f"| candidates | m | {' | '.join(names)} |\n|{'---|' * (2 + len(names))}")
     kept = True
     drawn: dict[str, NDArray[np.floating]] = {}
     for name, (candidates, law, limit) in families().items():
@@ -94,10 +94,8 @@ def compare(n: int, dtype: type, repeats: int) -> bool:
         ratio = times[0] / times[2]
         missed = n >= 10**7 and ratio > limit
         kept &= not missed
-        print(
-            f"{name:<16} {candidates.size:>5} {' '.join(f'{1e3 * t:>9.1f}' for t in times)} "
-            f"{ratio:>6.2f}  {f'{limit:g}' if n >= 10**7 else '-'}{'  MISSED' if missed else ''}"
-        )
+        cells = [name, str(candidates.size), *(f"{1e3 * t:.1f}" for t in times), f"{ratio:.2f}"]
+        print(f"| {' | '.join(cells)} |{f' MISSED the limit {limit:g}' if missed else ''}")
     return kept
 
 

@@ -238,7 +238,7 @@ def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:
             best[name] = min(best[name], time.perf_counter() - start)
     reference = next(iter(best.values()))
     for name, seconds in best.items():
-        print(f"  {name:<30} {seconds:7.2f} s  {seconds / reference:5.2f} times the reference")
+        print(f"| {name} | {seconds:.2f} s | {seconds / reference:.2f} times the first |")
 
 
 def peak() -> float:
