@@ -8,7 +8,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --no-deps --require-hashes
 EDITABLE := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test test-slow test-long check docs dist packages bench bench-peers peers nvflare mlflow stores dbt fuzz mutation coverage mutants proofs screenshots gallery experiments experiments-full extras lock clean
+.PHONY: demo test test-slow test-long check docs dist packages bench bench-peers smoke peers nvflare mlflow stores dbt fuzz mutation coverage mutants proofs screenshots gallery experiments experiments-full extras lock clean
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +50,11 @@ packages: $(READY)  ## wheel, sdist, bill of materials and checksums in dist/
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(BIN)/python -m release.sbom dist
 
+smoke: extras peers nvflare mlflow  ## every command that the documents name, in its small form, in some minutes
+	$(BIN)/python $(PINNED) -r requirements/fuzz.txt
+	$(BIN)/python $(PINNED) -r requirements/measuring.txt
+	$(BIN)/python -m tests.commands
+
 fuzz: extras  ## more than a million coverage-guided executions of every parser of outside data, in about 20 minutes
 	$(BIN)/python $(PINNED) -r requirements/fuzz.txt
 	$(BIN)/python -m fuzz.run
@@ -59,10 +64,10 @@ mutation: $(READY)  ## deliberate faults in the source, each of which a test has
 
 coverage: extras  ## branch coverage of the everyday and the slow tests, and a list of what none of them reaches
 	$(BIN)/python $(PINNED) -r requirements/measuring.txt
-	$(BIN)/coverage erase
-	CONFIDE_SECONDS=.coverage-seconds.json $(BIN)/coverage run -m pytest -p tests.reached.contexts -m "not long" -n 2 --dist loadgroup
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage json --quiet -o .coverage-report.json
+	$(BIN)/python -m coverage erase
+	CONFIDE_SECONDS=.coverage-seconds.json $(BIN)/python -m coverage run -m pytest -p tests.reached.contexts -m "not long" -n 2 --dist loadgroup
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage json --quiet -o .coverage-report.json
 	$(BIN)/python -m tests.reached.unreached .coverage-report.json .coverage-unreached.md
 
 .coverage:
@@ -79,7 +84,7 @@ bench: extras  ## speed against numpy in the same run
 	$(BIN)/python -m benchmarks.calibrate
 	$(BIN)/python -m benchmarks.command_line
 	$(BIN)/python -m benchmarks.first_call
-	$(BIN)/python -m benchmarks.plan
+	$(BIN)/python -m benchmarks.price fresh
 	$(BIN)/python -m benchmarks.ranked_sets
 	$(BIN)/python -m benchmarks.federated
 	$(BIN)/python -m benchmarks.replied_sums

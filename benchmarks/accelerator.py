@@ -22,6 +22,7 @@ import confide
 import confide.torch
 from confide.array_api import predict_mask, true_scores
 from confide.releases import Calibration, RiskCalibration, critical_score
+from tests.small import small
 
 SCORES = ("lac", "aps", "raps(penalty=0.01,k_reg=5)", "saps(penalty=0.1)", "top_k", "margin")
 RANDOMISED = ("aps_randomised", "raps_randomised(penalty=0.01,k_reg=5)", "saps_randomised(penalty=0.1)")
@@ -138,9 +139,9 @@ def times(device: str, n: int, k: int, runs: int) -> None:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", choices=devices(), action="append")
-    parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--classes", type=int, default=1000)
-    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=small(20_000, 100))
+    parser.add_argument("--classes", type=int, default=small(1000, 10))
+    parser.add_argument("--runs", type=int, default=small(10, 1))
     asked = parser.parse_args(arguments)
     failed = False
     for device in asked.device or devices():

@@ -13,7 +13,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROWS, CLASSES, REPEATS = 1_000_000, 10, 3
+from tests.small import small
+
+ROWS, CLASSES, REPEATS = small(1_000_000, 2000), 10, small(3, 1)
 
 _WRITE = """
 import sys

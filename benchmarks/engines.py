@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.both_ways import with_numpy_alone
+from tests.small import small
 
 if TYPE_CHECKING:
     from confide import Calibration
@@ -26,10 +27,11 @@ THREADS = 2
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scores", type=int, default=10**8)
-    parser.add_argument("--lists", type=int, default=10**6)
-    parser.add_argument("--postgres", type=int, default=5 * 10**6, help="rows of a PostgreSQL table; 0 leaves it out")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--scores", type=int, default=small(10**8, 5000))
+    parser.add_argument("--lists", type=int, default=small(10**6, 500))
+    rows = small(5 * 10**6, 5000)
+    parser.add_argument("--postgres", type=int, default=rows, help="rows of a PostgreSQL table; 0 leaves it out")
+    parser.add_argument("--rounds", type=int, default=small(5, 1))
     parser.add_argument("--case", nargs=2, metavar=("NAME", "FILE"), help="used by the program itself")
     options = parser.parse_args()
     if options.case:
@@ -43,11 +45,11 @@ def main() -> None:
         scores.unlink()
         lists = Path(folder) / "lists.parquet"
         write_lists(lists, options.lists)
-        run("lists", lists, 2)
+        run("lists", lists, small(2, 1))
         run("lists-calibrate-peak", lists, 1)
         run("lists-sets-peak", lists, 1)
         run("lists-aps-sets-peak", lists, 1)
-    postgres(options.postgres, 3)
+    postgres(options.postgres, small(3, 1))
 
 
 def run(name: str, path: Path, rounds: int) -> None:
@@ -203,8 +205,9 @@ def postgres_sets(url: str, rows: int, rounds: int) -> None:
 
     with open_table(url, "pg_catalog.pg_class", write=True) as table:
         connection = table.backend.con
-        one = "ARRAY(SELECT ((random() + 0 * i) / 10)::float4 FROM generate_series(1, 10))"
-        connection.execute(f"CREATE TABLE lists AS SELECT i, {one} AS p FROM generate_series(1, {rows}) i")  # noqa: S608
+        drawn = "SELECT random() + 0 * i AS x FROM generate_series(1, 10)"  # anew for every row, as i is in it
+        shares = f"SELECT array_agg((x / total)::float4) FROM (SELECT x, sum(x) OVER () AS total FROM ({drawn}) d) s"  # noqa: S608
+        connection.execute(f"CREATE TABLE lists AS SELECT i, ({shares}) AS p FROM generate_series(1, {rows}) i")  # noqa: S608
         connection.execute("VACUUM ANALYZE lists")
     print(f"{rows:,} lists of 10 probabilities in PostgreSQL")
     candidates = confide.Candidates.of([0.9])
@@ -235,7 +238,7 @@ def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:
             best[name] = min(best[name], time.perf_counter() - start)
     reference = next(iter(best.values()))
     for name, seconds in best.items():
-        print(f"  {name:<30} {seconds:7.2f} s  {seconds / reference:5.2f} times the reference")
+        print(f"| {name} | {seconds:.2f} s | {seconds / reference:.2f} times the first |")
 
 
 def peak() -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from confide import federated
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, qq_coverage
+from tests.small import small
 
 
 def direct(l: int, k: int, m: int, n: int) -> float:
@@ -38,7 +39,7 @@ def planned(sizes: list[int]) -> federated.FederatedPlan:
     return made
 
 
-def main(rounds: int = 3) -> None:
+def main(rounds: int = small(3, 1)) -> None:
     """Print one line per measurement: the best of a few rounds, all of them interleaved."""
     sizes = np.random.default_rng(0).integers(100, 2000, 1000).tolist()
     work = {
@@ -56,12 +57,16 @@ def main(rounds: int = 3) -> None:
             time_taken, results[name] = seconds(one)
             best[name] = min(best[name], time_taken)
     slow, fast = best["sum"], best["integral"] / 100
-    print(f"M(6, 3) at m=6, n=12: sum {slow:.2f} s, integral {fast * 1e6:.0f} us, {slow / fast:.0f} times faster,")
-    print(f"  difference {abs(results['sum'] - results['integral']):.1e}")
-    print(f"(l*, k*) for m=n=1000: {best['equal']:.2f} s, coverage {results['equal'].coverage:.6f}")
-    print(f"1000 silos of unequal sizes: {best['unequal']:.2f} s, coverage {results['unequal'].coverage:.6f}")
-    print(f"plan and promises of private-qq, 1000 silos of 100: {best['plan, equal']:.2f} s")
-    print(f"plan and promises of private-qq, 1000 silos of unequal sizes: {best['plan, unequal']:.2f} s")
+    apart = abs(results["sum"] - results["integral"])
+    print("| what | time |\n|---|---|")
+    print(f"| M(6, 3) at m = 6, n = 12: the published hypergeometric sum, written as it stands | {slow:.2f} s |")
+    faster = f"{fast * 1e6:.0f} us, {slow / fast:,.0f} times faster"
+    print(f"| the same by one integral, to {apart:.0e} of the sum | {faster} |")
+    print(f"| (l, k) of least coverage for 1000 silos of 1000 records | {best['equal']:.2f} s |")
+    print(f"| 1000 silos of unequal sizes (100 to 2000 records), target ranks and k | {best['unequal']:.1f} s |")
+    asked = "a plan of private-qq with all its promises, alpha = .1, epsilon = 1"
+    print(f"| {asked}: 1000 silos of 100 records | {best['plan, equal']:.2f} s |")
+    print(f"| the same for 1000 silos of unequal sizes | {best['plan, unequal']:.1f} s |")
 
 
 if __name__ == "__main__":

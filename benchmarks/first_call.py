@@ -11,7 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-REPEATS = 5
+from tests.small import small
+
+REPEATS = small(5, 1)
 
 _SCORES = "import numpy as np, confide; scores = np.random.default_rng(0).random(1000); "
 _CALIBRATE = _SCORES + "confide.calibrate(scores, alpha=0.1, epsilon=1.0, score='lac', neighbors={!r})"
@@ -28,23 +30,23 @@ with open("records.csv", "w", newline="") as file:
 confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, score="lac").save("released.json")
 """
 PROCESSES = {
-    "import numpy": "import numpy",
-    "import confide": "import confide",
-    "read a release, apply it": _APPLY + "confide.predict_set(np.full((1, 3), 1 / 3), released)",
-    "calibrate, n public": _CALIBRATE.format("replace_one"),
-    "calibrate, n secret": _CALIBRATE.format("add_remove"),
-    "confide calibrate, 1000 rows": f"from confide.cli import main; main({_COMMAND.split()!r})",
+    "`import numpy`": "import numpy",
+    "`import confide`": "import confide",
+    "read a release, apply it to one record": _APPLY + "confide.predict_set(np.full((1, 3), 1 / 3), released)",
+    "`calibrate` 1000 scores, n public": _CALIBRATE.format("replace_one"),
+    "`calibrate` 1000 scores, n secret": _CALIBRATE.format("add_remove"),
+    "`confide calibrate` of a CSV file with 1000 rows": f"from confide.cli import main; main({_COMMAND.split()!r})",
 }
 
 
 def main() -> None:
     """Print a table of processor seconds."""
-    print(f"{'':<32}{'processor seconds':>18}")
+    print("| | now |\n|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         took(_WRITE, folder)
         for shown, program in PROCESSES.items():
-            print(f"{shown:<32}{min(took(program, folder) for _ in range(REPEATS)):>18.2f}")
+            print(f"| {shown} | {min(took(program, folder) for _ in range(REPEATS)):.2f} |", flush=True)
 
 
 def took(program: str, folder: Path) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from confide.ledger import Cost, Ledger, make_server_ledger, move, request_digest, store
 from confide.ledger.events import FIRST_SEAL, Charged, Event, Keyed, Limited, Opened, Released, seal, write_event
+from tests.small import small
 from tests.tables.postgres_server import OWNER, running
 
 COST = Cost(0.05, "add_remove", "slopes", 0.05**2 / 8)
@@ -70,4 +71,4 @@ def main(sizes: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(one) for one in sys.argv[1:]] or [100, 10_000])
+    main([int(one) for one in sys.argv[1:]] or small([100, 10_000], [10]))

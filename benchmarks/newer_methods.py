@@ -20,10 +20,11 @@ from confide.candidates import Candidates
 from confide.mechanisms import NoisySearch, pcoqs_for, published_candidates, published_pcoqs_for
 from confide.papers import pcoqs, rob_fcp
 from confide.selection import selection_law
+from tests.small import small
 
 Floats = NDArray[np.float64]
 ALPHA = 0.1
-DATA_SETS = 100
+DATA_SETS = small(100, 3)
 
 
 def rob_fcp_table() -> Iterator[str]:
@@ -110,7 +111,7 @@ TWO_CLASSES = {0.01: "| .9899, 1.6669 | .9901, 1.6711 |", 0.05: "| .9498, 1.3600
                0.1: "| .9004, 1.1783 | .9005, 1.1788 |"}  # fmt: skip
 """Coverage and set size by level in the authors' Effect_of_alpha.ipynb: without privacy, and P-COQS at rho = 1/2."""
 
-TRIALS = 1000
+TRIALS = small(1000, 1)
 
 
 def two_classes_table() -> Iterator[str]:

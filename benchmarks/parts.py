@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.both_ways import with_numpy_alone
+from tests.small import small
 
-RUNS = 40
+RUNS, MANY = small(40, 1), small(1_000_000, 1000)
 
 
 def lac_parts(folder):
@@ -22,7 +23,8 @@ def lac_parts(folder):
     rng = np.random.default_rng(2)
     rows = np.arange(len(p_cal))
     drawn = itertools.cycle([rng.integers(0, p_cal.shape[1], len(p_cal)) for _ in range(100)])
-    many, all_rows = rng.random((1_000_000, 10), dtype=np.float32), np.arange(1_000_000)
+    many, all_rows = rng.random((MANY, 10), dtype=np.float32), np.arange(MANY)
+    many /= many.sum(axis=1, keepdims=True)
     y_many = rng.integers(0, 10, len(many))
     candidates = confide.Candidates.unit(1000, "logit")
 
@@ -60,7 +62,7 @@ def lac_parts(folder):
     }
 
 
-def regression_parts(n=1_000_000):
+def regression_parts(n=MANY):
     """Absolute residuals, a million calibration and a million test records."""
     import confide
 

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.parts import lac_parts, print_times, regression_parts
+from tests.small import small
 
+ROWS, NEW, CLASSES = small((30_000, 20_000, 1000), (500, 300, 20))
 WORKER = Path(__file__).with_name("peers_worker.py")
 CASES = {
     "lac": ("numpy", "confide", "TorchCP", "MAPIE", "puncc", "crepes"),
@@ -72,11 +74,13 @@ def table(score, rows):
 
 
 def main(peers_python=None, *chosen):
+    """Print the tables; 1 if a library failed in one of them."""
     chosen = chosen or (*CASES, "parts", "regression")
+    failed = False
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)
-        for name, n in (("_cal", 30_000), ("", 20_000)):
-            p, y = probabilities(rng, n, 1000)
+        for name, n in (("_cal", ROWS), ("", NEW)):
+            p, y = probabilities(rng, n, CLASSES)
             np.save(Path(folder) / f"p{name}.npy", p)
             np.save(Path(folder) / f"y{name}.npy", y)
         del p
@@ -88,12 +92,14 @@ def main(peers_python=None, *chosen):
                     if python:
                         rows[library] = measure(python, folder, library, score)
                 print(table(score, rows) + "\n", flush=True)
+                failed |= None in rows.values()
         if "parts" in chosen:
             for title, work in lac_parts(folder).items():
                 print_times(title, work)
     if "regression" in chosen:
         print_times("absolute residual, n = 1,000,000", regression_parts())
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

@@ -22,6 +22,7 @@ from confide import Candidates
 from confide.planning import Plan
 from tests.answers import EVEN, HARD_IN_UNIT, HARD_RESIDUALS, Outcome, outcome, residuals, size_ratio, threshold_ratio
 from tests.first_version import first_version
+from tests.small import small
 
 PUBLIC, SECRET = "replace_one", "add_remove"
 WORDS = {PUBLIC: "public", SECRET: "secret"}
@@ -255,7 +256,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[[], *TABLES], default=[], help="default: all of them")
     parser.add_argument(
-        "--runs", type=int, default=300, help="data sets per row (a tenth of it for splits of real data)"
+        "--runs", type=int, default=small(300, 2), help="data sets per row (a tenth of it for splits of real data)"
     )
     given = parser.parse_args()
     main(given.tables or TABLES, given.runs)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from confide.noisy_counts import coverage_interval, one_count_interval, simultaneous
 from confide.sets import exact_interval
+from tests.small import small
 
 SHARES = (0.8, 0.9, 0.95, 0.99)
 
@@ -63,8 +64,8 @@ def seconds(rng: np.random.Generator, n: int, epsilon: float) -> float:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000, 3000, 10_000])
+    parser.add_argument("--draws", type=int, default=small(300, 5))
+    parser.add_argument("--sizes", type=int, nargs="+", default=small([100, 300, 1000, 3000, 10_000], [100]))
     chosen = parser.parse_args()
     rng, each = np.random.default_rng(1), simultaneous(0.05, 10)
     heads = ["n", "epsilon", *(f"coverage {share}" for share in SHARES), "ten classes", "total of ten", "public", "ms"]

@@ -14,8 +14,9 @@ import numpy as np
 import confide.arrays.blocks
 from benchmarks.both_ways import NUMBA, numpy_alone
 from confide.scores import own_class_scores, ranked, set_mask
+from tests.small import small
 
-RUNS = 11
+RUNS = small(11, 1)
 CASES = [
     (20_000, 1000, "aps", 0.6),
     (20_000, 1000, "aps", 0.9),
@@ -84,6 +85,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     scores = []
     for n, k, score, threshold in CASES:
+        n, k = small((n, k), (n // 100, k // 10))
         p, rng = softmax(n, k), np.random.default_rng(1)
         u = rng.random(n) if "randomised" in score else None
         y, mask = rng.integers(0, k, n), np.empty(p.shape, bool)

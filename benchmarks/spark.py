@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 
 from confide.tables import Classified, Scored, score_histogram
 from confide.tables.spark import open_session
+from tests.small import small
 from tests.tables.spark_cluster import standalone_cluster
 
-CLASSES, FILES, REPEATS = 10, 40, 3
+CLASSES, FILES, REPEATS = 10, small(40, 2), small(3, 1)
 _EVENTS = """
 spark.eventLog.enabled true
 spark.eventLog.dir file:{folder}
@@ -113,9 +114,9 @@ def moved(log: Path) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Print two tables: seconds, and bytes."""
+    """Print a table: what moves, and seconds."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=10**7)
+    parser.add_argument("--rows", type=int, default=small(10**7, 1000))
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -133,13 +134,12 @@ def main() -> None:
                 found.append(measure(folder, cluster.url))
         logs = [path for path in (cluster_folder / "events").rglob("*") if path.is_file() and "app" in path.name]
         bytes_moved = moved(max(logs, key=lambda path: path.stat().st_size))
-    print(f"{os.cpu_count()} cores, best of {REPEATS}, seconds")
-    print(f"{'':<34}{'1 worker':>10}{'2 workers':>11}{'gain':>7}")
-    for key, one in found[0].items():
-        print(f"{key:<34}{one:>10.2f}{found[1][key]:>11.2f}{one / found[1][key]:>7.2f}")
-    print(f"{'each run':<34}" + "".join(f"{kind:>18}" for kind in next(iter(bytes_moved.values()))))
+    print(f"{os.cpu_count()} cores, best of {REPEATS}\n")
+    kinds = [*next(iter(bytes_moved.values())), "elapsed s, 1 and 2 workers"]
+    print(f"| each run | {' | '.join(kinds)} |\n| --- |{' ---: |' * len(kinds)}")
     for key, sums in bytes_moved.items():
-        print(f"{key:<34}" + "".join(f"{amount:>18.3f}" for amount in sums.values()))
+        amounts = " | ".join(f"{amount:.3f}" for amount in sums.values())
+        print(f"| {key} | {amounts} | {found[0][key]:.2f}, {found[1][key]:.2f} |")
 
 
 if __name__ == "__main__":

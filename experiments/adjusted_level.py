@@ -9,11 +9,12 @@ from tqdm import tqdm
 from experiments.cache import cached, write_docs
 from experiments.methods import NOISY, OURS, PPS, PPS_LAPLACE
 from experiments.plots import figure, save
+from tests.small import small
 
 ALPHA = Fraction(1, 10)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE)
-SIZES = np.geomspace(100, 100_000, 19).astype(int).tolist()
-LOSSES = np.geomspace(0.1, 10, 15).tolist()
+SIZES = np.geomspace(100, 100_000, small(19, 2)).astype(int).tolist()
+LOSSES = np.geomspace(0.1, 10, small(15, 2)).tolist()
 
 
 def aimed(method: Any, n: int, epsilon: float) -> float | None:

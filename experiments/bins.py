@@ -3,8 +3,9 @@
 from experiments.methods import NOISY, OURS, PPS, PPS_LAPLACE
 from experiments.splits import study
 from experiments.sweep import Sweep
+from tests.small import small
 
-N, EPSILON, SPLITS = 1000, 1.0, 1000
+N, EPSILON, SPLITS = 1000, 1.0, small(1000, 2)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE)
 
 PAGE = f"""# Figure 4 at our settings: the number of candidates
@@ -28,7 +29,7 @@ def run() -> None:
         "figure4",
         "m",
         "number of candidates m",
-        (10, 100, 1000, 10_000, 100_000),
+        small((10, 100, 1000, 10_000, 100_000), (10, 1000)),
         METHODS,
         lambda data, m: study(data, METHODS, N, EPSILON, m, SPLITS, own_bins=False),
         PAGE,

@@ -15,11 +15,12 @@ from experiments.laws import law
 from experiments.methods import NONE, PRIVATE
 from experiments.scores import cifar100
 from experiments.splits import study
+from tests.small import small
 
 ALPHA = Fraction(1, 10)
-SIZES, LOSSES = (200, 500, 1000, 5000), (0.1, 0.3, 1.0, 3.0, 10.0)
+SIZES, LOSSES = small((200, 500, 1000, 5000), (500,)), (0.1, 0.3, 1.0, 3.0, 10.0)
 USUAL = 1000
-DATA_SETS, SPLITS = 1000, 1000
+DATA_SETS, SPLITS = small((1000, 1000), (40, 40))
 HUGE = 100_000
 """With more candidates than these a twentieth of the data sets and splits has to do."""
 

@@ -3,8 +3,9 @@
 from experiments.methods import NOISY, OPENDP, OURS, PPS, PPS_LAPLACE
 from experiments.splits import study
 from experiments.sweep import Sweep
+from tests.small import small
 
-N, BINS, SPLITS = 2000, 1000, 1000
+N, BINS, SPLITS = small(2000, 1000), 1000, small(1000, 2)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE, OPENDP)
 
 PAGE = f"""# Figure 5 at our settings: the privacy loss

@@ -8,8 +8,9 @@ from experiments.methods import NONE, OURS, PPS, quiet
 from experiments.plots import figure, histograms, save
 from experiments.scores import ScoreSet, blood, skin
 from experiments.splits import means, study
+from tests.small import small
 
-SPLITS, BINS, EPSILON = 1000, 1000, 1.0
+SPLITS, BINS, EPSILON = small(1000, 2), 1000, 1.0
 METHODS = (NONE, OURS, PPS)
 
 

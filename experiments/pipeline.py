@@ -24,8 +24,9 @@ from experiments.private_prediction_sets import published
 from experiments.scattering import Scattering
 from experiments.scores import ScoreSet
 from experiments.splits import study
+from tests.small import small
 
-EPSILON, DELTA, N, SPLITS, BINS = 8.0, 1e-5, 5000, 1000, 5000
+EPSILON, DELTA, N, SPLITS, BINS = 8.0, 1e-5, *small((5000, 1000, 5000), (50, 2, 50))
 ALPHA = Fraction(1, 10)
 METHODS = (NONE, OURS, PPS)
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -72,7 +73,7 @@ def features(part: str) -> NDArray[np.float16]:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # small blocks on one thread each: no thread waits for another
         transform = Scattering()
-        whiten = Whitening(transform, noise_images(2000, np.random.default_rng(0)))
+        whiten = Whitening(transform, noise_images(small(2000, 100), np.random.default_rng(0)))
         temporary = path.with_name(f"part_{path.name}")
         stored = np.lib.format.open_memmap(temporary, "w+", np.float16, (len(images), *Scattering.shape))
 
@@ -106,7 +107,8 @@ def model(kind: str, architecture: Architecture) -> dict[str, Any]:
     x, y = inputs("train", architecture)
     network = build(architecture)
     checkpoint = RESULTS / f"training_{architecture}_{kind}.pt"
-    spent = train(network, x, y, **SETTINGS[f"{architecture} {kind}"], checkpoint=checkpoint)
+    settings = SETTINGS[f"{architecture} {kind}"]
+    spent = train(network, x, y, **settings, stop=small(None, 1), checkpoint=checkpoint)
     x, y = inputs("test", architecture)
     return {"spent": spent, "labels": y.tolist(), "probabilities": np.round(probabilities(network, x), 7).tolist()}
 

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
+
+from tests.small import small
 
 LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-max_len=16384", "-print_final_stats=1")
 
@@ -21,8 +24,8 @@ def main() -> int:
     from fuzz.targets import RUNS
 
     total, begin = 0, time.monotonic()
-    for name, usual in RUNS.items():
-        runs = each or usual
+    for name, usual in small(RUNS, dict(islice(RUNS.items(), 2))).items():
+        runs = small(each or usual, 100)
         command = [sys.executable, "-m", "fuzz.run", name, f"-runs={runs}"]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:

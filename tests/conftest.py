@@ -59,14 +59,20 @@ GRIDS = {
 """Grids of which the everyday suite runs cases until each value was met once, the slow one the others."""
 
 
+COLLECTED = pytest.StashKey[set[str]]()
+"""The names of all tests of the files that were collected, those that are left out later included."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what the everyday suite leaves out: slow cases, and combinations of values that were all met before."""
+    whole = not any("::" in argument for argument in config.args)
+    config.stash[COLLECTED] = {item.nodeid for item in items} if whole else set()
     for item in items:
         if any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group")):
             item.add_marker(pytest.mark.slow)  # the cluster takes half a minute
     cases = [item for item in items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
-    mark_slow_cases(cases, whole=not any("::" in argument for argument in config.args))
+    mark_slow_cases(cases, whole)
     met: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for item in sorted(cases, key=lambda item: has_mark(item, "slow")):
         if item.originalname in COVERED | GRIDS and not has_mark(item, "long"):

@@ -15,6 +15,7 @@ from experiments.cache import cached
 from experiments.federated import exact, page, problems, settings, silos
 from experiments.federated.data import folder
 from experiments.federated.study import rows_of, run
+from tests.small import small
 
 HERE = Path("docs/experiments/federated")
 
@@ -75,12 +76,14 @@ def main() -> None:
     if (options.m is None) != (options.n is None) or (options.silo and (options.m or not options.csv)):
         parser.error("--m and --n go together, for silos that are drawn; --silo goes with --csv, and without them")
     if options.silo:
-        silo_study(options.csv, options.target, options.silo, options.model, options.draws or 200, options.out)
+        silo_study(
+            options.csv, options.target, options.silo, options.model, options.draws or small(200, 2), options.out
+        )
         return
     if (options.csv or options.m) and options.out == HERE:
         parser.error("--csv, --m and --n need --out FOLDER, so that the published page stays as it is")
     options.out.mkdir(parents=True, exist_ok=True)
-    shapes, draws = ((options.m, options.n),) if options.m else (), options.draws or 100
+    shapes, draws = ((options.m, options.n),) if options.m else (), options.draws or small(100, 2)
     if options.csv:
         studies, parts = [own_study(options.csv, options.target, options.model, shapes)], [settings.OWN]
     else:

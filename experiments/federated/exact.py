@@ -13,6 +13,7 @@ from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
 from confide.federated.random_rank_reply import RandomRankReply
 from confide.papers.one_shot_federated import published_conditional_k, published_deviation
 from experiments.federated.study import ALPHA
+from tests.small import small
 
 LEVEL = 1 - ALPHA
 EPSILONS = (10.0, 5.0, 1.0)
@@ -51,7 +52,7 @@ def quantile(l: int, k: int, m: int, n: int) -> float:
 def figure(path: Path) -> None:
     """Three panels, all computed from exact laws."""
     fig, (first, second, third) = plt.subplots(1, 3, figsize=(13, 3.8), constrained_layout=True)
-    sizes = np.unique(np.geomspace(10, 1000, 25).astype(int))
+    sizes = np.unique(np.geomspace(10, small(1000, 30), small(25, 3)).astype(int))
     for m in (5, 20, 100):
         choices = [best_qq(m, int(n), LEVEL) for n in sizes]
         first.plot(sizes, [c.coverage if c else np.nan for c in choices], label=f"fedcp-qq, m = {m}", marker=".")

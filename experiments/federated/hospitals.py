@@ -11,6 +11,7 @@ from confide.candidates import Candidates
 from confide.errors import CoverageWarning
 from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 from experiments.federated.heart import NAMES, split
+from tests.small import small
 
 ALPHA, EPSILON, NET = 0.2, 4.0, 0.4
 
@@ -39,7 +40,7 @@ def thresholds(calibration: list[np.ndarray], directory: Path) -> dict[str, list
     return found
 
 
-def main(draws: int = 40) -> None:
+def main(draws: int = small(40, 1)) -> None:
     """Write the table."""
     covered: dict[str, list[list[float]]] = {}
     estimates = []

@@ -8,6 +8,7 @@ import numpy as np
 
 from experiments.federated import tables
 from experiments.federated.models import MODELS
+from tests.small import small
 
 FILES = {"bio": ("CASP.csv", "RMSD"), "bike": ("bike_train.csv", "count"), "concrete": ("Concrete_Data.csv", None)}
 
@@ -40,7 +41,7 @@ def from_arrays(name: str, x, y, model: str, train: int, seed: int = 0) -> Probl
 
 
 @cache
-def synthetic(model: str = "quantile forest", size: int = 26000) -> Problem:
+def synthetic(model: str = "quantile forest", size: int = small(26000, 2000)) -> Problem:
     """One input, noise that grows with it and some outliers: y ~ Poisson(sin^2 x + 0.1) + 0.03 x noise, 1 % wild."""
     rng = np.random.default_rng(1)
     x = rng.uniform(1, 5, size)

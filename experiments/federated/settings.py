@@ -1,9 +1,12 @@
 """Which federations are drawn, and the texts of the page."""
 
+from tests.small import small
+
 MODELS = ("ridge", "forest", "neural")
-SYNTHETIC = ((5, 200), (20, 50), (50, 20), (200, 10))
-LARGE = ((5, 200), (100, 20))
-SMALL = ((5, 70), (20, 17))
+_FEW = ((2, 40),)
+SYNTHETIC = small(((5, 200), (20, 50), (50, 20), (200, 10)), _FEW)
+LARGE = small(((5, 200), (100, 20)), _FEW)
+SMALL = small(((5, 70), (20, 17)), _FEW)
 
 
 def shapes_for(records: int) -> tuple[tuple[int, int], ...]:

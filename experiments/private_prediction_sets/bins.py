@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from confide.mechanisms import pps
 from experiments.laws import law
+from tests.small import small
 
 ALPHA = Fraction(1, 10)
-OPTIONS = 50
+OPTIONS = small(50, 2)
 TEXT = (1e2, 1e6)
 """The range of Algorithm 5 in the text."""
 CODE = (1e4, 1e6)
 """The range in the authors' code."""
-SETS = 9
+SETS = small(9, 1)
 """Simulated sets of uniform scores over which m* is the median."""
 
 

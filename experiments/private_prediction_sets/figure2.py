@@ -11,21 +11,22 @@ from experiments.methods import OURS
 from experiments.plots import figure, save
 from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorithm_5, bins_of, level
 from experiments.private_prediction_sets.published import Level, figure_2
+from tests.small import small
 
 FOLDER = "private-prediction-sets"
 LEVELS = {"n": (0.1, 1.0, 10.0), "epsilon": (100, 1000, 10_000)}
 """What the curves of the left and of the right panel are for."""
-THIN = 7
+THIN = small(7, 70)
 """Every so many of the authors' points has a row."""
 COLORS = ("#c1121f", "#0b6e4f", "#33658a")
 SOLID: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "linewidth": 0.8}
 DOTTED: dict[str, Any] = {"marker": "x", "markersize": 4, "linewidth": 0.8, "linestyle": ":"}
 """How our own points are drawn: the lines between them are no curves."""
-GAMMAS = np.linspace(0, 0.2, 1000)[1::4]
+GAMMAS = np.linspace(0, 0.2, 1000)[1 :: small(4, 400)]
 """Every fourth value of the grid in version 1's code, without 0."""
 
 
-def points(version: int, along: str, curve: float, thin: int = 1) -> list[Level]:
+def points(version: int, along: str, curve: float, thin: int = small(1, 20)) -> list[Level]:
     """The authors' points of one curve, every `thin`-th."""
     key = "epsilon" if along == "n" else "n"
     every = [p for p in figure_2() if p.version == version and p.along == along and getattr(p, key) == curve]

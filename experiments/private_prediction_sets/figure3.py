@@ -19,8 +19,9 @@ from experiments.private_prediction_sets import published
 from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorithm_5
 from experiments.private_prediction_sets.study import splits
 from experiments.private_prediction_sets.tail_scores import TailScores
+from tests.small import small
 
-N, EPSILON, SPLITS = 5000, 8.0, 1000
+N, EPSILON, SPLITS = small(5000, 50), 8.0, small(1000, 2)
 FOLDER = "private-prediction-sets"
 NETWORK: Architecture = "stock" if os.environ.get("CONFIDE_MODEL") == "stock" else "cnn"
 MODELS: dict[Architecture, str] = {NETWORK: "stock network", "scattering": "scattering features"}

@@ -22,8 +22,9 @@ from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorith
 from experiments.private_prediction_sets.study import splits, uniform, uniform_quantiles
 from experiments.private_prediction_sets.tail_scores import TailScores
 from experiments.scores import BLOOD, SKIN, softmax
+from tests.small import small
 
-N, TEST, SPLITS, EPSILON, EPSILON_1 = 1000, 500, 1000, 10.0, 8.0
+N, TEST, SPLITS, EPSILON, EPSILON_1 = *small((1000, 500, 1000), (200, 100, 2)), 10.0, 8.0
 FOLDER = "private-prediction-sets"
 FILES = {"blood cells": ("bloodmnist_resnet14.npz", BLOOD), "skin lesions": ("dermamnist_resnet14.npz", SKIN)}
 KINDS = ("as they are", "public temperature")

@@ -21,8 +21,9 @@ from experiments.private_prediction_sets.public_law import imagenet_shaped
 from experiments.private_prediction_sets.study import splits, uniform
 from experiments.private_prediction_sets.tail_scores import TailScores
 from experiments.scores import imagenet
+from tests.small import small
 
-N, TEST, SPLITS, DATA_SETS = 30_000, 20_000, 100, 40
+N, TEST, SPLITS, DATA_SETS = small((30_000, 20_000, 100, 40), (300, 200, 2, 2))
 FOLDER = "private-prediction-sets"
 MULTIPLES = (0.05, 0.1, 1, 10)
 EPSILON_4 = {"version 3": 5.0, "version 1": 1.0}

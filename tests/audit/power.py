@@ -10,8 +10,10 @@ from confide.audit.coverage import NASTY
 from confide.audit.effort import SECONDS, effort_at
 from confide.audit.run import LEVEL
 from confide.audit.subject import COVERAGE_SIZES
+from tests.small import small
 
 SHARE = LEVEL / (2 + len(NASTY))
+TRIALS = small(400, 4)
 SPEEDS = ((50, 50), (1000, 500), (10_000, 5000))
 
 
@@ -32,7 +34,7 @@ def least_loss(runs, chance):
     return next(loss for loss in np.arange(1.0, 3.0, 0.01).round(2) if loss_power(loss, runs) >= chance)
 
 
-def coverage_power(coverage, repeats, rng, trials=400):
+def coverage_power(coverage, repeats, rng, trials=TRIALS):
     """The chance that continuous scores show a coverage below .9, simulated: ranks as `covering` draws them."""
     found = 0
     for _ in range(trials):

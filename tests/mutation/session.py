@@ -20,10 +20,13 @@ from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import WorkDB
 from cosmic_ray.work_item import MutationSpec
 
+from tests.small import small
+
 ROOT = Path(__file__).parents[2]
 SOURCE = Path("src", "confide")  # which a session stores, so that it is read from any folder
 SEED = 20
 SETTINGS = tomllib.loads((Path(__file__).parent / "mutants.toml").read_text(encoding="utf-8"))
+SETTINGS["rooms"] = small(SETTINGS["rooms"], {"selection": SETTINGS["rooms"]["selection"]})
 
 
 class Mutant(NamedTuple):

@@ -12,9 +12,12 @@ import pandas as pd
 
 from experiments.federated import tables
 from experiments.federated.data import folder
+from tests.small import small
 
 Arrays = tuple[np.ndarray, np.ndarray]
-LARGE, MIDDLE, SMALL = ((100, 10), (10, 100)), ((80, 10), (10, 80)), ((40, 10), (10, 40))
+_FEW = ((10, 10), (5, 20))
+LARGE, MIDDLE = small(((100, 10), (10, 100)), _FEW), small(((80, 10), (10, 80)), _FEW)
+SMALL = small(((40, 10), (10, 40)), _FEW)
 _SCORES = [f"{subject}{grade}" for subject in ("read", "math") for grade in ("k", "1", "2", "3")]
 
 

@@ -11,10 +11,12 @@ from experiments.cache import cached
 from experiments.federated.paper.measure import ALPHA, BINS
 from experiments.federated.paper.pictures import save
 from experiments.plots import figure
+from tests.small import small
 
 LISTED = (10, 20, 50, 100)
 ALPHAS = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
-SILOS, SIZES, EPSILONS = 10, (50, 100, 200, 300, 500, 1000), (1.0, 2.0, 3.0, 5.0, 10.0, 20.0)
+SILOS, SIZES = 10, small((50, 100, 200, 300, 500, 1000), (50, 100))
+EPSILONS = small((1.0, 2.0, 3.0, 5.0, 10.0, 20.0), (5.0, 10.0))
 _AT_EPSILON, _AT_SIZE = 5.0, 200
 _COLORS = ("tab:blue", "tab:orange", "tab:green")
 

@@ -13,6 +13,7 @@ from experiments.federated.paper.pictures import boxes, save
 from experiments.federated.paper.published import ALL, TEST_RECORDS, published
 from experiments.federated.paper.regressors import REGRESSORS
 from experiments.plots import figure
+from tests.small import small
 
 METHODS = (*measure.PLAIN, measure.NEXT_RANK, *measure.OURS)
 DRAWN = measure.PLAIN + measure.OURS
@@ -22,9 +23,9 @@ IN_FIGURE_4 = ("bio-4000", "bike-1030", "concrete", "community", "star", "bike-2
 """The sets as the authors' table has them; the last one stands in where community and star are missing."""
 IN_COMMON = ("bio", "bike", "concrete")
 """Of these sets the values stand beside the authors' for the same ones; lengths of all five depend on which they are."""
-PRIVATE_SHAPE, PRIVATE_METHODS = (5, 200), ("FedCP-QQ", *measure.PRIVATE)
+PRIVATE_SHAPE, PRIVATE_METHODS = small((5, 200), (2, 50)), ("FedCP-QQ", *measure.PRIVATE)
 NEXT = measure.NEXT_RANK.removeprefix("FedCP-Avg")
-_UNIFORM_DRAWS = 2000
+_UNIFORM_DRAWS = small(2000, 2)
 Values = dict[str, tuple[list[float], list[float]]]
 """Method to coverages and lengths, one a split."""
 

@@ -8,12 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-TREES, LEAST_LEAF, SYNTHETIC_LEAF = 1000, 1, 40
+from tests.small import small
+
+TREES, LEAST_LEAF, SYNTHETIC_LEAF = small(1000, 5), 1, 40
 """The least records of a leaf: 1 on the real data, 40 on the synthetic data."""
 LOWEST = np.linspace(0.05, 0.35, 10)
 """The quantile levels that are tried, with 1 minus them: "the two parameters controlling the coverage rate"."""
 HELD_OUT, COVERAGE_FACTOR = 0.05, 0.85
-HIDDEN, DROPOUT, RATE, DECAY, BATCH, EPOCHS = 64, 0.1, 5e-4, 1e-6, 64, 1000
+HIDDEN, DROPOUT, RATE, DECAY, BATCH, EPOCHS = 64, 0.1, 5e-4, 1e-6, 64, small(1000, 2)
 LEVELS = np.array([[0.1, 0.9]], dtype=np.float32)
 """The network's own quantiles; the calibration makes the coverage."""
 _BETA, _BETA_2, _TINY = 0.9, 0.999, 1e-8

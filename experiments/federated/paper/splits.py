@@ -11,8 +11,9 @@ import numpy as np
 from experiments.cache import RESULTS
 from experiments.federated.paper.data_sets import BY_NAME
 from experiments.federated.paper.regressors import REGRESSORS
+from tests.small import small
 
-SPLITS = 20
+SPLITS = small(20, 2)
 SHARES = (0.4, 0.4, 0.2)
 MOST = 1000
 """Calibration records that are kept: no setting of the paper has more than m n = 1000."""

@@ -16,8 +16,9 @@ from experiments.federated.paper.pictures import save
 from experiments.federated.paper.regressors import SYNTHETIC_LEAF, forest
 from experiments.federated.silos import drawn
 from experiments.plots import figure
+from tests.small import small
 
-RECORDS, TEST, DRAWS = 2000, 5000, 20
+RECORDS, TEST, DRAWS = 2000, 5000, small(20, 2)
 EQUAL = (20,) * 50
 UNEQUAL = (10, 15, 20, 25, 30) * 10
 """The paper does not state its unequal sizes; these have the same sum."""

@@ -1,0 +1,259 @@
+"""Every command that a document, a docstring or the Makefile names, in its small form: `make smoke`.
+
+    python -m tests.commands             all of them, two at a time, in some minutes
+    python -m tests.commands price       those whose name contains one of these words
+
+It works in a copy of the checkout, so that nothing here is overwritten, and with stand-ins for the real data. It prints
+one line for every command, with its seconds; the exit code is 1 if one failed. A command that a document names has a
+row below, or `tests/test_commands.py` fails.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.small import ROOT
+from tests.stand_ins import write_stand_ins
+
+SECONDS, TOGETHER = 600, 2
+"""How long a command may take, and how many run at a time."""
+
+
+class Row(NamedTuple):
+    """How a command is run."""
+
+    small: str = ""
+    """What is run in its place, if not the command itself; {data} holds the stand-ins, {out} is an empty folder."""
+    elsewhere: str = ""
+    """Why it is not run here: what else runs it, or what forbids it."""
+
+
+IN_CI = Row(elsewhere=".ci/run runs it whole")
+BENCH, FUZZ, MUTATION = (Row(elsewhere=f"make {name}") for name in ("bench", "fuzz", "mutation"))
+PEERS, MUTANTS, PACKAGES = (Row(elsewhere=f"make {name}") for name in ("bench-peers", "mutants", "packages"))
+PART = Row(elsewhere="make experiments")
+DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
+ENGINES = Row(elsewhere="tests/tables/test_examples.py")
+OWN_CSV = "python -m experiments.federated --csv {data}/CASP.csv --target RMSD --model ridge --draws 2 --out {out}"
+
+ROWS = {  # what takes longest comes first
+    "make experiments": Row("bash -c 'make experiments && make experiments-full'"),  # which have parts in common
+    "make mutants": Row(
+        "env PYTEST_ADDOPTS=tests/selection/test_selector.py bash -c "
+        "'make mutants EACH=4 && .venv/bin/python -m tests.mutation.mutants killers mutants.sqlite'"
+    ),
+    "make bench": Row(),
+    "make bench-peers": Row(),
+    "make experiments-full": PART,
+    "make fuzz": Row(),
+    "make mutation": Row(),
+    "make screenshots": Row(),
+    "make gallery": Row(),
+    "make packages": Row(),
+    "python -m benchmarks.accelerator": Row(),
+    "python -m benchmarks.accelerator --device cuda --rows 50000 --classes 1000": Row(
+        elsewhere="needs a GPU; without --device the processor stands in"
+    ),
+    "python -m benchmarks.calibrate": BENCH,
+    "python -m benchmarks.command_line": BENCH,
+    "python -m benchmarks.engines": Row(),
+    "python -m benchmarks.engines --scores 100000000 --lists 100000 --postgres 1000000 --rounds 3": Row(
+        "python -m benchmarks.engines --scores 1000 --lists 100 --postgres 0 --rounds 1"
+    ),
+    "python -m benchmarks.federated": BENCH,
+    "python -m benchmarks.first_call": BENCH,
+    "python -m benchmarks.known_shift": Row(),
+    "python -m benchmarks.ledger_stores": Row(),
+    "python -m benchmarks.newer_methods": Row(),
+    "python -m benchmarks.newer_methods pcoqs": Row(elsewhere="python -m benchmarks.newer_methods"),
+    "python -m benchmarks.newer_methods rob-fcp": Row(elsewhere="python -m benchmarks.newer_methods"),
+    "python -m benchmarks.newer_methods two-classes": Row(elsewhere="python -m benchmarks.newer_methods"),
+    "python -m benchmarks.peers": PEERS,
+    "python -m benchmarks.peers .venv-peers/bin/python": PEERS,
+    "python -m benchmarks.peers .venv-peers/bin/python parts regression": PEERS,
+    "python -m benchmarks.price": Row(),
+    "python -m benchmarks.price --runs 50 even": Row(elsewhere="python -m benchmarks.price"),
+    "python -m benchmarks.price fresh": BENCH,
+    "python -m benchmarks.private_coverage": Row(),
+    "python -m benchmarks.private_coverage --draws 60": Row(elsewhere="python -m benchmarks.private_coverage"),
+    "python -m benchmarks.ranked_sets": BENCH,
+    "python -m benchmarks.ranked_sets --threads 1": Row(),
+    "python -m benchmarks.real_data": Row(),
+    "python -m benchmarks.replied_sums": BENCH,
+    "python -m benchmarks.spark": Row(),
+    "python -m benchmarks.watch": Row(),
+    "python -m benchmarks.watch --alarms": Row(),
+    "python -m examples.language_models": Row("python -m examples.language_models 1"),
+    "python -m experiments": PART,
+    "python -m experiments --full": PART,
+    "python -m experiments --full federated-paper-full": PART,
+    "python -m experiments --full pps-figure3": PART,
+    "python -m experiments NAME": PART,
+    "python -m experiments cost": PART,
+    "python -m experiments federated": PART,
+    "python -m experiments federated-paper": PART,
+    "python -m experiments figure2": PART,
+    "python -m experiments figure3": PART,
+    "python -m experiments figure4": PART,
+    "python -m experiments figure5": PART,
+    "python -m experiments figures1-6": PART,
+    "python -m experiments hospitals": PART,
+    "python -m experiments pps-figure2": PART,
+    "python -m experiments pps-figures1-6": PART,
+    "python -m experiments pps-figures4-5": PART,
+    "python -m experiments.federated": PART,
+    "python -m experiments.federated --csv": Row(
+        elsewhere="python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER"
+    ),
+    "python -m experiments.federated --csv FILE --target COLUMN --model MODEL --out FOLDER": Row(OWN_CSV),
+    "python -m experiments.federated --csv Chem97.csv --target score --silo lea --draws 200": Row(
+        "python -m experiments.federated --csv {data}/Chem97.csv --target score --silo lea --draws 2 --out {out}"
+    ),
+    "python -m experiments.federated.hospitals": PART,
+    "python -m experiments.federated.paper": PART,
+    "python -m fuzz.run": FUZZ,
+    "python -m fuzz.run --each 1000000": FUZZ,
+    "python -m release.packages .venv .venv-nvflare .venv-mlflow": Row(),
+    "python -m release.sbom --vendor": Row(),
+    "python -m release.sbom dist": PACKAGES,
+    "python -m tests.audit.power": Row(),
+    "python -m tests.commands": Row(elsewhere="make smoke"),
+    "python -m tests.docs.gallery": Row(elsewhere="make gallery"),
+    "python -m tests.kept_by_0_2": Row(elsewhere="was run once, with version 0.2"),
+    "python -m tests.mlflow.logged FOLDER": Row(elsewhere="tests/mlflow/environment.py"),
+    "python -m tests.mutation.mutants killers SESSION": MUTANTS,
+    "python -m tests.mutation.mutants report SESSION": MUTANTS,
+    "python -m tests.mutation.mutants report mutants.sqlite": MUTANTS,
+    "python -m tests.mutation.mutants run": MUTANTS,
+    "python -m tests.mutation.mutants run SESSION COVERAGE SECONDS": MUTANTS,
+    "python -m tests.mutation.mutants run mutants.sqlite .coverage .coverage-seconds.json": MUTANTS,
+    "python -m tests.mutation.run": MUTATION,
+    "python -m tests.reached.unreached .coverage-report.json .coverage-unreached.md": MUTANTS,
+    "python -m tests.reached.unreached .coverage-report.json PAGE": MUTANTS,
+    "python -m tests.reports.screenshots": Row(elsewhere="make screenshots"),
+    "python -m tests.surface.pinned": Row(),
+    "python -m tests.vectors.make": Row(),
+    "python docs/_ext/price_picture.py": Row(),
+    "python docs/_ext/price_picture.py --check": DRAWN,
+    "python docs/_ext/rooms.py": Row(),
+    "python docs/_ext/rooms.py --check": DRAWN,
+    "python docs/_ext/site_check.py FOLDER": DRAWN,
+    "python docs/_ext/site_check.py docs/_build/html": DRAWN,
+    "python examples/engines/ray_map_batches.py": ENGINES,
+    "python examples/engines/spark_map_in_arrow.py spark": ENGINES,
+    "python examples/engines/torch_dataloader.py": ENGINES,
+    "python examples/stories/hospitals.py": STORIES,
+    "python examples/stories/images.py": STORIES,
+    "python examples/stories/year.py": STORIES,
+    "python examples/stories/year.py pages": STORIES,
+    "python requirements/lock.py --keep": Row(elsewhere="takes files' hashes from the network"),
+    "make check": IN_CI,
+    "make clean": Row(elsewhere="removes the environments that the others need"),
+    "make coverage": MUTANTS,
+    "make dbt": IN_CI,
+    "make demo": Row(elsewhere="tests/test_demo.py"),
+    "make dist": Row(elsewhere="make packages, and make test-slow, which has its tests"),
+    "make docs": IN_CI,
+    "make extras": IN_CI,
+    "make lock": Row(elsewhere="takes newer versions from the network"),
+    "make mlflow": IN_CI,
+    "make nvflare": IN_CI,
+    "make peers": IN_CI,
+    "make proofs": Row(elsewhere="tests/proofs"),
+    "make smoke": IN_CI,
+    "make stores": IN_CI,
+    "make test": IN_CI,
+    "make test-long": Row(elsewhere="takes an hour; make test and make test-slow run all but the longest"),
+    "make test-slow": IN_CI,
+}
+
+FOLDERS = ("benchmarks", "docs", "examples", "experiments", "fuzz", "release", "requirements", "tests")
+_ANY = "|".join(FOLDERS)
+_COMMAND = re.compile(rf"python3? (-m (?:{_ANY})\b(?:\.\w+)*|(?:{_ANY})/[\w/]+\.py)((?: [\w./=-]+)*)")
+_TEXTS = (".md", ".py", ".toml", ".in", ".sh", "Makefile")
+
+
+def files() -> list[Path]:
+    """What git knows or would add, seen from the root."""
+    known = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    names = subprocess.run(known, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [Path(name) for name in names if name and (ROOT / name).exists()]
+
+
+def named() -> dict[str, list[str]]:
+    """Every command of ours that a text of the repository names, and every target of the Makefile, with its places."""
+    found: dict[str, list[str]] = {}
+    for path in files():
+        if path.name.endswith(_TEXTS) and path != Path("tests/commands.py"):
+            text = (ROOT / path).read_text(encoding="utf-8")
+            for what, words in _COMMAND.findall(text):
+                found.setdefault(f"python {what}{words}".rstrip("."), []).append(str(path))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z][a-z-]*):", makefile, flags=re.MULTILINE)
+    return found | {f"make {target}": ["Makefile"] for target in targets}
+
+
+def walk(words: list[str]) -> int:
+    """Run every row whose name contains one of the words, or all; how many failed."""
+    chosen = {name: row for name, row in ROWS.items() if not words or any(word in name for word in words)}
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="confide-commands-") as folder:
+        copy, data = Path(folder).resolve() / "confide", Path(folder).resolve() / "data"
+        copied(copy)
+        write_stand_ins(data)
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            done = list(pool.map(lambda name: run(name, chosen[name], copy, data), chosen))
+    failed = done.count(False)
+    print(f"{len(done)} commands in {time.monotonic() - begin:.0f} s, {failed} failed")
+    return failed
+
+
+def copied(copy: Path) -> None:
+    """The checkout with what is not committed yet, times of files included, and links to its environments."""
+    for path in files():
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, copy / path)
+    for environment in ROOT.glob(".venv*"):
+        (copy / environment.name).symlink_to(environment.resolve())
+
+
+def run(name: str, row: Row, copy: Path, data: Path) -> bool:
+    """Run a row in the copy and print a line about it; whether it did what it should."""
+    if row.elsewhere:
+        print(f"{name}: not here: {row.elsewhere}", flush=True)
+        return True
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile("w+") as said:
+        words = shlex.split((row.small or name).format(data=data, out=out))
+        settings = {"CONFIDE_SMALL": str(copy), "CONFIDE_DATA": str(data), "PYTHONPATH": str(copy / "src")}
+        process = subprocess.Popen(
+            [sys.executable if words[0] == "python" else words[0], *words[1:]],
+            cwd=copy,
+            env=os.environ | settings | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code: int | str = process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            code = f"none after {SECONDS} s"
+        said.seek(0)
+        tail = "" if code == 0 else f", FAILED, exit code {code}:\n{said.read()[-4000:]}"
+    print(f"{name}: {time.monotonic() - begin:.0f} s{tail}", flush=True)
+    return code == 0
+
+
+if __name__ == "__main__":
+    sys.exit(1 if walk(sys.argv[1:]) else 0)
