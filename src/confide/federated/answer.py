@@ -72,6 +72,8 @@ def answer(
     read, envelope = read_plan(plan)
     own = invited(read, keys)
     policy.check(read, envelope.signer, own)
+    cost = ledger.cost(read, own)
+    policy.check_cost(read, cost)
     known = served(keys.memory)
     if (earlier := ledger.earlier_answer(read)) is not None:
         ledger.point_out_other_data(read, _seen_again(read, scores, groups))
@@ -84,7 +86,7 @@ def answer(
     counts = count_for(read, scores, groups)
     if read.silos[own].size not in (None, int(counts.sum())):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
-    if (faster := ledger.charge(read, own, policy.budget)) is not None:
+    if (faster := ledger.charge(read, cost, policy.budget)) is not None:
         ledger.point_out_other_data(read, _seen(counts))
         return faster
     remember(keys.memory, read.session, read.digest)

@@ -10,6 +10,7 @@ one list per session.
 """
 
 import hashlib
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from confide.errors import BudgetError, EarlierReleaseWarning, InputError, Other
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan
-from confide.ledger import Cost, Entry, Ledger, Server, known, place_of, request_digest
+from confide.ledger import Cost, Entry, Ledger, Server, decimal_form, known, place_of, request_digest
 from confide.selection import check_sampler
 from confide.support import outside
 
@@ -119,8 +120,18 @@ class SiloLedger:
         entries = (one for account in self._ledger().accounts().values() for one in account.entries)
         return next((entry for entry in entries if entry.token == token), None)
 
-    def charge(self, plan: AnyPlan, own: int, budget: float) -> str | None:
-        """Charge the answer of silo `own`. When this returns, the charge is on disk.
+    def cost(self, plan: AnyPlan, own: int) -> Cost:
+        """What the answer of silo `own` is charged: its loss under the relation of the ledger's account.
+
+        Raises
+        ------
+        InputError
+            If the ledger accounts for these records under a relation for which the plan has no finite loss.
+        """
+        return Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
+
+    def charge(self, plan: AnyPlan, cost: Cost, budget: float) -> str | None:
+        """Charge an answer at its `cost`. When this returns, the charge is on disk.
 
         Returns
         -------
@@ -134,22 +145,32 @@ class SiloLedger:
             allow it; `session-used` or `interrupted` if another process was faster. No budget bounds an answer without
             privacy, which a policy allows by the name of its method; a limit in the ledger refuses it.
         InputError
-            If the ledger accounts for these records under a relation for which the plan has no finite loss.
+            If the ledger accounts for these records under another relation than that of the cost.
         """
         check_sampler()
         most = budget if plan.protocol.private else None
-        cost = Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
-        ledger = Ledger(self.path, limit=most)
         try:
-            ledger.charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
+            self._ledger().charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
             return None
         except BudgetError as error:
-            raise Refusal("budget-spent", str(error)) from None
+            raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
         except InputError:
             earlier = self.earlier_answer(plan)  # what another process did meanwhile
             if earlier is None:
                 raise
             return earlier
+
+    def _refusal(self, cost: Cost, budget: float) -> str | None:
+        """Why a charge was refused, if a larger budget of the policy would allow it; None otherwise."""
+        account = known(self._ledger().accounts(), self.dataset)
+        spent = 0.0 if account is None else account.spent().epsilon
+        if math.isinf(spent) or (account is not None and not account.allows(cost)):
+            return None
+        return (
+            f"the policy's budget for {self.dataset!r} is {decimal_form(budget)}, all releases so far cost "
+            f"{decimal_form(spent)}, and this answer costs {decimal_form(cost.epsilon)}; ask for a plan that costs "
+            "less, or raise the budget"
+        )
 
     def store_answer(self, plan: AnyPlan, message: str, seen: bytes) -> None:
         """Store the message of a charged plan, and a keyed trace of what it was made from.
