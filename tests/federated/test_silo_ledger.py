@@ -128,7 +128,7 @@ RELATIONS = {
 }
 
 
-@pytest.mark.slow_cases("public sizes, replace_one", "secret sizes, add_remove")
+@pytest.mark.everyday("secret sizes, replace_one", "public sizes, a new account")
 @pytest.mark.parametrize("case", RELATIONS)
 def test_the_policy_allows_what_will_be_charged(tmp_path, case):
     """`per_plan` bounds the charge under the ledger's relation: at the charge it is answered, just below refused."""

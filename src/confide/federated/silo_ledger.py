@@ -13,6 +13,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,14 @@ class SiloLedger:
             plan.
         """
         entry = self._entry(plan.session)
-        if entry is None:
-            return None
-        if entry.request != plan.digest:
-            raise Refusal("session-used")
-        if entry.release is None:
-            raise Refusal("interrupted")
-        return entry.release
+        if entry is not None and entry.release is None:  # another process may be at it
+            with self.held(plan):
+                entry = self._entry(plan.session)
+        return _message(entry, plan)
+
+    def held(self, plan: AnyPlan) -> AbstractContextManager[None]:
+        """Hold the plan's session from before its charge until its answer is kept: others who ask for it wait."""
+        return self._ledger().held(plan.session)
 
     def answered(self, plan: AnyPlan) -> str | None:
         """When this plan was answered, UTC, ISO 8601; None if it was not."""
@@ -131,7 +133,7 @@ class SiloLedger:
         return Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
 
     def charge(self, plan: AnyPlan, cost: Cost, budget: float) -> str | None:
-        """Charge an answer at its `cost`. When this returns, the charge is on disk.
+        """Charge an answer at its `cost`, under `held`. When this returns, the charge is on disk.
 
         Returns
         -------
@@ -155,7 +157,7 @@ class SiloLedger:
         except BudgetError as error:
             raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
         except InputError:
-            earlier = self.earlier_answer(plan)  # what another process did meanwhile
+            earlier = _message(self._entry(plan.session), plan)  # what another process did meanwhile
             if earlier is None:
                 raise
             return earlier
@@ -276,6 +278,17 @@ class SiloLedger:
 
     def _ledger(self) -> Ledger:
         return Ledger(self.path)
+
+
+def _message(entry: Entry | None, plan: AnyPlan) -> str | None:
+    """The message that an entry keeps for a plan; None if there is no entry."""
+    if entry is None:
+        return None
+    if entry.request != plan.digest:
+        raise Refusal("session-used")
+    if entry.release is None:
+        raise Refusal("interrupted")
+    return entry.release
 
 
 def opening_token(plan: AnyPlan) -> str:

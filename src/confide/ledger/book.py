@@ -17,6 +17,7 @@ import math
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -358,6 +359,28 @@ class Ledger(Shown):
         if self.limit is not None:
             writer.append(Limited(data.name, self.limit.epsilon, self.limit.dp_delta, self._who(writer)))
         return replay(writer.records)[data.name]
+
+    def held(self, token: str) -> AbstractContextManager[None]:
+        """Hold a token from before its charge until its release is kept: others who want to hold it wait.
+
+        Under the hold a charge without a release is one that was interrupted. The hold ends with its process. A file
+        is held whole, one token at a time; on a system without file locks (Windows) nothing is held.
+
+        Raises
+        ------
+        LedgerError
+            If another process holds it for longer than the ledger's timeout.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(Path(folder) / "budget.db")
+        ...     with ledger.held("ab" * 16):
+        ...         token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64, token="ab" * 16)
+        ...         ledger.attach(token, "what was released")
+        """
+        return self._store().held(token)
 
     def attach(self, token: str, release: str, seen: bytes | None = None) -> None:
         """Keep the release that a charge paid for. When this returns, it is on disk, and may be published.

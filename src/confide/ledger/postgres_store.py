@@ -102,6 +102,17 @@ class PostgresStore:
                 return
         self._settle(writer.head)
 
+    @contextmanager
+    def held(self, token: str) -> Iterator[None]:
+        """Hold a token by a lock of the server, which ends with its connection."""
+        with self._connection() as connection:
+            connection.execute(
+                f"BEGIN; SET LOCAL lock_timeout = {math.ceil(self.timeout * 1000)}; "
+                "SET LOCAL idle_in_transaction_session_timeout = 0"
+            )
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"confide.ledger {token}",))
+            yield
+
     def _settle(self, head: Head) -> None:
         """Find out whether a commit whose acknowledgement was lost came about, by asking until the timeout."""
         end = time.monotonic() + self.timeout

@@ -8,7 +8,7 @@ operation, so handles may be shared between threads and processes.
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
 from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
-from confide.support import LEDGER_ID, OutputExistsError, new_file, to_disk
+from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
 _FIRST_SCHEMA = 2
@@ -68,6 +68,17 @@ class Store:
             refuse_moved(chain.records)
             yield Writer(connection, chain)
             connection.execute("COMMIT")
+
+    @contextmanager
+    def held(self, token: str) -> Iterator[None]:
+        """Hold the whole file, for one token as for every other; nothing is held on a system without file locks."""
+        with ExitStack() as stack:
+            if has_locks():
+                try:
+                    stack.enter_context(locked(self.path.resolve(), "ledger", self.timeout))
+                except InputError as error:
+                    raise LedgerError(str(error)) from None
+            yield
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[sqlite3.Connection]:

@@ -51,6 +51,9 @@ class Store(Protocol):
     def writing(self) -> AbstractContextManager[Writer]:
         """A transaction, durable when the block ends without an error."""
 
+    def held(self, token: str) -> AbstractContextManager[None]:
+        """Held by one process at a time; the others wait."""
+
 
 def open_store(place: Path | Server, *, create: bool, timeout: float) -> Store:
     """The store of a place; a missing file is made if `create` is true, a server's ledger never."""
