@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import os
+import signal
 import sqlite3
 import sys
 import warnings
@@ -11,12 +13,12 @@ import pytest
 
 import confide
 from confide import Candidates, federated
-from confide.errors import ConfideError, InputError
+from confide.errors import ConfideError, InputError, LedgerError
 from confide.federated import silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
-from tests.federated.helpers import Federation, killed
+from tests.federated.helpers import Federation, asked_twice_at_once, forked, killed
 
 
 @pytest.fixture
@@ -320,6 +322,84 @@ def test_reports_about_other_records_are_not_the_earlier_one(three):
         assert silo.spent == before
         ask("silo 0", scores / 2, 0.9, 1.0, again=True, **paid)
         assert silo.spent == before + 1.0
+
+
+def test_a_second_request_waits_for_the_first(three, monkeypatch):
+    asked_twice_at_once(monkeypatch, three)
+
+
+def beside_a_process(monkeypatch, three, plan, then):
+    """Another process has charged and not answered; `then` gets its number and a pipe when this one has found that."""
+    told, tell = os.pipe()
+    go_on, going = os.pipe()
+    store, entry = silo_ledger.SiloLedger.store_answer, silo_ledger.SiloLedger._entry
+
+    def wait(self, *arguments):
+        os.write(tell, b"1")
+        os.read(go_on, 1)
+        store(self, *arguments)
+
+    def look(self, token):
+        one = entry(self, token)
+        if one is not None and one.release is None:
+            monkeypatch.undo()
+            then(child, going)
+        return one
+
+    def answer_slowly():
+        silo_ledger.SiloLedger.store_answer = wait
+        three.answer(0, plan)
+
+    child = forked(answer_slowly)
+    assert os.read(told, 1) == b"1"
+    monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", look)
+    return child
+
+
+def test_a_second_process_waits_for_the_first(three, monkeypatch):
+    plan = three.plan()
+    three.answer(1, plan)  # loads everything before the fork
+    child = beside_a_process(monkeypatch, three, plan, lambda _, going: os.write(going, b"1"))
+    message = three.answer(0, plan)
+    assert os.waitpid(child, 0)[1] == 0
+    assert three.ledgers[0].earlier_answer(FederatedPlan.read(plan)[0]) == message
+    assert three.ledgers[0].spent == 2.0
+
+
+def test_a_second_process_hears_when_the_first_one_dies(three, monkeypatch):
+    """Killed while it is waited for: its charge stands and has no answer."""
+    plan = three.plan()
+    three.answer(1, plan)
+    child = beside_a_process(monkeypatch, three, plan, lambda child, _: os.kill(child, signal.SIGKILL))
+    with refused("interrupted"):
+        three.answer(0, plan)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert three.ledgers[0].spent == 2.0
+
+
+def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypatch):
+    plan = three.plan()
+    monkeypatch.setattr(silo_ledger.SiloLedger, "_ledger", lambda self: Ledger(self.path, timeout=0.1))
+    read = FederatedPlan.read(plan)[0]
+    silo = three.ledgers[0]
+    with silo.held(read):
+        silo.charge(read, silo.cost(read, 0), 2.0)
+        with pytest.raises(LedgerError, match="is in use by another process"):
+            three.answer(0, plan)
+    with refused("interrupted"):
+        three.answer(0, plan)
+
+
+def test_where_there_are_no_file_locks_nobody_waits(three, monkeypatch):
+    """As on Windows: a session is charged once all the same."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    plan = three.plan()
+    read, silo = FederatedPlan.read(plan)[0], three.ledgers[0]
+    with silo.held(read):
+        silo.charge(read, silo.cost(read, 0), 2.0)
+        with refused("interrupted"):
+            three.answer(0, plan)
+    assert silo.spent == 2.0
 
 
 # Where a process is killed: a function, whether before or after it, and what remains.
