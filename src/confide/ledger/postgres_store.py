@@ -47,6 +47,10 @@ class NothingWrittenError(LedgerError):
     """The server was lost, and it is certain that nothing was written: the same may be tried again."""
 
 
+class AloneError(LedgerError):
+    """A record is on the server and perhaps on no standby: nothing may be released for it."""
+
+
 class PostgresStore:
     """The records of one ledger on a server; `timeout` is in seconds, for waiting on others and on the server."""
 
@@ -89,18 +93,22 @@ class PostgresStore:
             refuse_moved(chain.records)
             writer = Writer(connection, chain, state.role)
             yield writer
-            warnings: list[str] = []
-            connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
             try:
-                connection.execute("COMMIT")
+                self._commit(connection)
             except connection_errors() as error:
                 if not lost(connection, error) or writer.head == chain.head:
                     raise
             else:
-                if "WARNING" in warnings:
-                    raise LedgerError(_about(self.place, _ALONE))
                 return
         self._settle(writer.head)
+
+    def _commit(self, connection: Any) -> None:
+        """Commit, and refuse a commit for which the server was told not to wait: it says so in a warning only."""
+        warnings: list[str] = []
+        connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
+        connection.execute("COMMIT")
+        if "WARNING" in warnings:
+            raise AloneError(_about(self.place, _ALONE))
 
     @contextmanager
     def held(self, token: str) -> Iterator[None]:
@@ -120,6 +128,8 @@ class PostgresStore:
             try:
                 there = self._holds(head)
                 break
+            except AloneError:
+                raise
             except LedgerError:
                 if time.monotonic() > end:
                     raise LedgerError(_about(self.place, _UNKNOWN)) from None
@@ -129,12 +139,19 @@ class PostgresStore:
             raise NothingWrittenError(_about(self.place, _LOST))
 
     def _holds(self, head: Head) -> bool:
-        """Whether a record is there. Behind the lock every earlier transaction has ended, one way or the other."""
+        """Whether a record is there, and on the standby. Behind the lock every earlier transaction has ended.
+
+        A record that can be read may be on this server alone, because the wait for its standby ended with the lost
+        connection. A commit waits for the standby only if it writes, and then for all that was written before it.
+        """
         with self._connection() as connection:
             self._begin(connection)
             found = connection.execute("SELECT seal FROM confide.record WHERE id = %s", (head.number,)).fetchone()
-            connection.execute("ROLLBACK")
-            return bool(found == (head.seal,))
+            if found != (head.seal,):
+                return False
+            connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")  # kept nowhere but in the log
+            self._commit(connection)
+            return True
 
     def _begin(self, connection: Any) -> None:
         wait = math.ceil(self.timeout * 1000)
