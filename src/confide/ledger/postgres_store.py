@@ -18,7 +18,7 @@ from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import postgres_schema
-from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
+from confide.ledger.chain import NOTHING, OPEN, Chain, Head, Row, read_chain, refuse_forgotten, refuse_moved
 from confide.ledger.events import Event, write_event
 from confide.ledger.place import Server
 from confide.support import needs_extra, tell
@@ -61,11 +61,13 @@ class PostgresStore:
         """All records with their times, checked against their seals, in one consistent snapshot."""
         return self.chain().records
 
-    def chain(self) -> Chain:
-        """The same, with the head. A role that may only read does not get the ledger's key."""
+    def chain(self, known: Head = NOTHING) -> Chain:
+        """The same, with the head; refused if the record that is `known` as the last one before is not there.
+
+        A role that may only read does not get the ledger's key.
+        """
         with self._connection() as connection:
-            state = self._state(connection)
-            return _chain(connection, state)
+            return self._chain(connection, self._state(connection), known)
 
     def rows(self) -> list[Row]:
         """All records as they are stored; to be checked by whoever reads them."""
@@ -75,7 +77,7 @@ class PostgresStore:
             return _rows(connection)
 
     @contextmanager
-    def writing(self) -> Iterator["Writer"]:
+    def writing(self, known: Head = NOTHING) -> Iterator["Writer"]:
         """A transaction that nobody can interleave. When the block ends without an error, it is on the server's disk.
 
         Raises
@@ -89,7 +91,7 @@ class PostgresStore:
             state = self._state(connection)
             state.refuse_forgetful(self.place)
             self._begin(connection)
-            chain = _chain(connection, state)
+            chain = self._chain(connection, state, known)
             refuse_moved(chain.records)
             writer = Writer(connection, chain, state.role)
             yield writer
@@ -163,6 +165,11 @@ class PostgresStore:
         if connection.execute("SELECT current_setting('synchronous_commit')").fetchone() != ("remote_apply",):
             connection.execute("SET LOCAL synchronous_commit = on")
         connection.execute("SELECT confide.lock_ledger()")
+
+    def _chain(self, connection: Any, state: "_State", known: Head) -> Chain:
+        chain = read_chain(connection.execute(_ALL if state.sees_all else _SHOWN))
+        refuse_forgotten(self.place, chain.seals, known, OPEN)
+        return chain
 
     def _state(self, connection: Any) -> "_State":
         """What the role may do, of a ledger whose guards are in place."""
@@ -294,10 +301,6 @@ def has_ledger(place: Server, *, timeout: float) -> bool:
     """Whether there is a ledger in a server's database."""
     with connected(place, timeout) as connection:
         return connection.execute(postgres_schema.STATE).fetchone() is not None
-
-
-def _chain(connection: Any, state: _State) -> Chain:
-    return read_chain(connection.execute(_ALL if state.sees_all else _SHOWN))
 
 
 def _rows(connection: Any) -> list[Row]:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
-from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
+from confide.ledger.chain import NOTHING, OPEN, Chain, Head, Row, read_chain, refuse_forgotten, refuse_moved
 from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
 from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
 
@@ -49,10 +49,10 @@ class Store:
         """All records with their times, checked against their seals, in one consistent snapshot."""
         return self.chain().records
 
-    def chain(self) -> Chain:
-        """The same, with the head."""
+    def chain(self, known: Head = NOTHING) -> Chain:
+        """The same, with the head; refused if the record that is `known` as the last one before is not there."""
         with self._connection(write=False) as connection:
-            return _chain(connection)
+            return self._chain(connection, known)
 
     def rows(self) -> list[Row]:
         """All records as they are stored; to be checked by whoever reads them."""
@@ -60,11 +60,11 @@ class Store:
             return _rows(connection)
 
     @contextmanager
-    def writing(self) -> Iterator["Writer"]:
+    def writing(self, known: Head = NOTHING) -> Iterator["Writer"]:
         """A transaction that no other process can interleave. When the block ends without an error, it is on disk."""
         with self._connection(write=True) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            chain = _chain(connection)
+            chain = self._chain(connection, known)
             refuse_moved(chain.records)
             yield Writer(connection, chain)
             connection.execute("COMMIT")
@@ -79,6 +79,11 @@ class Store:
                 except InputError as error:
                     raise LedgerError(str(error)) from None
             yield
+
+    def _chain(self, connection: sqlite3.Connection, known: Head) -> Chain:
+        chain = read_chain(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"))
+        refuse_forgotten(self.path, chain.seals, known, OPEN)
+        return chain
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -124,10 +129,6 @@ class Writer:
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
         self._connection.execute(_INSERT, row)
         self.records.append((made, event))
-
-
-def _chain(connection: sqlite3.Connection) -> Chain:
-    return read_chain(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"))
 
 
 def _rows(connection: sqlite3.Connection) -> list[Row]:
