@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from confide import federated
 from confide.federated.keys import SiloKeys
 from confide.federated.sessions import ENDING, remember, served
-from tests.federated.helpers import Federation
+from confide.federated.silo_ledger import OPENINGS
+from confide.ledger import Ledger
+from tests.federated.helpers import Federation, forked
 
 
 def from_files(federation, folder):
@@ -88,7 +91,9 @@ def read_only(monkeypatch, when=lambda call: True):
 def test_keys_beside_which_nothing_can_be_kept_sign_nothing_and_charge_nothing(three, monkeypatch):
     plan = three.plan()
     read_only(monkeypatch)
-    with pytest.raises(federated.Refusal, match=r"^internal: .* cannot be written \(Permission denied\).*nothing was charged"):
+    with pytest.raises(
+        federated.Refusal, match=r"^internal: .* cannot be written \(Permission denied\).*nothing was charged"
+    ):
         three.answer(0, plan)
     assert three.ledgers[0].spent == 0
     monkeypatch.undo()
@@ -193,3 +198,41 @@ def test_an_opener_with_a_restored_ledger_opens_no_second_list(tmp_path):
     with forgotten():
         federated.open_part(plan, part["silo 0"], five.keys[0], five.policy, five.ledgers[0])
     assert federated.open_part(plan, whole["silo 0"], five.keys[0], five.policy, five.ledgers[0]) == first
+
+
+@pytest.mark.slow_cases("one list")
+@pytest.mark.parametrize("lists", ["two lists", "one list"])
+def test_two_processes_open_at_once(tmp_path, lists):
+    """Both have found that no list was opened: one of two lists is opened, and of one list both have the part."""
+    rng = np.random.default_rng(0)
+    five = from_files(Federation(tmp_path, [rng.random(200) for _ in range(5)]), tmp_path)
+    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
+    answers = five.answers(plan)
+    counted = (answers, answers[:4]) if lists == "two lists" else (answers, answers)
+    texts = [federated.openings(plan, some, five.coordinator)["silo 0"] for some in counted]
+    ready, tell = os.pipe()
+    wait, go_on = os.pipe()
+
+    def opened(text, path):
+        def both_are_here(*_):
+            os.write(tell, b"1")
+            os.read(wait, 1)
+
+        sys.modules["confide.federated.open_part"].refuse_forgotten = both_are_here
+        try:
+            path.write_text(federated.open_part(plan, text, five.keys[0], five.policy, five.ledgers[0]))
+        except federated.Refusal as refusal:
+            path.write_text(refusal.code)
+
+    paths = [tmp_path / "first", tmp_path / "second"]
+    children = [forked(partial(opened, text, path)) for text, path in zip(texts, paths, strict=True)]
+    assert os.read(ready, 1) + os.read(ready, 1) == b"11"
+    os.write(go_on, b"22")
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    found = [path.read_text() for path in paths]
+    (entry,) = Ledger(five.ledgers[0].path).account(OPENINGS).entries
+    if lists == "two lists":
+        assert sorted(found, key=len) == ["session-used", entry.release]
+    else:
+        assert found == [entry.release, entry.release]
+    assert len(served(tmp_path / f"0.key{ENDING}")) == 2  # the answer and the list

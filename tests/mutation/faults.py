@@ -575,7 +575,7 @@ FAULTS = (
     Fault("a standby's silence taken for its word", "ledger/postgres_store.py", 'if "WARNING" in warnings:',
           "if False:", "tests/ledger/test_lost.py::test_a_standby_that_does_not_confirm"),
     Fault("a commit that is asked about waits for nobody", "ledger/postgres_store.py",
-          """            connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")""", "            pass",
+          """connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")""", "pass",
           "tests/ledger/test_lost.py::test_a_charge_that_no_standby_has_is_not_acknowledged[session]"),
     Fault("a charging role sets limits", "ledger/postgres_schema.py", "('opened', 'keyed', 'charged')",
           "('opened', 'keyed', 'charged', 'limited')",
@@ -767,8 +767,8 @@ FAULTS = (
           "    refuse_unwritable(keys.memory)\n", "",
           "tests/federated/test_sessions.py"
           "::test_keys_beside_which_nothing_can_be_kept_sign_nothing_and_charge_nothing"),
-    Fault("a torn line swallows the next session", "federated/sessions.py", """begin = b"\\n" if _torn(file) else b"\"""",
-          'begin = b""', "tests/federated/test_sessions.py::test_a_torn_line_swallows_no_session[in the middle]"),
+    Fault("a torn line swallows the next session", "federated/sessions.py", "if _torn(file) else", "if False else",
+          "tests/federated/test_sessions.py::test_a_torn_line_swallows_no_session[in the middle]"),
     Fault("the policy compares another cost than is charged", "federated/answer.py",
           "    policy.check_cost(read, cost)\n", "",
           "tests/federated/test_silo_ledger.py"

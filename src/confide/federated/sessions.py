@@ -18,7 +18,7 @@ from confide.support import to_disk
 
 ENDING = ".sessions"
 _SESSION = re.compile(r"([0-9a-f]{32}) ([0-9a-f]{64})")
-"""Found wherever it stands: before 0.3 a line that a crash had torn could be followed by the next one without a break."""
+"""A line. It is also found behind one that a crash tore: version 0.2 wrote the next one there without a break."""
 
 
 def served(memory: Path | None) -> dict[str, str]:
