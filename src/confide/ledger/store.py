@@ -5,6 +5,7 @@ process and the machine. New ledgers are built beside their place and linked int
 operation, so handles may be shared between threads and processes.
 """
 
+import errno
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -185,16 +186,27 @@ def _size(path: Path) -> int:
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file that is no ledger before SQLite opens it, which might change a foreign database."""
+    """Refuse a file that is no ledger before it is opened for use, which might change a foreign database.
+
+    SQLite reads it, as a file that does not change. A file that is opened and closed in another way takes the locks of
+    all connections of this process with it, and then another process writes where a thread of this one is writing.
+    """
     try:
         size = path.stat().st_size
-        with path.open("rb") as file:
-            header = file.read(100)
+        if path.is_dir() or not os.access(path, os.R_OK):
+            code = errno.EISDIR if path.is_dir() else errno.EACCES
+            raise OSError(code, os.strerror(code))
     except OSError as error:
         raise LedgerError(f"ledger {str(path)!r} cannot be read: {error.strerror}") from None
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            connection.execute("PRAGMA writable_schema=ON")  # also where pages are in the log that is not read here
+            found = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
+    except sqlite3.Error:
+        found = None
+    if found is None:
         raise FormatError(f"file {str(path)!r} is not a confide ledger; name another file")
-    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+    if found != APPLICATION_ID:
         raise FormatError(f"file {str(path)!r} is a database of another program, not a confide ledger")
     if size > MOST_BYTES:
         raise FormatError(f"ledger {str(path)!r} has more than {MOST_BYTES} bytes; begin a new one")
