@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -141,10 +140,7 @@ def spark(cluster) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[postgres_server.Server]:
     """A PostgreSQL server, for the session."""
-    if find_spec("psycopg") is None or find_spec("pandas") is None:
-        pytest.skip("needs the extra 'postgres'")
-    if postgres_server.binaries() is None:
-        pytest.skip("needs a PostgreSQL server's programs (Debian: apt-get install postgresql)")
+    postgres_server.needs_postgres()
     with postgres_server.running() as server:
         yield server
 

@@ -2,7 +2,9 @@
 
 import os
 import signal
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -36,12 +38,24 @@ class Federation:
         return [self.answer(i, plan) for i in (range(len(self.keys)) if who is None else who)]
 
 
-def killed(name, when, work):
-    """Does the work in a process of its own, which is killed with SIGKILL before or after a step."""
+def forked(work):
+    """Does the work in a process of its own, whose number it returns; it ends with 0 if the work was done."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child dies soon
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child ends soon
         child = os.fork()
     if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return child
+
+
+def killed(name, when, work):
+    """Does the work in a process of its own, which is killed with SIGKILL before or after a step."""
+
+    def armed_work():
         original = getattr(silo_ledger.SiloLedger, name)
 
         def armed(*arguments):
@@ -51,5 +65,35 @@ def killed(name, when, work):
 
         setattr(silo_ledger.SiloLedger, name, armed)
         work()
-        os._exit(0)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+    assert os.WIFSIGNALED(os.waitpid(forked(armed_work), 0)[1])
+
+
+def asked_twice_at_once(monkeypatch, federation):
+    """The first request has charged and not answered when the second one looks: one message, for one charge."""
+    plan = federation.plan()
+    charged, found = threading.Event(), threading.Event()
+    store, entry = silo_ledger.SiloLedger.store_answer, silo_ledger.SiloLedger._entry
+
+    def wait(self, *arguments):
+        charged.set()
+        assert found.wait(60)
+        store(self, *arguments)
+
+    def look(self, token):
+        one = entry(self, token)
+        if one is not None and one.release is None:
+            found.set()
+        return one
+
+    monkeypatch.setattr(silo_ledger.SiloLedger, "store_answer", wait)
+    monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", look)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(federation.answer, 0, plan)
+        try:
+            assert charged.wait(60)
+            second = federation.answer(0, plan)
+        finally:
+            found.set()
+    assert second == first.result()
+    assert federation.ledgers[0].spent == 2.0

@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import os
+import signal
 import sqlite3
 import sys
 import warnings
@@ -10,13 +12,13 @@ import numpy as np
 import pytest
 
 import confide
-from confide import federated
-from confide.errors import ConfideError, InputError
+from confide import Candidates, federated
+from confide.errors import ConfideError, InputError, LedgerError
 from confide.federated import silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
-from tests.federated.helpers import Federation, killed
+from tests.federated.helpers import Federation, asked_twice_at_once, forked, killed
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def test_budget_is_charged_before_and_never_exceeded(three):
     three.answer(0, three.plan(epsilon=1.0))
     assert three.ledgers[0].spent == 5.0
     account = Ledger(three.ledgers[0].path).account("calibration records")
-    assert account.limit.epsilon == 5.0
+    assert account.limit is None
     assert [entry.cost.mechanism for entry in account.entries] == ["private-qq"] * 3
     assert [entry.cost.neighbors for entry in account.entries] == ["replace_one"] * 3
 
@@ -81,6 +83,30 @@ def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_poli
     assert [silo.spent for silo in three.ledgers] == [0.0, 3.0, 0.0]
 
 
+def test_the_budget_of_a_policy_is_the_policys(three):
+    """Raised or lowered it counts from the next answer on; the ledger's own limit is another matter."""
+
+    def budget(most):
+        three.policy = dataclasses.replace(three.policy, budget=most, per_plan=most)
+
+    budget(2.0)
+    three.answer(0, three.plan(epsilon=2.0))
+    assert Ledger(three.ledgers[0].path).account("calibration records").limit is None
+    spent = r"^budget-spent: the policy's budget for 'calibration records' is 2, all releases so far cost 2, and this"
+    with pytest.raises(federated.Refusal, match=spent):
+        three.answer(0, three.plan(epsilon=1.0))
+    budget(10.0)
+    three.answer(0, three.plan(epsilon=2.0))
+    budget(3.0)
+    with refused("budget-spent"):
+        three.answer(0, three.plan(epsilon=1.0))
+    Ledger(three.ledgers[0].path).set_limit("calibration records", 4.5, neighbors="replace_one")
+    budget(10.0)
+    with pytest.raises(federated.Refusal, match=r"^budget-spent: .* of its limit epsilon = 4.5"):
+        three.answer(0, three.plan(epsilon=1.0))
+    assert three.ledgers[0].spent == 4.0
+
+
 @pytest.mark.slow
 def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
     rng = np.random.default_rng(0)
@@ -93,6 +119,63 @@ def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
     Ledger(secret.ledgers[1].path).set_limit("calibration records", 9.0, neighbors="replace_one")
     secret.answer(1, plan)
     assert secret.ledgers[1].spent == read.protocol.mechanism(read, 1).replace_one > read.loss(1)
+
+
+RELATIONS = {
+    "secret sizes, replace_one": (True, "replace_one"),
+    "secret sizes, add_remove": (True, "add_remove"),
+    "secret sizes, a new account": (True, None),
+    "public sizes, replace_one": (False, "replace_one"),
+    "public sizes, a new account": (False, None),
+}
+
+
+@pytest.mark.everyday("secret sizes, replace_one", "public sizes, a new account")
+@pytest.mark.parametrize("case", RELATIONS)
+def test_the_policy_allows_what_will_be_charged(tmp_path, case):
+    """`per_plan` bounds the charge under the ledger's relation: at the charge it is answered, just below refused."""
+    secret, relation = RELATIONS[case]
+    silos = Federation(tmp_path, [np.linspace(0, 1, 200)] * 3, secret=secret)
+    plan = silos.plan(epsilon=2.0, **({"n_min": 50, "n_typical": 400} if secret else {}))
+    read = FederatedPlan.read(plan)[0]
+    larger = secret and relation == "replace_one"
+    charged = read.protocol.mechanism(read, 0).replace_one if larger else read.loss(0)
+    assert (charged > read.loss(0)) == larger
+    if relation is not None:
+        Ledger(silos.ledgers[0].path).set_limit("calibration records", 9.0, neighbors=relation)
+    silos.policy = dataclasses.replace(silos.policy, per_plan=math.nextafter(charged, 0))
+    with pytest.raises(federated.Refusal, match=rf"^not-allowed: the ledger would charge .*{relation or ''}"):
+        silos.answer(0, plan)
+    assert silos.ledgers[0].spent == 0
+    silos.policy = dataclasses.replace(silos.policy, per_plan=charged)
+    silos.answer(0, plan)
+    assert silos.ledgers[0].spent == charged
+
+
+@pytest.mark.slow
+def test_the_policy_allows_what_all_levels_will_be_charged(tmp_path):
+    secret = Federation(tmp_path, [np.linspace(0, 1, 200)], secret=True)
+    public, grid = [keys.public() for keys in secret.keys], Candidates.unit(21)
+    of_levels = federated.plan_levels(
+        public, [0.3, 0.2], 4.0, candidates=grid, method="private-qq", n_min=50, n_typical=100
+    )
+    plan = of_levels.sign(secret.coordinator)
+    Ledger(secret.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="replace_one")
+    charged = of_levels.privacy([0]).loss("replace_one")
+    secret.policy = dataclasses.replace(secret.policy, per_plan=(charged + of_levels.loss(0)) / 2)
+    with refused("not-allowed"):
+        secret.answer(0, plan)
+    secret.policy = dataclasses.replace(secret.policy, per_plan=charged)
+    secret.answer(0, plan)
+    assert secret.ledgers[0].spent == charged > of_levels.loss(0)
+
+
+def test_a_stranger_hears_nothing_of_the_account(three):
+    """Who signed is checked before the relation of the account, which only a pinned coordinator may run into."""
+    Ledger(three.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
+    three.coordinator = federated.SiloKeys.generate("stranger")
+    with refused("coordinator-unknown"):
+        three.answer(0, three.plan())
 
 
 def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
@@ -117,7 +200,8 @@ def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
 
 
 def test_a_limit_refuses_an_answer_without_privacy(three):
-    three.answer(0, three.plan(epsilon=1.0))  # opens the account with the policy's budget as its limit
+    three.answer(0, three.plan(epsilon=1.0))
+    Ledger(three.ledgers[0].path).set_limit("calibration records", 5.0, neighbors="replace_one")
     with refused("budget-spent"):
         three.answer(0, three.plan(epsilon=None, method="fedcp-qq"))
     assert three.ledgers[0].spent == 1.0
@@ -208,6 +292,7 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
 def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
     silo, scores = three.ledgers[0], three.scores[0]
     three.answer(0, three.plan(epsilon=2.0))
+    Ledger(silo.path).set_limit(silo.dataset, 5.0, neighbors="replace_one")
     report = federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
     with pytest.warns(confide.EarlierReleaseWarning, match="returned; nothing was charged"):
         assert federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo) == report
@@ -237,6 +322,84 @@ def test_reports_about_other_records_are_not_the_earlier_one(three):
         assert silo.spent == before
         ask("silo 0", scores / 2, 0.9, 1.0, again=True, **paid)
         assert silo.spent == before + 1.0
+
+
+def test_a_second_request_waits_for_the_first(three, monkeypatch):
+    asked_twice_at_once(monkeypatch, three)
+
+
+def beside_a_process(monkeypatch, three, plan, then):
+    """Another process has charged and not answered; `then` gets its number and a pipe when this one has found that."""
+    told, tell = os.pipe()
+    go_on, going = os.pipe()
+    store, entry = silo_ledger.SiloLedger.store_answer, silo_ledger.SiloLedger._entry
+
+    def wait(self, *arguments):
+        os.write(tell, b"1")
+        os.read(go_on, 1)
+        store(self, *arguments)
+
+    def look(self, token):
+        one = entry(self, token)
+        if one is not None and one.release is None:
+            monkeypatch.undo()
+            then(child, going)
+        return one
+
+    def answer_slowly():
+        silo_ledger.SiloLedger.store_answer = wait
+        three.answer(0, plan)
+
+    child = forked(answer_slowly)
+    assert os.read(told, 1) == b"1"
+    monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", look)
+    return child
+
+
+def test_a_second_process_waits_for_the_first(three, monkeypatch):
+    plan = three.plan()
+    three.answer(1, plan)  # loads everything before the fork
+    child = beside_a_process(monkeypatch, three, plan, lambda _, going: os.write(going, b"1"))
+    message = three.answer(0, plan)
+    assert os.waitpid(child, 0)[1] == 0
+    assert three.ledgers[0].earlier_answer(FederatedPlan.read(plan)[0]) == message
+    assert three.ledgers[0].spent == 2.0
+
+
+def test_a_second_process_hears_when_the_first_one_dies(three, monkeypatch):
+    """Killed while it is waited for: its charge stands and has no answer."""
+    plan = three.plan()
+    three.answer(1, plan)
+    child = beside_a_process(monkeypatch, three, plan, lambda child, _: os.kill(child, signal.SIGKILL))
+    with refused("interrupted"):
+        three.answer(0, plan)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert three.ledgers[0].spent == 2.0
+
+
+def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypatch):
+    plan = three.plan()
+    monkeypatch.setattr(silo_ledger.SiloLedger, "_ledger", lambda self: Ledger(self.path, timeout=0.1))
+    read = FederatedPlan.read(plan)[0]
+    silo = three.ledgers[0]
+    with silo.held(read):
+        silo.charge(read, silo.cost(read, 0), 2.0)
+        with pytest.raises(LedgerError, match="is in use by another process"):
+            three.answer(0, plan)
+    with refused("interrupted"):
+        three.answer(0, plan)
+
+
+def test_where_there_are_no_file_locks_nobody_waits(three, monkeypatch):
+    """As on Windows: a session is charged once all the same."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    plan = three.plan()
+    read, silo = FederatedPlan.read(plan)[0], three.ledgers[0]
+    with silo.held(read):
+        silo.charge(read, silo.cost(read, 0), 2.0)
+        with refused("interrupted"):
+            three.answer(0, plan)
+    assert silo.spent == 2.0
 
 
 # Where a process is killed: a function, whether before or after it, and what remains.

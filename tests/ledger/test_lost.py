@@ -1,7 +1,12 @@
 """The server is lost at every message of a paid release: one charge and one release, or an error and no release."""
 
+import copy
+import os
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from threading import Timer
 
 import pytest
 
@@ -9,7 +14,8 @@ from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.stores import Server, open_store
 from tests.ledger.proxy import proxy
-from tests.ledger.servers import JOBS
+from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
+from tests.tables.postgres_server import needs_postgres, running
 
 COST = Cost(1.0, "add_remove", "slopes")
 DIGEST = request_digest({"a": 1})
@@ -83,9 +89,7 @@ def test_lost_for_good_at_every_message(through_proxy, answered):
 
 def impatient(ledger):
     """The same ledger with a short patience, without asking the server."""
-    made = object.__new__(Ledger)
-    for name in ("path", "create", "limit", "by"):
-        object.__setattr__(made, name, getattr(ledger, name))
+    made = copy.copy(ledger)
     object.__setattr__(made, "timeout", 0.3)
     return made
 
@@ -119,34 +123,114 @@ def test_a_terminated_session_has_charged_nothing(on_server):
     spend(ledger)
 
 
-def test_a_standby_that_does_not_confirm(on_server):
-    """Told not to wait, the server commits alone and says so in a warning only: nothing may be released for it."""
+WAITING = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+@contextmanager
+def without_its_standby(server):
+    """A server that has to wait for a standby which is not there, from the first commit in the block on."""
     import psycopg
 
-    def standby(statement):
-        with psycopg.connect(on_server.url(), autocommit=True) as connection:
-            connection.execute(statement)
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        said = []
+        connection.add_notice_handler(lambda notice: said.append(notice.severity_nonlocalized))
+        connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        connection.execute("SELECT pg_reload_conf()")
+        while "WARNING" not in said:  # that a commit was not confirmed
+            told = Timer(0.1, connection.cancel)
+            told.start()
+            with suppress(psycopg.errors.QueryCanceled):  # it was told too late, or before it waited
+                connection.execute("SELECT pg_logical_emit_message(true, 'probe', '')")
+            told.join()
+    try:
+        yield
+    finally:
+        with psycopg.connect(server.url(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
             connection.execute("SELECT pg_reload_conf()")
 
-    def told_not_to_wait():
-        for _ in range(200):
-            waiting = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-            if on_server.execute(waiting):
-                return
-            time.sleep(0.05)
 
+def to_the_one_that_waits(server, do, *, after=0):
+    """Does something to the process that waits for the standby, by its number, once another one does `after` one."""
+    import psycopg
+
+    for _ in range(600):
+        with suppress(psycopg.OperationalError):  # a server that comes back
+            if found := server.execute(f"SELECT pid {WAITING} AND pid <> %s", after):
+                do(found[0][0])
+                return found[0][0]
+        time.sleep(0.05)
+    raise TimeoutError
+
+
+def test_a_standby_that_does_not_confirm(on_server):
+    """Told not to wait, the server commits alone and says so in a warning only: nothing may be released for it."""
     Ledger(on_server.url()).set_limit("patients", 10.0)
     ledger = Ledger(on_server.url(JOBS))
-    standby("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            told = pool.submit(told_not_to_wait)
-            with pytest.raises(LedgerError, match="told not to wait for its standby"):
-                ledger.charge("patients", COST, DIGEST)
-            told.result()
+    with without_its_standby(on_server), ThreadPoolExecutor(1) as pool:
+        told = pool.submit(
+            to_the_one_that_waits, on_server, lambda pid: on_server.execute("SELECT pg_cancel_backend(%s)", pid)
+        )
+        with pytest.raises(LedgerError, match="told not to wait for its standby"):
+            ledger.charge("patients", COST, DIGEST)
+        told.result()
         assert len(ledger.account("patients").entries) == 1
-    finally:
-        standby("ALTER SYSTEM RESET synchronous_standby_names")
+
+
+@pytest.fixture
+def own_server():
+    """A ledger on a server that a test may bring down."""
+    needs_postgres()
+    with running() as server:
+        make_template(server)
+        yield ServerLedger(server, new_database(server))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", ["session", "server"])
+def test_a_charge_that_no_standby_has_is_not_acknowledged(request, lost):
+    """The process that waits is ended, or its server crashes and comes back: whoever asks again waits as well.
+
+    The record is there to be read, on this server alone.
+    """
+    server = request.getfixturevalue("on_server" if lost == "session" else "own_server")
+    Ledger(server.url()).set_limit("patients", 10.0)
+    ledger = Ledger(server.url(JOBS))
+
+    def end(pid):
+        if lost == "session":
+            server.execute("SELECT pg_terminate_backend(%s)", pid)
+        else:
+            os.kill(pid, signal.SIGKILL)  # then the server ends all others, and recovers from its log
+
+    def end_and_tell_not_to_wait():
+        ended = to_the_one_that_waits(server, end)
+        to_the_one_that_waits(server, lambda pid: server.execute("SELECT pg_cancel_backend(%s)", pid), after=ended)
+
+    with without_its_standby(server), ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(end_and_tell_not_to_wait)
+        with pytest.raises(LedgerError, match="told not to wait for its standby"):
+            ledger.charge("patients", COST, DIGEST)
+        ended.result()
+        assert len(ledger.account("patients").entries) == 1  # it counts
+
+
+@pytest.mark.slow
+def test_a_charge_whose_session_was_ended_goes_on_when_the_standby_has_it(on_server):
+    """Or, as here, when none is asked for any more."""
+    Ledger(on_server.url()).set_limit("patients", 10.0)
+    ledger = Ledger(on_server.url(JOBS))
+    with ThreadPoolExecutor(1) as pool:
+        with without_its_standby(on_server):
+            charged = pool.submit(ledger.charge, "patients", COST, DIGEST)
+            ended = to_the_one_that_waits(
+                on_server, lambda pid: on_server.execute("SELECT pg_terminate_backend(%s)", pid)
+            )
+            to_the_one_that_waits(on_server, lambda pid: None, after=ended)
+            assert not charged.done()
+        token = charged.result()
+    ledger.attach(token, "release")
+    assert [entry.release for entry in ledger.account("patients").entries] == ["release"]
 
 
 def test_a_client_that_falls_silent_gives_the_lock_back(on_server):

@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -177,13 +178,49 @@ def test_what_was_forgotten_is_found(old, tmp_path):
     assert json.loads(head.read_text())["seal"] == old.seals()[-1]
     kept = head.read_text()
     shutil.copy(backup, old.path)
-    with pytest.raises(LedgerError, match="a backup was put back, or it is another ledger"):
-        check_head(old, head)
-    old.charge("patients", COST, DIGEST)  # as many records as before, and others
-    old.attach(old.charge("patients", COST, DIGEST), "release")
+    anew = Ledger(old.path)
+    with pytest.raises(LedgerError, match=r"'[^']*head.json' remembers: a backup was put back, or it is another"):
+        check_head(anew, head)
+    anew.charge("patients", COST, DIGEST)  # as many records as before, and others
+    anew.attach(anew.charge("patients", COST, DIGEST), "release")
     with pytest.raises(LedgerError, match="a backup was put back"):
-        check_head(old, head)
+        check_head(anew, head)
     assert head.read_text() == kept
+
+
+USES = {
+    "an account": lambda ledger: ledger.account("patients"),
+    "a charge": lambda ledger: ledger.charge("patients", COST, DIGEST),
+    "a limit": lambda ledger: ledger.set_limit("patients", 1.0),
+    "the release": lambda ledger: ledger.attach(ledger.token, "release"),
+    "the page": str,
+}
+
+
+@pytest.mark.parametrize("since", ["nothing", "as many records"])
+@pytest.mark.parametrize("use", USES)
+def test_a_copy_that_is_put_back_under_an_open_ledger_is_refused(old, tmp_path, use, since):
+    """Whatever it last wrote or read is there whenever it is used, or it is not used any more."""
+    shutil.copy(old.path, tmp_path / "backup.db")
+    token = old.charge("patients", COST, DIGEST)
+    object.__setattr__(old, "token", token)
+    shutil.copy(tmp_path / "backup.db", old.path)
+    if since == "as many records":
+        Ledger(old.path).charge("patients", COST, DIGEST, token=token)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
+            USES[use](old)
+    assert len(Ledger(old.path).account("patients").entries) == (1 if since == "nothing" else 2)
+
+
+def test_what_was_read_under_others_writing_is_no_copy_of_before(old):
+    """Threads that read and charge with one open ledger never refuse each other."""
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(old.charge, "patients", Cost(0.1, "add_remove", "m"), DIGEST) for _ in range(12)]
+        read = [pool.submit(old.account, "patients") for _ in range(12)]
+        for one in (*done, *read):
+            one.result()
+    assert len(old.account("patients").entries) == 13
 
 
 @pytest.mark.parametrize(
@@ -209,6 +246,8 @@ def test_a_restored_server_is_found(on_server, tmp_path):
     check_head(Ledger(on_server.url(OFFICERS)), tmp_path / "head.json")
     off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
     on_server.execute(f"{off}; {FORBIDDEN['delete the last']}; {on}")
-    assert ledger.account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
+    assert Ledger(on_server.url(JOBS)).account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
+    with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
+        ledger.account("patients")
     with pytest.raises(LedgerError, match="a backup was put back"):
         check_head(Ledger(on_server.url(OFFICERS)), tmp_path / "head.json")

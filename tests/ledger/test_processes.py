@@ -4,12 +4,15 @@ import json
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from confide.ledger import Ledger
+from confide.ledger.events import Opened
+from confide.ledger.stores import open_store
 
 SPEND = """
 import sys
@@ -225,3 +228,32 @@ def test_killed_at_random_times(place):
         account = Ledger(place).account("patients")
         released = sum(entry.release is not None for entry in account.entries)
         assert acknowledged <= released <= len(account.entries) <= acknowledged + 2 * (k + 1)
+
+
+TAKE = """
+import sqlite3, sys
+for _ in range(2):
+    connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        print("writes")
+    except sqlite3.OperationalError:
+        print("has to wait")
+    connection.close()
+"""
+
+
+def test_opening_a_ledger_leaves_the_locks_of_other_threads_in_place(tmp_path):
+    """While one thread writes, another one opens the ledger; other processes still wait, and no charge is lost.
+
+    A file that is opened and closed beside SQLite would give back all locks of the process.
+    """
+    ledger = Ledger(tmp_path / "budget.db")
+    with open_store(ledger.path, create=False, timeout=5.0).writing() as writer:
+        writer.append(Opened("patients", "add_remove", None))
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(lambda: Ledger(ledger.path).accounts()).result() == {}
+        done = subprocess.run([sys.executable, "-c", TAKE, str(ledger.path)], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == ["has to wait"] * 2
+        assert (tmp_path / "budget.db-wal").exists()
+    assert list(ledger.accounts()) == ["patients"]

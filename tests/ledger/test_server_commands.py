@@ -16,7 +16,7 @@ from confide.ledger import Cost, Ledger, check_head, request_digest
 from confide.releases import Release
 from confide.watching import Watch
 from tests.calibrations import calibration_at
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, asked_twice_at_once
 from tests.files import class_table, write
 from tests.ledger.servers import JOBS, OFFICERS, ServerLedger, new_database
 from tests.tables.postgres_server import PASSWORD
@@ -88,6 +88,25 @@ def test_silos_keep_their_answers_on_a_server(on_server, tmp_path):
         three.answer(0, three.plan(epsilon=2.0))
     assert federated.aggregate(plan, three.answers(plan)).threshold <= 1
     assert PASSWORD not in repr(three.ledgers[0])
+
+
+@pytest.mark.slow
+def test_a_second_request_waits_for_the_first_on_a_server(on_server, tmp_path, monkeypatch):
+    three = Federation(tmp_path, [np.linspace(0, 1, 200)] * 3)
+    three.ledgers[0] = federated.SiloLedger(on_server.url(JOBS))
+    asked_twice_at_once(monkeypatch, three)
+
+
+@pytest.mark.slow
+def test_one_waits_for_a_token_on_a_server_until_its_timeout(on_server):
+    ledger = Ledger(on_server.url(JOBS), timeout=0.1)
+    with ledger.held("ab" * 16):
+        with ledger.held("cd" * 16):  # another one is another matter
+            pass
+        with pytest.raises(LedgerError, match="in use by other processes for too long"), ledger.held("ab" * 16):
+            pass
+    with ledger.held("ab" * 16):
+        pass
 
 
 SPEND = """

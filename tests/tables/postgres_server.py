@@ -9,7 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 OWNER, READER = "owner", "reader"
 PASSWORD = "not-for-any-log-3141592653"  # noqa: S105
@@ -28,6 +31,14 @@ def binaries() -> Path | None:
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     found = shutil.which("initdb")
     return next((p for p in [*([Path(found).parent] if found else []), *places] if (p / "postgres").exists()), None)
+
+
+def needs_postgres() -> None:
+    """Skip a test where there is no server to start, or nothing to ask it with."""
+    if find_spec("psycopg") is None or find_spec("pandas") is None:
+        pytest.skip("needs the extra 'postgres'")
+    if binaries() is None:
+        pytest.skip("needs a PostgreSQL server's programs (Debian: apt-get install postgresql)")
 
 
 @contextmanager

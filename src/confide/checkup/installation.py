@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from confide.checkup.advisories import RANGE
 from confide.errors import MissingExtraError
-from confide.support import needs_extra
+from confide.support import has_locks, needs_extra
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -133,11 +133,7 @@ def sampler() -> str:
 
 def locks() -> str:
     """Whether one process at a time can hold a file, which watches need."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return "no fcntl: looks of a watch are refused here; ledgers are safe"
-    return "there (fcntl)"
+    return "there (fcntl)" if has_locks() else "no fcntl: looks of a watch are refused here; ledgers are safe"
 
 
 def _name(package: Package) -> str:

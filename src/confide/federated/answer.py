@@ -11,7 +11,7 @@ from confide.federated.envelope import SCHEMA, Envelope, schema_of, seal, write_
 from confide.federated.keys import SiloKeys
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
-from confide.federated.sessions import refuse_forgotten, remember, served
+from confide.federated.sessions import refuse_forgotten, refuse_unwritable, remember, served
 from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
 from confide.federated.silo_counts import Scores, count_for
 from confide.federated.silo_ledger import SiloLedger
@@ -32,7 +32,8 @@ def answer(
     """Answer a plan once; asked again, return the same message.
 
     The plan is checked first, then the scores are counted, then the loss is charged durably in the silo's ledger, then
-    the mechanism runs, and the message is stored there before it is returned.
+    the mechanism runs, and the message is stored there before it is returned. Two processes that are asked for the same
+    plan at once return the same message: the second waits for the first.
 
     Parameters
     ----------
@@ -72,6 +73,8 @@ def answer(
     read, envelope = read_plan(plan)
     own = invited(read, keys)
     policy.check(read, envelope.signer, own)
+    cost = ledger.cost(read, own)
+    policy.check_cost(read, cost)
     known = served(keys.memory)
     if (earlier := ledger.earlier_answer(read)) is not None:
         ledger.point_out_other_data(read, _seen_again(read, scores, groups))
@@ -84,21 +87,23 @@ def answer(
     counts = count_for(read, scores, groups)
     if read.silos[own].size not in (None, int(counts.sum())):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
-    if (faster := ledger.charge(read, own, policy.budget)) is not None:
-        ledger.point_out_other_data(read, _seen(counts))
-        return faster
-    remember(keys.memory, read.session, read.digest)
-    context = f"{read.session}|{read.digest}".encode()
-    content = {
-        "plan": read.digest,
-        "session": read.session,
-        "silo": keys.name,
-        "answered": write_time(time),
-        **_drawn_with(read, envelope),
-        **read.message(own, counts, keys.agreement, context),
-    }
-    message = seal("answer", content, keys.signing)
-    ledger.store_answer(read, message, _seen(counts))
+    refuse_unwritable(keys.memory)
+    with ledger.held(read):
+        if (faster := ledger.charge(read, cost, policy.budget)) is not None:
+            ledger.point_out_other_data(read, _seen(counts))
+            return faster
+        remember(keys.memory, read.session, read.digest)
+        context = f"{read.session}|{read.digest}".encode()
+        content = {
+            "plan": read.digest,
+            "session": read.session,
+            "silo": keys.name,
+            "answered": write_time(time),
+            **_drawn_with(read, envelope),
+            **read.message(own, counts, keys.agreement, context),
+        }
+        message = seal("answer", content, keys.signing)
+        ledger.store_answer(read, message, _seen(counts))
     tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
     return message
 

@@ -11,7 +11,7 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
 from confide.federated.sealed_shares import pack, read_share
-from confide.federated.sessions import refuse_forgotten, remember, served
+from confide.federated.sessions import refuse_forgotten, refuse_unwritable, remember, served
 from confide.federated.shamir import Elements, add
 from confide.federated.silo_ledger import SiloLedger, opening_token
 
@@ -58,6 +58,7 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     if (earlier := ledger.earlier_part(read, listed)) is not None:
         return earlier
     refuse_forgotten(known, opening_token(read), listed)
+    refuse_unwritable(keys.memory)
     total = _summed(read, asked, own, keys)
     ledger.keep_list(read, listed)
     remember(keys.memory, opening_token(read), listed)

@@ -13,6 +13,7 @@ from confide.federated.keys import check_name
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan
+from confide.ledger import Cost
 from confide.support import positive_integer, privacy_loss, read_text
 
 DEFAULT_METHODS = ("private-qq", "secure-sum")
@@ -31,9 +32,10 @@ class Policy:
         The identity of the coordinator (`Silo.identity`), or its Ed25519 public key alone: plans signed by another are
         refused.
     budget
-        Total privacy loss that all releases about the silo's records together may cost, answers and others.
+        Total privacy loss of all releases about the silo's records, answers and others, beyond which no plan is
+        answered. It sets no limit in the ledger: you can raise or lower it at any time.
     per_plan
-        Largest loss of one answer.
+        The most that one answer may be charged. The charge is the plan's loss under the relation of the silo's ledger.
     methods
         Methods that are allowed; those that are not private are not among the defaults.
     peers
@@ -73,6 +75,8 @@ class Policy:
     def check(self, plan: AnyPlan, signer: str, own: int) -> None:
         """Refuse a plan, signed by `signer`, that the rules do not allow; the silo's place in it is `own`.
 
+        `check_cost` then decides whether the plan costs too much.
+
         Raises
         ------
         Refusal
@@ -83,8 +87,6 @@ class Policy:
             raise Refusal(
                 "not-allowed", f"the policy does not allow {plan.method!r}; methods must name it if you want it"
             )
-        if plan.protocol.private and plan.loss(own) > self.per_plan:
-            raise Refusal("not-allowed", f"the plan costs more than the {self.per_plan:g} that the policy allows")
         if (colluders := plan.protocol.colluders) is not None:
             if colluders < self.least_colluding:
                 raise Refusal(
@@ -93,6 +95,28 @@ class Policy:
                     f"asks for {self.least_colluding}; ask for a plan that withstands more, or lower least_colluding",
                 )
             self._check_peers(plan, own)
+
+    def check_cost(self, plan: AnyPlan, cost: Cost) -> None:
+        """Refuse a private plan whose answer would be charged more than `per_plan`.
+
+        Parameters
+        ----------
+        plan
+            The plan.
+        cost
+            What the silo's ledger would charge, under its own relation: `SiloLedger.cost`.
+
+        Raises
+        ------
+        Refusal
+            `not-allowed`.
+        """
+        if plan.protocol.private and cost.epsilon > self.per_plan:
+            raise Refusal(
+                "not-allowed",
+                f"the ledger would charge {cost.epsilon:.6g} for this plan (under {cost.neighbors}), and the policy "
+                f"allows {self.per_plan:g} for one",
+            )
 
     def check_coordinator(self, plan: AnyPlan, signer: str) -> None:
         """Refuse a plan that is signed by another than the pinned coordinator.

@@ -10,8 +10,10 @@ one list per session.
 """
 
 import hashlib
+import math
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from confide.errors import BudgetError, EarlierReleaseWarning, InputError, Other
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan
-from confide.ledger import Cost, Entry, Ledger, Server, known, place_of, request_digest
+from confide.ledger import Cost, Entry, Ledger, Server, decimal_form, known, place_of, request_digest
 from confide.selection import check_sampler
 from confide.support import outside
 
@@ -77,13 +79,14 @@ class SiloLedger:
             plan.
         """
         entry = self._entry(plan.session)
-        if entry is None:
-            return None
-        if entry.request != plan.digest:
-            raise Refusal("session-used")
-        if entry.release is None:
-            raise Refusal("interrupted")
-        return entry.release
+        if entry is not None and entry.release is None:  # another process may be at it
+            with self.held(plan):
+                entry = self._entry(plan.session)
+        return _message(entry, plan)
+
+    def held(self, plan: AnyPlan) -> AbstractContextManager[None]:
+        """Hold the plan's session from before its charge until its answer is kept: others who ask for it wait."""
+        return self._ledger().held(plan.session)
 
     def answered(self, plan: AnyPlan) -> str | None:
         """When this plan was answered, UTC, ISO 8601; None if it was not."""
@@ -119,8 +122,18 @@ class SiloLedger:
         entries = (one for account in self._ledger().accounts().values() for one in account.entries)
         return next((entry for entry in entries if entry.token == token), None)
 
-    def charge(self, plan: AnyPlan, own: int, budget: float) -> str | None:
-        """Charge the answer of silo `own`. When this returns, the charge is on disk.
+    def cost(self, plan: AnyPlan, own: int) -> Cost:
+        """What the answer of silo `own` is charged: its loss under the relation of the ledger's account.
+
+        Raises
+        ------
+        InputError
+            If the ledger accounts for these records under a relation for which the plan has no finite loss.
+        """
+        return Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
+
+    def charge(self, plan: AnyPlan, cost: Cost, budget: float) -> str | None:
+        """Charge an answer at its `cost`, under `held`. When this returns, the charge is on disk.
 
         Returns
         -------
@@ -134,22 +147,32 @@ class SiloLedger:
             allow it; `session-used` or `interrupted` if another process was faster. No budget bounds an answer without
             privacy, which a policy allows by the name of its method; a limit in the ledger refuses it.
         InputError
-            If the ledger accounts for these records under a relation for which the plan has no finite loss.
+            If the ledger accounts for these records under another relation than that of the cost.
         """
         check_sampler()
         most = budget if plan.protocol.private else None
-        cost = Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
-        ledger = Ledger(self.path, limit=most)
         try:
-            ledger.charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
+            self._ledger().charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
             return None
         except BudgetError as error:
-            raise Refusal("budget-spent", str(error)) from None
+            raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
         except InputError:
-            earlier = self.earlier_answer(plan)  # what another process did meanwhile
+            earlier = _message(self._entry(plan.session), plan)  # what another process did meanwhile
             if earlier is None:
                 raise
             return earlier
+
+    def _refusal(self, cost: Cost, budget: float) -> str | None:
+        """Why a charge was refused, if a larger budget of the policy would allow it; None otherwise."""
+        account = known(self._ledger().accounts(), self.dataset)
+        spent = 0.0 if account is None else account.spent().epsilon
+        if math.isinf(spent) or (account is not None and not account.allows(cost)):
+            return None
+        return (
+            f"the policy's budget for {self.dataset!r} is {decimal_form(budget)}, all releases so far cost "
+            f"{decimal_form(spent)}, and this answer costs {decimal_form(cost.epsilon)}; ask for a plan that costs "
+            "less, or raise the budget"
+        )
 
     def store_answer(self, plan: AnyPlan, message: str, seen: bytes) -> None:
         """Store the message of a charged plan, and a keyed trace of what it was made from.
@@ -255,6 +278,17 @@ class SiloLedger:
 
     def _ledger(self) -> Ledger:
         return Ledger(self.path)
+
+
+def _message(entry: Entry | None, plan: AnyPlan) -> str | None:
+    """The message that an entry keeps for a plan; None if there is no entry."""
+    if entry is None:
+        return None
+    if entry.request != plan.digest:
+        raise Refusal("session-used")
+    if entry.release is None:
+        raise Refusal("interrupted")
+    return entry.release
 
 
 def opening_token(plan: AnyPlan) -> str:

@@ -16,14 +16,15 @@ import json
 import math
 import secrets
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry, known, replay
-from confide.ledger.chain import moved_to
+from confide.ledger.chain import Chain, Head, moved_to
 from confide.ledger.composition import check_delta, worst
 from confide.ledger.cost import Cost, check_name, decimal_above, decimal_form, unbounded
 from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released, check_release
@@ -87,6 +88,8 @@ class Ledger(Shown):
     limit: Limit | None = None
     timeout: float = 30.0
     by: str | None = None
+    _known: Head = field(init=False, repr=False, compare=False)
+    """How far it reached when it was last read: a copy of before, put back under an open ledger, is noticed."""
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class Ledger(Shown):
         object.__setattr__(self, "by", None if by is None else check_name("by", by))
         if by is not None and isinstance(self.path, Server):
             raise InputError("by must be left out: a server keeps the role that charges")
-        open_store(self.path, create=create, timeout=self.timeout).read()
+        object.__setattr__(self, "_known", open_store(self.path, create=create, timeout=self.timeout).chain().head)
 
     def __str__(self) -> str:
         return str(self.snapshot())
@@ -157,7 +160,7 @@ class Ledger(Shown):
         """
         check_name("dataset", dataset)
         new = None if limit is None else check_limit(limit)
-        with self._store().writing() as writer:
+        with self._writing() as writer:
             accounts = replay(writer.records)
             account = known(accounts, dataset)
             if account is None:
@@ -204,7 +207,7 @@ class Ledger(Shown):
         if not isinstance(schedule, Schedule):
             raise InputTypeError(f"schedule must be a confide.Schedule; found {type(schedule).__name__}")
         schedule.check()
-        with self._store().writing() as writer:
+        with self._writing() as writer:
             accounts = replay(writer.records)
             account = known(accounts, dataset)
             if account is None:
@@ -321,7 +324,7 @@ class Ledger(Shown):
         data, costs = charges[0].dataset, [one.cost for one in charges]
         if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
             raise InputError("charges must be about one data set; found several")
-        with self._store().writing() as writer:
+        with self._writing() as writer:
             before = replay(writer.records)
             used = {entry.token for account in before.values() for entry in account.entries}
             if used & {one.token for one in charges}:
@@ -359,6 +362,28 @@ class Ledger(Shown):
             writer.append(Limited(data.name, self.limit.epsilon, self.limit.dp_delta, self._who(writer)))
         return replay(writer.records)[data.name]
 
+    def held(self, token: str) -> AbstractContextManager[None]:
+        """Hold a token from before its charge until its release is kept: others who want to hold it wait.
+
+        Under the hold a charge without a release is one that was interrupted. The hold ends with its process. A file
+        is held whole, one token at a time; on a system without file locks (Windows) nothing is held.
+
+        Raises
+        ------
+        LedgerError
+            If another process holds it for longer than the ledger's timeout.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(Path(folder) / "budget.db")
+        ...     with ledger.held("ab" * 16):
+        ...         token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64, token="ab" * 16)
+        ...         ledger.attach(token, "what was released")
+        """
+        return self._store().held(token)
+
     def attach(self, token: str, release: str, seen: bytes | None = None) -> None:
         """Keep the release that a charge paid for. When this returns, it is on disk, and may be published.
 
@@ -386,7 +411,7 @@ class Ledger(Shown):
             return
         for _, text, _ in releases:
             check_release(text)
-        with self._store().writing() as writer:
+        with self._writing() as writer:
             entries = (entry for account in replay(writer.records).values() for entry in account.entries)
             waiting, key = {entry.token for entry in entries if entry.release is None}, key_of(writer.records)
             for token, text, seen in releases:
@@ -415,7 +440,7 @@ class Ledger(Shown):
 
     def records(self) -> list[tuple[str, Event]]:
         """All records with their times. They hold the ledger's key: not for publication."""
-        return self._store().read()
+        return self._chain().records
 
     def moved_to(self) -> str | None:
         """Where the ledger was moved to; None if it was not. A moved ledger can be read and not be charged."""
@@ -427,8 +452,21 @@ class Ledger(Shown):
 
     def snapshot(self) -> "Snapshot":
         """Everything that is known at one moment."""
-        chain = self._store().chain()
+        chain = self._chain()
         return Snapshot(replay(chain.records), chain.seals, moved_to(chain.records))
+
+    def _chain(self) -> Chain:
+        """All records, of a ledger that has at least those that were read from it before."""
+        chain = self._store().chain(self._known)
+        object.__setattr__(self, "_known", chain.head)
+        return chain
+
+    @contextmanager
+    def _writing(self) -> Iterator[Writer]:
+        """A transaction of the store, likewise."""
+        with self._store().writing(self._known) as writer:
+            yield writer
+        object.__setattr__(self, "_known", writer.head)
 
     def _store(self) -> Store:
         return open_store(self.path, create=False, timeout=self.timeout)

@@ -1,10 +1,12 @@
 """From stored rows to records: every seal is checked, and how far the chain reaches is told as its head."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from confide.errors import FormatError, LedgerError
 from confide.ledger.events import FIRST_SEAL, Event, Moved, read_event, seal
+from confide.ledger.place import Server
 
 Row: TypeAlias = tuple[str, str, str]
 """When a record was made, its body, its seal."""
@@ -17,6 +19,14 @@ class Head(NamedTuple):
     seal: str
 
 
+NOTHING = Head(0, FIRST_SEAL)
+"""Of a ledger without records, and of whoever has read none."""
+
+
+OPEN = "this open ledger"
+"""Who remembers what it has read."""
+
+
 class Chain(NamedTuple):
     """Records with their times, and all seals. A record that may not be seen has a seal only."""
 
@@ -26,7 +36,7 @@ class Chain(NamedTuple):
     @property
     def head(self) -> Head:
         """How far it reaches."""
-        return Head(len(self.seals), self.seals[-1] if self.seals else FIRST_SEAL)
+        return Head(len(self.seals), self.seals[-1]) if self.seals else NOTHING
 
 
 def read_chain(rows: Iterable[tuple[int, str, str | None, str]]) -> Chain:
@@ -48,6 +58,22 @@ def read_chain(rows: Iterable[tuple[int, str, str | None, str]]) -> Chain:
         if body is not None:
             chain.records.append((made, read_event(body)))
     return chain
+
+
+def refuse_forgotten(place: Path | Server, seals: Sequence[str], known: Head, who: str) -> None:
+    """Refuse a ledger that lacks the record that was the last one before, which `who` remembers.
+
+    Raises
+    ------
+    LedgerError
+        With what to do.
+    """
+    if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
+        raise LedgerError(
+            f"ledger {str(place)!r} has {len(seals)} records, and not the one numbered {known.number} that {who} "
+            "remembers: a backup was put back, or it is another ledger; what was charged since is not in it. Charge "
+            "nothing before the newest ledger is back, or what is missing was added up"
+        )
 
 
 def moved_to(records: Iterable[tuple[str, Event]]) -> str | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import postgres_schema
-from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
+from confide.ledger.chain import NOTHING, OPEN, Chain, Head, Row, read_chain, refuse_forgotten, refuse_moved
 from confide.ledger.events import Event, write_event
 from confide.ledger.place import Server
 from confide.support import needs_extra, tell
@@ -47,6 +47,10 @@ class NothingWrittenError(LedgerError):
     """The server was lost, and it is certain that nothing was written: the same may be tried again."""
 
 
+class AloneError(LedgerError):
+    """A record is on the server and perhaps on no standby: nothing may be released for it."""
+
+
 class PostgresStore:
     """The records of one ledger on a server; `timeout` is in seconds, for waiting on others and on the server."""
 
@@ -57,11 +61,13 @@ class PostgresStore:
         """All records with their times, checked against their seals, in one consistent snapshot."""
         return self.chain().records
 
-    def chain(self) -> Chain:
-        """The same, with the head. A role that may only read does not get the ledger's key."""
+    def chain(self, known: Head = NOTHING) -> Chain:
+        """The same, with the head; refused if the record that is `known` as the last one before is not there.
+
+        A role that may only read does not get the ledger's key.
+        """
         with self._connection() as connection:
-            state = self._state(connection)
-            return _chain(connection, state)
+            return self._chain(connection, self._state(connection), known)
 
     def rows(self) -> list[Row]:
         """All records as they are stored; to be checked by whoever reads them."""
@@ -71,7 +77,7 @@ class PostgresStore:
             return _rows(connection)
 
     @contextmanager
-    def writing(self) -> Iterator["Writer"]:
+    def writing(self, known: Head = NOTHING) -> Iterator["Writer"]:
         """A transaction that nobody can interleave. When the block ends without an error, it is on the server's disk.
 
         Raises
@@ -85,22 +91,37 @@ class PostgresStore:
             state = self._state(connection)
             state.refuse_forgetful(self.place)
             self._begin(connection)
-            chain = _chain(connection, state)
+            chain = self._chain(connection, state, known)
             refuse_moved(chain.records)
             writer = Writer(connection, chain, state.role)
             yield writer
-            warnings: list[str] = []
-            connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
             try:
-                connection.execute("COMMIT")
+                self._commit(connection)
             except connection_errors() as error:
                 if not lost(connection, error) or writer.head == chain.head:
                     raise
             else:
-                if "WARNING" in warnings:
-                    raise LedgerError(_about(self.place, _ALONE))
                 return
         self._settle(writer.head)
+
+    def _commit(self, connection: Any) -> None:
+        """Commit, and refuse a commit for which the server was told not to wait: it says so in a warning only."""
+        warnings: list[str] = []
+        connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
+        connection.execute("COMMIT")
+        if "WARNING" in warnings:
+            raise AloneError(_about(self.place, _ALONE))
+
+    @contextmanager
+    def held(self, token: str) -> Iterator[None]:
+        """Hold a token by a lock of the server, which ends with its connection."""
+        with self._connection() as connection:
+            connection.execute(
+                f"BEGIN; SET LOCAL lock_timeout = {math.ceil(self.timeout * 1000)}; "
+                "SET LOCAL idle_in_transaction_session_timeout = 0"
+            )
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"confide.ledger {token}",))
+            yield
 
     def _settle(self, head: Head) -> None:
         """Find out whether a commit whose acknowledgement was lost came about, by asking until the timeout."""
@@ -109,6 +130,8 @@ class PostgresStore:
             try:
                 there = self._holds(head)
                 break
+            except AloneError:
+                raise
             except LedgerError:
                 if time.monotonic() > end:
                     raise LedgerError(_about(self.place, _UNKNOWN)) from None
@@ -118,12 +141,19 @@ class PostgresStore:
             raise NothingWrittenError(_about(self.place, _LOST))
 
     def _holds(self, head: Head) -> bool:
-        """Whether a record is there. Behind the lock every earlier transaction has ended, one way or the other."""
+        """Whether a record is there, and on the standby. Behind the lock every earlier transaction has ended.
+
+        A record that can be read may be on this server alone, because the wait for its standby ended with the lost
+        connection. A commit waits for the standby only if it writes, and then for all that was written before it.
+        """
         with self._connection() as connection:
             self._begin(connection)
             found = connection.execute("SELECT seal FROM confide.record WHERE id = %s", (head.number,)).fetchone()
-            connection.execute("ROLLBACK")
-            return bool(found == (head.seal,))
+            if found != (head.seal,):
+                return False
+            connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")  # kept nowhere but in the log
+            self._commit(connection)
+            return True
 
     def _begin(self, connection: Any) -> None:
         wait = math.ceil(self.timeout * 1000)
@@ -135,6 +165,11 @@ class PostgresStore:
         if connection.execute("SELECT current_setting('synchronous_commit')").fetchone() != ("remote_apply",):
             connection.execute("SET LOCAL synchronous_commit = on")
         connection.execute("SELECT confide.lock_ledger()")
+
+    def _chain(self, connection: Any, state: "_State", known: Head) -> Chain:
+        chain = read_chain(connection.execute(_ALL if state.sees_all else _SHOWN))
+        refuse_forgotten(self.place, chain.seals, known, OPEN)
+        return chain
 
     def _state(self, connection: Any) -> "_State":
         """What the role may do, of a ledger whose guards are in place."""
@@ -266,10 +301,6 @@ def has_ledger(place: Server, *, timeout: float) -> bool:
     """Whether there is a ledger in a server's database."""
     with connected(place, timeout) as connection:
         return connection.execute(postgres_schema.STATE).fetchone() is not None
-
-
-def _chain(connection: Any, state: _State) -> Chain:
-    return read_chain(connection.execute(_ALL if state.sees_all else _SHOWN))
 
 
 def _rows(connection: Any) -> list[Row]:

@@ -5,18 +5,19 @@ process and the machine. New ledgers are built beside their place and linked int
 operation, so handles may be shared between threads and processes.
 """
 
+import errno
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
-from confide.ledger.chain import Chain, Head, Row, read_chain, refuse_moved
+from confide.ledger.chain import NOTHING, OPEN, Chain, Head, Row, read_chain, refuse_forgotten, refuse_moved
 from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
-from confide.support import LEDGER_ID, OutputExistsError, new_file, to_disk
+from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
 _FIRST_SCHEMA = 2
@@ -49,10 +50,10 @@ class Store:
         """All records with their times, checked against their seals, in one consistent snapshot."""
         return self.chain().records
 
-    def chain(self) -> Chain:
-        """The same, with the head."""
+    def chain(self, known: Head = NOTHING) -> Chain:
+        """The same, with the head; refused if the record that is `known` as the last one before is not there."""
         with self._connection(write=False) as connection:
-            return _chain(connection)
+            return self._chain(connection, known)
 
     def rows(self) -> list[Row]:
         """All records as they are stored; to be checked by whoever reads them."""
@@ -60,14 +61,30 @@ class Store:
             return _rows(connection)
 
     @contextmanager
-    def writing(self) -> Iterator["Writer"]:
+    def writing(self, known: Head = NOTHING) -> Iterator["Writer"]:
         """A transaction that no other process can interleave. When the block ends without an error, it is on disk."""
         with self._connection(write=True) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            chain = _chain(connection)
+            chain = self._chain(connection, known)
             refuse_moved(chain.records)
             yield Writer(connection, chain)
             connection.execute("COMMIT")
+
+    @contextmanager
+    def held(self, token: str) -> Iterator[None]:
+        """Hold the whole file, for one token as for every other; nothing is held on a system without file locks."""
+        with ExitStack() as stack:
+            if has_locks():
+                try:
+                    stack.enter_context(locked(self.path.resolve(), "ledger", self.timeout))
+                except InputError as error:
+                    raise LedgerError(str(error)) from None
+            yield
+
+    def _chain(self, connection: sqlite3.Connection, known: Head) -> Chain:
+        chain = read_chain(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"))
+        refuse_forgotten(self.path, chain.seals, known, OPEN)
+        return chain
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -113,10 +130,6 @@ class Writer:
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
         self._connection.execute(_INSERT, row)
         self.records.append((made, event))
-
-
-def _chain(connection: sqlite3.Connection) -> Chain:
-    return read_chain(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"))
 
 
 def _rows(connection: sqlite3.Connection) -> list[Row]:
@@ -173,16 +186,27 @@ def _size(path: Path) -> int:
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file that is no ledger before SQLite opens it, which might change a foreign database."""
+    """Refuse a file that is no ledger before it is opened for use, which might change a foreign database.
+
+    SQLite reads it, as a file that does not change. A file that is opened and closed in another way takes the locks of
+    all connections of this process with it, and then another process writes where a thread of this one is writing.
+    """
     try:
         size = path.stat().st_size
-        with path.open("rb") as file:
-            header = file.read(100)
+        if path.is_dir() or not os.access(path, os.R_OK):
+            code = errno.EISDIR if path.is_dir() else errno.EACCES
+            raise OSError(code, os.strerror(code))
     except OSError as error:
         raise LedgerError(f"ledger {str(path)!r} cannot be read: {error.strerror}") from None
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            connection.execute("PRAGMA writable_schema=ON")  # also where pages are in the log that is not read here
+            found = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
+    except sqlite3.Error:
+        found = None
+    if found is None:
         raise FormatError(f"file {str(path)!r} is not a confide ledger; name another file")
-    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+    if found != APPLICATION_ID:
         raise FormatError(f"file {str(path)!r} is a database of another program, not a confide ledger")
     if size > MOST_BYTES:
         raise FormatError(f"ledger {str(path)!r} has more than {MOST_BYTES} bytes; begin a new one")

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from confide.ledger.chain import Chain, Head, Row
+from confide.ledger.chain import NOTHING, Chain, Head, Row
 from confide.ledger.events import Event
 from confide.ledger.place import Server
 from confide.ledger.postgres_store import NothingWrittenError, PostgresStore
@@ -42,14 +42,17 @@ class Store(Protocol):
     def read(self) -> list[tuple[str, Event]]:
         """All records with their times, checked against their seals."""
 
-    def chain(self) -> Chain:
-        """The same, with the head."""
+    def chain(self, known: Head = NOTHING) -> Chain:
+        """The same, with the head; refused if the record that is `known` as the last one before is not there."""
 
     def rows(self) -> list[Row]:
         """All records as they are stored."""
 
-    def writing(self) -> AbstractContextManager[Writer]:
-        """A transaction, durable when the block ends without an error."""
+    def writing(self, known: Head = NOTHING) -> AbstractContextManager[Writer]:
+        """A transaction, durable when the block ends without an error; refused as `chain` is."""
+
+    def held(self, token: str) -> AbstractContextManager[None]:
+        """Held by one process at a time; the others wait."""
 
 
 def open_store(place: Path | Server, *, create: bool, timeout: float) -> Store:

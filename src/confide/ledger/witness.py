@@ -7,9 +7,9 @@ earlier day. Nothing in it tells that later charges are missing; whoever remembe
 import json
 from pathlib import Path
 
-from confide.errors import FormatError, LedgerError
+from confide.errors import FormatError
 from confide.ledger.book import Ledger
-from confide.ledger.chain import Head
+from confide.ledger.chain import Head, refuse_forgotten
 from confide.ledger.identity import is_hexadecimal
 from confide.support import Fields, new_file, parse_object, read_as
 from confide.support import Kind as FileKind
@@ -53,12 +53,7 @@ def check_head(ledger: Ledger, file: str | Path) -> Head:
     path, seals = Path(file), ledger.seals()
     if path.exists():
         known = read_as(path, _read)
-        if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
-            raise LedgerError(
-                f"ledger {str(ledger.path)!r} has {len(seals)} records, and not the one numbered {known.number} that "
-                f"{str(path)!r} remembers: a backup was put back, or it is another ledger; what was charged since is "
-                "not in it. Charge nothing before the newest ledger is back, or what is missing was added up"
-            )
+        refuse_forgotten(ledger.path, seals, known, repr(str(path)))
     head = Head(len(seals), seals[-1] if seals else "")
     with new_file(path, overwrite=True, kind=FileKind.HEAD) as part:
         part.write_text(json.dumps({"kind": KIND, "schema": 1, "number": head.number, "seal": head.seal}) + "\n")

@@ -5,6 +5,7 @@ names.py        the one rule for names of classes and groups
 rationals.py    levels as exact fractions, floats rounded to a side
 strict_json.py  the one reader of JSON: texts to objects, objects field by field
 files.py        files written whole or not at all
+locks.py        one process at a time
 file_kinds.py   what a file is, and what may be written over it
 extras.py       optional packages
 events.py       what happens, for those who listen
@@ -42,6 +43,7 @@ from confide.support.extras import needs_extra
 from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input, refuse_other_than_html, same_place
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, to_disk, write_text
 from confide.support.foreign_text import harmless, harmless_json, one_line
+from confide.support.locks import has_locks, locked
 from confide.support.names import (
     Classes,
     Name,
@@ -65,16 +67,16 @@ from confide.support.versions import check_versions, library_versions, optional_
 __all__ = [
     "BAD", "DEBUG", "DEPRECATIONS", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
     "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Deprecation",
-    "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned",
-    "as_integer", "as_place", "axes_of", "canonical", "ceil_to", "check_names", "check_versions", "decimal_text",
-    "deprecated", "exact_level", "float_above", "float_below", "fraction_of", "harmless", "harmless_json",
-    "html_lines", "html_table", "kind_of", "known_positions", "labelled", "legend", "library_versions",
-    "listening", "named_ticks", "names_object", "names_server", "needs_extra", "new_file", "of_store",
-    "old_names", "one_line", "one_of", "only_count", "optional_versions", "order_of", "outside", "parse_object",
-    "places", "positive_integer", "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as",
+    "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer",
+    "as_place", "axes_of", "canonical", "ceil_to", "check_names", "check_versions", "decimal_text", "deprecated",
+    "exact_level", "float_above", "float_below", "fraction_of", "harmless", "harmless_json", "has_locks",
+    "html_lines", "html_table", "kind_of", "known_positions", "labelled", "legend", "library_versions", "listening",
+    "locked", "named_ticks", "names_object", "names_server", "needs_extra", "new_file", "of_store", "old_names",
+    "one_line", "one_of", "only_count", "optional_versions", "order_of", "outside", "parse_object", "places",
+    "positive_integer", "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as",
     "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "refuse_other_than_html",
-    "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell", "to_disk",
-    "versions_text", "write_text",
+    "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell", "to_disk", "versions_text",
+    "write_text",
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ sequence.py   what all looks say about coverage, at any time
 drift.py      what is tested: parts of the records, or the sizes of sets against a reference
 reference.py  sizes that a private evaluation counted
 power.py      how soon a drop is seen, from public numbers
-state.py      a watch as JSON; lock.py: one process at a time
+state.py      a watch as JSON
 looking.py    `watch`: one look at a table, paid for and kept
 
 Only what a look has drawn is private by noise and may leave; the counts before it never do.

@@ -8,6 +8,7 @@ look at the same batch finds them there, is not charged again, and goes into the
 import json
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,9 @@ from confide.support import (
     as_place,
     canonical,
     exact_level,
+    has_locks,
     library_versions,
+    locked,
     optional_versions,
     outside,
     parse_object,
@@ -37,7 +40,6 @@ from confide.support import (
 )
 from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
 from confide.watching.course import Watch
-from confide.watching.lock import locked
 from confide.watching.reference import reference_of
 from confide.watching.settings import Settings, check_look_name, promised_of, size_bins
 
@@ -135,7 +137,7 @@ def watch(
         "unlabelled": unlabelled, "neighbors": neighbors, "records_per_person": records_per_person,
         "reference": reference,
     }  # fmt: skip
-    with locked(path):
+    with _locked(path):
         before = opened(path, one, what, **asked)
         if not before.looks:
             for remark in before.settings.remarks(one):
@@ -154,6 +156,16 @@ def watch(
         write_text(path, after.to_json(), overwrite=True, durable=True)
         tell("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
         return after
+
+
+def _locked(path: Path) -> AbstractContextManager[None]:
+    """The lock of a state, which ends with its process."""
+    if not has_locks():
+        raise InputError(
+            f"state {str(path)!r} cannot be locked: this system has no fcntl, whose locks end with their process; take "
+            "looks on Linux or macOS, one at a time; `confide show` and `confide report` read the state everywhere"
+        )
+    return locked(path, "state")
 
 
 def local_state(state: str | Place) -> Path:

@@ -1,4 +1,4 @@
-"""One process at a time works with a file: the others wait, and then read what it has written."""
+"""One process at a time: the others wait, and then read what it has written."""
 
 import os
 import time
@@ -12,27 +12,32 @@ WAIT = 60.0
 _AGAIN = 0.05
 
 
+def has_locks() -> bool:
+    """Whether the system has locks that end with their process; Windows has none."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 @contextmanager
-def locked(path: Path, wait: float = WAIT) -> Iterator[None]:
+def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
     """Hold the lock of a file: an empty file NAME.lock beside it, which stays; the lock ends with its process.
+
+    `what` is the file in messages.
 
     Raises
     ------
     InputError
-        If another process holds it for longer than `wait` seconds, the folder cannot be written, or the system has no
-        locks that end with their process.
+        If another process or thread holds it for longer than `wait` seconds, or the folder cannot be written.
     """
-    try:
-        import fcntl
-    except ImportError:
-        raise InputError(
-            f"state {str(path)!r} cannot be locked: this system has no fcntl, whose locks end with their process; take "
-            "looks on Linux or macOS, one at a time; `confide show` and `confide report` read the state everywhere"
-        ) from None
+    import fcntl
+
     try:
         handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise InputError(f"state {str(path)!r} cannot be locked: {error.strerror}") from None
+        raise InputError(f"{what} {str(path)!r} cannot be locked: {error.strerror}") from None
     try:
         until = time.monotonic() + wait
         while True:
@@ -42,7 +47,7 @@ def locked(path: Path, wait: float = WAIT) -> Iterator[None]:
             except OSError:
                 if time.monotonic() > until:
                     raise InputError(
-                        f"state {str(path)!r} is in use by another process, which has not ended in {wait:g} seconds; "
+                        f"{what} {str(path)!r} is in use by another process, which has not ended in {wait:g} seconds; "
                         "try again later"
                     ) from None
                 time.sleep(_AGAIN)
