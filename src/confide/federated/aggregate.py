@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from confide.errors import InputError
+from confide.errors import FormatError, InputError
 from confide.federated.answers import in_order, read_answers
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
@@ -58,7 +58,7 @@ def aggregate(
     if isinstance(read, SeveralPlans):
         if parts:
             raise InputError("parts must be left out: several plans open with all silos at once")
-        return release_several(plan, read, envelope, messages, in_order(refused), keys)
+        return _readable(release_several(plan, read, envelope, messages, in_order(refused), keys))
     opened = None
     if parts:
         opened, others = open_parts(read, accepted, parts, drop_refused, after=len(answers))
@@ -76,4 +76,14 @@ def aggregate(
         versions=library_versions(),
         opened=opened,
     )
-    return made if keys is None else made.signed(keys, [messages[i] for i in who if i in messages])
+    return made if keys is None else _readable(made.signed(keys, [messages[i] for i in who if i in messages]))
+
+
+def _readable(made: FederatedRelease) -> FederatedRelease:
+    """What was signed, read back as everybody will read it."""
+    if made.signature is not None:
+        try:
+            type(made).from_json(made.to_json())
+        except FormatError as error:
+            raise InputError(f"the release cannot be signed: {error}; leave keys out, or ask for a smaller plan") from None
+    return made

@@ -44,6 +44,7 @@ def planned(
     about: Mapping[str, str] | None = None,
 ) -> FederatedPlan:
     """The plan by one method; arguments and errors are those of `confide.federated.plan`."""
+    _check_apart([silo.name for silo in silos])
     protocol = protocol_of(one_of("method", method, METHODS), dropouts)
     options = Options(
         selector=one_of("selector", selector, SELECTORS),
@@ -80,6 +81,23 @@ def planned(
         raise InputError("dp_delta belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta")
     terms = protocol.local_terms(terms, options)
     return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))
+
+
+_COMPARED = 100
+"""Among more silos than these, whose names often differ by a number, names are not compared two by two."""
+
+
+def _check_apart(names: Sequence[str]) -> None:
+    """Refuse names of silos that a ledger would take for one name; warn of names that look alike."""
+    by_key: dict[str, str] = {}
+    for name in names:
+        other = by_key.setdefault(name_key(name), name)
+        if other != name:
+            raise InputError(f"silos must differ in their names by more than case; found {other!r} and {name!r}")
+    for place, name in enumerate(names if len(names) <= _COMPARED else ()):
+        if alike := similar(name, names[:place]):
+            text = f"silos {alike[0]!r} and {name!r} have names that look alike; if they are one silo, invite it once"
+            warnings.warn(SimilarNameWarning(text), stacklevel=outside())
 
 
 _FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400

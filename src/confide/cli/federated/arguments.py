@@ -30,6 +30,13 @@ SiloLedgerPlace = Annotated[
         help="This silo's budget ledger: a file, made if new, or postgresql://ROLE@HOST/DB. Keep it.",
     ),
 ]
+NamedLedger = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LEDGER",
+        help="Name this silo's budget ledger, made if new, in the public file: no copy of the keys answers with another.",
+    ),
+]
 Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
 PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")]
 
@@ -57,6 +64,11 @@ class SiloRecords:
             return f"spent so far: +inf, for an answer was not private; the budget was {budget:g}"
         weak = practically_none(spent)
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
+
+
+def identity_of(ledger: str | None) -> str | None:
+    """What a public file says of a ledger."""
+    return None if ledger is None else SiloLedger(ledger).identity
 
 
 def read_silo(path: Path) -> Silo:
