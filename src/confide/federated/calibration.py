@@ -127,7 +127,7 @@ class FederatedCalibration(Calibration):
         return FederatedCalibration.from_json, (self.to_json(),)
 
     def signed(self, coordinator: SiloKeys, messages: Sequence[Answer]) -> "FederatedCalibration":
-        """The same, signed with the key that signed the plan, with the messages that count as far as they may be known."""
+        """Signed with the key that signed the plan, with the messages that count as far as they may be known."""
         made = replace(self, sent=told_of(self.plan, self.plan_text, messages), signature="")
         return replace(made, signature=json.loads(seal(_KIND, made._content(), coordinator.signing))["signature"])
 

@@ -1,23 +1,34 @@
 """The plan by one method: targets, slopes and noise from what is public."""
 
 import secrets
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Any
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.errors import InputError
+from confide.errors import InputError, SimilarNameWarning
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, Options, RepliedSum, protocol_of
 from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import Missing, Population, Terms, check_count
+from confide.ledger.names import name_key, similar
 from confide.releases import check_about
 from confide.scores import score_kind
 from confide.selection import SELECTORS, Selector
-from confide.support import MOST_RECORDS, Level, exact_level, one_of, positive_integer, privacy_loss, public_classes
+from confide.support import (
+    MOST_RECORDS,
+    Level,
+    exact_level,
+    one_of,
+    outside,
+    positive_integer,
+    privacy_loss,
+    public_classes,
+)
 
 
 def planned(
@@ -44,7 +55,6 @@ def planned(
     about: Mapping[str, str] | None = None,
 ) -> FederatedPlan:
     """The plan by one method; arguments and errors are those of `confide.federated.plan`."""
-    _check_apart([silo.name for silo in silos])
     protocol = protocol_of(one_of("method", method, METHODS), dropouts)
     options = Options(
         selector=one_of("selector", selector, SELECTORS),
@@ -72,6 +82,7 @@ def planned(
         classes=None if classes is None else public_classes("classes", classes),
         about=check_about(about),
     )
+    _check_apart([silo.name for silo in terms.silos])
     protocol.check(terms)
     if colluding is not None and not protocol.relies_on_silos:
         raise InputError(

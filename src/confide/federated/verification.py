@@ -71,7 +71,9 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
     elif coordinator is not None and coordinator.signing != first_of(released).signer:
         wrong.append(f"signed by another key than that of {coordinator.name!r}")
     else:
-        found.append("signed with the key that signed the plan" if coordinator is None else f"signed by {coordinator.name!r}")
+        found.append(
+            "signed with the key that signed the plan" if coordinator is None else f"signed by {coordinator.name!r}"
+        )
     found.append(_made_from(released))
     for text in answers:
         said, holds = _counts(released, text)

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from confide.cli import options as o
-from confide.cli.federated.arguments import PlanFile
+from confide.cli.federated.arguments import PlanFile, read_messages
 from confide.cli.federated.words import spread
 from confide.cli.output import say, warn
 from confide.cli.parameters import command
-from confide.federated import SiloKeys, replies
+from confide.federated import SiloKeys, read_plan, replies, unlike_replies
 from confide.federated import aggregate as aggregate_answers
 from confide.releases import everything, parts_of
 from confide.support import Kind, kind_of, read_text
@@ -41,11 +41,12 @@ def aggregate(
     """
     output.check(Kind.RELEASE, *answers, plan, keys)
     parts = [path for path in answers if kind_of(path) is Kind.PART]
-    text, messages = read_text(plan), [read_text(path) for path in answers if path not in parts]
+    sent = [path for path in answers if path not in parts]
+    text, messages = read_text(plan), _read(sent) if drop_refused else read_messages(sent, Kind.ANSWER)
     released = aggregate_answers(
         text,
         messages,
-        parts=[read_text(path) for path in parts],
+        parts=_read(parts),
         keys=None if keys is None else SiloKeys.load(keys),
         drop_refused=drop_refused,
     )
@@ -54,5 +55,12 @@ def aggregate(
             of_part = f" of {name}" if name else ""
             warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos have to answer")
     output.write(released.to_json(), f"{released}\nsaved")
-    if line := spread(replies(text, messages, drop_refused=drop_refused)):
+    replied = replies(text, messages, drop_refused=drop_refused)
+    if line := spread(replied):
         say(line)
+    if far := unlike_replies(read_plan(text)[0], replied):
+        warn(far)
+
+
+def _read(paths: list[Path]) -> list[str]:
+    return [read_text(path) for path in paths]

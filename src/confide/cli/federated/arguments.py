@@ -34,7 +34,7 @@ NamedLedger = Annotated[
     str | None,
     typer.Option(
         metavar="LEDGER",
-        help="Name this silo's budget ledger, made if new, in the public file: no copy of the keys answers with another.",
+        help="Name this silo's budget ledger (made if new) in the public file: copies of the keys need it, too.",
     ),
 ]
 Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
@@ -64,6 +64,20 @@ class SiloRecords:
             return f"spent so far: +inf, for an answer was not private; the budget was {budget:g}"
         weak = practically_none(spent)
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
+
+
+def read_messages(paths: Sequence[Path], kind: Kind) -> list[str]:
+    """The messages in files.
+
+    Raises
+    ------
+    Refusal
+        If a file is of another kind that is known.
+    """
+    for path in paths:
+        if (found := kind_of(path)) not in (kind, Kind.OTHER):
+            raise Refusal("malformed", f"file {str(path)!r} is {found}, not {kind}; leave it out")
+    return [read_text(path) for path in paths]
 
 
 def identity_of(ledger: str | None) -> str | None:
