@@ -8,9 +8,10 @@ import typer
 from confide.cli import options as o
 from confide.cli.federated.arguments import PlanFile, read_messages
 from confide.cli.federated.words import spread
-from confide.cli.output import say, warn
+from confide.cli.output import heard, say, warn
 from confide.cli.parameters import command
-from confide.federated import SiloKeys, read_plan, replies, unlike_replies
+from confide.errors import CoverageWarning
+from confide.federated import SiloKeys, replies
 from confide.federated import aggregate as aggregate_answers
 from confide.releases import everything, parts_of
 from confide.support import Kind, kind_of, read_text
@@ -43,23 +44,23 @@ def aggregate(
     parts = [path for path in answers if kind_of(path) is Kind.PART]
     sent = [path for path in answers if path not in parts]
     text, messages = read_text(plan), _read(sent) if drop_refused else read_messages(sent, Kind.ANSWER)
-    released = aggregate_answers(
-        text,
-        messages,
-        parts=_read(parts),
-        keys=None if keys is None else SiloKeys.load(keys),
-        drop_refused=drop_refused,
-    )
+    with heard(CoverageWarning) as caught:
+        released = aggregate_answers(
+            text,
+            messages,
+            parts=_read(parts),
+            keys=None if keys is None else SiloKeys.load(keys),
+            drop_refused=drop_refused,
+        )
     for name, part in parts_of(released).items():
         if part.threshold == float("inf"):
             of_part = f" of {name}" if name else ""
             warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos have to answer")
     output.write(released.to_json(), f"{released}\nsaved")
-    replied = replies(text, messages, drop_refused=drop_refused)
-    if line := spread(replied):
+    if line := spread(replies(text, messages, drop_refused=drop_refused)):
         say(line)
-    if far := unlike_replies(read_plan(text)[0], replied):
-        warn(far)
+    for one in caught:
+        warn(str(one.message))
 
 
 def _read(paths: list[Path]) -> list[str]:
