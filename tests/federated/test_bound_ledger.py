@@ -60,9 +60,7 @@ def test_the_other_ledger_is_refused(copies, tmp_path, method):
 
 def test_the_other_ledger_opens_no_second_list(tmp_path):
     five = Federation(tmp_path, [np.linspace(0, 0.5, 90)] * 5)
-    five.silos = [
-        keys.public(90, ledger=ledger.identity) for keys, ledger in zip(five.keys, five.ledgers, strict=True)
-    ]
+    five.silos = [keys.public(90, ledger=ledger.identity) for keys, ledger in zip(five.keys, five.ledgers, strict=True)]
     plan = five.plan(method="secure-sum", dropouts=1, colluding=1, candidates=FEW)
     asked = federated.openings(plan, five.answers(plan), five.coordinator)
     other = federated.SiloLedger(tmp_path / "other.db")

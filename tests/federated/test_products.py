@@ -51,7 +51,9 @@ def over_files(made, plan, asked, keys):
     """What an engine does, but for the engine: requests and replies are JSON texts."""
     found = Round()
     for i in range(len(made.keys)):
-        setup = SiloSetup(made.scores[i], made.keys[i], made.policy, made.ledgers[i], partial(groups_of, made.scores[i]))
+        setup = SiloSetup(
+            made.scores[i], made.keys[i], made.policy, made.ledgers[i], partial(groups_of, made.scores[i])
+        )
         request = json.loads(json.dumps({"plan": plan}))
         found.take(i, json.loads(json.dumps(replied(request, lambda own=setup: own, SILENT))))
     return released(plan, found, keys)
