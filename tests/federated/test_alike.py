@@ -83,7 +83,7 @@ def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
     if far:
         assert said[0].startswith("replies of 'Dongsi' (")
         assert "Compare their units, their model and their numbers of records" in said[0]
-    for name, message in zip("plan 0 1 2 3 4".split(), [text, *answers], strict=True):
+    for name, message in zip(["plan", "0", "1", "2", "3", "4"], [text, *answers], strict=True):
         (tmp_path / f"{name}.json").write_text(message)
     files = [str(tmp_path / f"{i}.json") for i in range(5)]
     out = str(tmp_path / "released.json")

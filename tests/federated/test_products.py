@@ -1,4 +1,4 @@
-"""What is asked times how it travels: every release is signed by the coordinator's keys, whatever carries the messages."""
+"""What is asked times how it travels: a release is signed by the coordinator's keys, whatever carries the messages."""
 
 import json
 from functools import partial
@@ -13,7 +13,7 @@ from confide.federated.remote import Round, SiloSetup, released
 from confide.federated.remote import reply as replied
 from confide.releases import load_release
 from tests.federated.helpers import Federation
-from tests.federated.test_nvflare import python as python  # noqa: PLC0414 - a fixture
+from tests.federated.test_nvflare import python as python  # a fixture
 from tests.federated.test_nvflare import simulate, sites
 
 NAMES = ("young", "old")

@@ -20,7 +20,7 @@ FEW = Candidates.unit(21)
 def answers_to(text, keys, threshold):
     """What silos reply that all draw one candidate, signed by them."""
     read, _ = read_plan(text)
-    values = list(read.parts.values())[0].candidates.values
+    values = next(iter(read.parts.values())).candidates.values
     one = {"candidate": threshold, "threshold": float(values[threshold])}
     content = {"plan": read.digest, "session": read.session, "answered": "2026-01-01T00:00:00Z"}
     return [
@@ -122,7 +122,7 @@ def test_what_is_signed_is_read_back(monkeypatch, tmp_path):
     text = three.plan(candidates=FEW)
     answers = three.answers(text)
     monkeypatch.setattr("confide.federated.told.MOST_CHARACTERS_OF_RELEASE", 500)
-    with pytest.raises(InputError, match="the release cannot be signed.*leave keys out"):
+    with pytest.raises(InputError, match=r"the release cannot be signed.*leave keys out"):
         federated.aggregate(text, answers, keys=three.coordinator)
     assert federated.aggregate(text, answers).signature is None
 
