@@ -1,6 +1,7 @@
 """Whom a promise is about, wherever it is printed: new records like those of all silos, or of a silo drawn by size."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import confide
 from confide import federated
 from confide.cli.run import main
+from confide.errors import CoverageWarning
 from tests.federated.helpers import Federation
 
 ALIKE = "if the silos are alike"
@@ -60,3 +62,58 @@ def test_no_promise_assumes_nothing(three):
     assert read.assumed == ""
     assert "promise: NO COVERAGE IS PROMISED" in str(released)
     assert "at least 0 " not in str(released)
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("factor", [1.0, 30.0, 1000.0, 0.001])
+def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
+    """Residuals in micrograms, and one silo's in nanograms: the replies are public, and nobody looked at them."""
+    rng = np.random.default_rng(0)
+    scores = [rng.exponential(30, 400) for _ in range(4)]
+    four = Federation(tmp_path, [*scores, factor * rng.exponential(30, 400)], names=["a", "b", "c", "d", "Dongsi"])
+    wide = confide.Candidates.of(np.geomspace(1e-3, 1e6, 181))
+    text = four.plan(epsilon=8.0, candidates=wide)
+    answers = four.answers(text)
+    far = factor in (1000.0, 0.001)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        released = federated.aggregate(text, answers)
+    said = [str(one.message) for one in caught if issubclass(one.category, CoverageWarning)]
+    assert len(said) == far
+    if far:
+        assert said[0].startswith("replies of 'Dongsi' (")
+        assert "Compare their units, their model and their numbers of records" in said[0]
+    for name, message in zip(["plan", "0", "1", "2", "3", "4"], [text, *answers], strict=True):
+        (tmp_path / f"{name}.json").write_text(message)
+    files = [str(tmp_path / f"{i}.json") for i in range(5)]
+    out = str(tmp_path / "released.json")
+    assert main(["federated", "aggregate", *files, "--plan", str(tmp_path / "plan.json"), "--out", out]) == 0
+    assert ("warning: replies of 'Dongsi' (" in capsys.readouterr().err) is far
+    page = confide.report(released, answers=answers).html
+    assert ("Replies of &#39;Dongsi&#39; (" in page) is far
+    assert ('"logarithmic": true' in page or '"logarithmic":true' in page) is far
+
+
+def test_probabilities_of_alike_silos_may_be_any_small_numbers(three):
+    """Scores from 0 to 1 have no unit that could be wrong, and those of a sure model span decades."""
+    read, _ = federated.FederatedPlan.read(three.plan(score="lac"))
+    assert federated.unlike_replies(read, {"silo 0": 1e-6, "silo 1": 0.5, "silo 2": 0.6}) is None
+
+
+def test_two_replies_and_infinite_ones_are_looked_at(three):
+    read, _ = federated.FederatedPlan.read(three.plan(candidates=confide.Candidates.of([1.0, 1e4, 1e9])))
+    assert federated.unlike_replies(read, {"silo 0": 1.0, "silo 1": 1e4}).startswith("replies of 'silo 1' (10000)")
+    assert federated.unlike_replies(read, {"silo 0": 1.0, "silo 1": float("inf")}) is None
+    assert federated.unlike_replies(read, {"silo 0": -1.0, "silo 1": 1e4, "silo 2": 1e9}) is None
+
+
+def test_secret_sizes_leave_a_hint_at_what_needs_no_alike_silos(three, tmp_path, capsys):
+    for keys in three.keys:
+        (tmp_path / f"{keys.name}.silo").write_text(keys.public().to_json())
+    three.coordinator.save(tmp_path / "coordinator.key")
+    silos = [part for keys in three.keys for part in ("--silo", str(tmp_path / f"{keys.name}.silo"))]
+    asked = ["--alpha", "0.1", "--epsilon", "4", "--candidates", "20", "--n-min", "100", "--compare"]
+    assert main(["federated", "plan", *silos, "--keys", str(tmp_path / "coordinator.key"), *asked]) == 0
+    said = capsys.readouterr().out
+    assert "private-qq, all 3 silos" in said
+    assert "secure-sum can be asked for, whose promise holds however unlike the silos are" in said

@@ -231,3 +231,48 @@ def test_keygen_never_replaces_keys_and_offers_what_it_has(files, run):
     assert "--force" not in said
     assert not (files / "new.key").exists()
     assert (files / "north.key").read_bytes() == before
+
+
+def test_a_copy_of_the_keys_answers_from_the_named_ledger_alone(files, run):
+    """`keygen` and `public` name the ledger; keys of before go on without, and the silo is told."""
+    plan(run)
+    assert "this silo's public file names no ledger" in answer(run, "north")
+    made = run("federated", "keygen", "west", "--keys", "west.key", "--public", "west.json", "--ledger", "west.db")
+    west = federated.Silo.from_json(Path("west.json").read_text())
+    assert west.ledger == federated.SiloLedger("west.db").identity
+    assert f"ledger       {federated.fingerprint(west.ledger, groups=4)}\n" in made
+    assert f"ledger       {federated.fingerprint(west.ledger, groups=4)}\n" in run("show", "west.json")
+    for name in NAMES:
+        more = ("--size", 40, "--ledger", f"{name}.db", "--out", f"public/{name}.json", "--force")
+        run("federated", "public", "--keys", f"{name}.key", *more)
+    plan(run, "--force")
+    assert "names no ledger" not in answer(run, "south")
+    Path("flower").mkdir()
+    shutil.copy("south.key", "flower/keys.json")
+    own = ("--plan", "plan.json", "--keys", "flower/keys.json", "--ledger", "flower/budget.db", "--out", "again.json")
+    said = run("federated", "answer", "south.csv", "--score-column", "s", *own, *RULES, code=3)
+    assert "not-invited: the plan names another ledger of this silo than this one" in said
+    assert not Path("again.json").exists()
+
+
+def test_a_file_that_is_no_answer_is_named(files, run):
+    plan(run)
+    asked = ("--plan", "plan.json", "--out", "released.json")
+    said = run("federated", "aggregate", "public/north.json", *asked, code=3)
+    assert "malformed: file 'public/north.json' is a silo's public file, not a silo's answer" in said
+    said = run(
+        "federated",
+        "list",
+        "plan.json",
+        "--plan",
+        "plan.json",
+        "--keys",
+        "coordinator.key",
+        "--out-folder",
+        "o",
+        code=3,
+    )
+    assert "file 'plan.json' is a federated plan, not a silo's answer" in said
+    answer(run, "north")
+    said = run("federated", "aggregate", "north-answer.json", "--plan", "public/south.json", "--out", "x", code=3)
+    assert "malformed: the message is a silo's public file, not a federated plan" in said

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
-from confide.federated.answers import read_answer, replies
+from confide.federated.answers import read_answer, replies, unlike_replies
 from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.comparison import COMPARABLE, Alternative, compare
@@ -85,7 +85,7 @@ __all__ = [
     "order_statistic_coverage", "own_calibration", "own_share", "part_head", "plan", "plan_groups", "plan_levels",
     "poisson_binomial", "published_at", "published_correction", "published_quantile", "published_ranks",
     "qq_coverage", "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number",
-    "shrunk_threshold", "verify",
+    "shrunk_threshold", "unlike_replies", "verify",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # what checks types knows today's names alone

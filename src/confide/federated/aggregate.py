@@ -1,15 +1,16 @@
 """What runs at the coordinator: a plan and the messages in, a calibration certified for those who answered out."""
 
+import warnings
 from collections.abc import Sequence
 
-from confide.errors import InputError
-from confide.federated.answers import in_order, read_answers
+from confide.errors import CoverageWarning, FormatError, InputError
+from confide.federated.answers import in_order, read_answers, replies_of, unlike_replies
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
 from confide.federated.parts import open_parts
 from confide.federated.several_plans import SeveralPlans, read_plan
 from confide.federated.several_released import FederatedRelease, release_several
-from confide.support import library_versions
+from confide.support import library_versions, outside
 
 
 def aggregate(
@@ -43,6 +44,11 @@ def aggregate(
     FederatedCalibration, FederatedLevels or FederatedGroups
         Works with `confide.predict_set` and `confide.predict_interval`.
 
+    Warns
+    -----
+    CoverageWarning
+        If replies lie so far apart that silos are hardly alike, as the promise assumes: see `unlike_replies`.
+
     Raises
     ------
     Refusal
@@ -58,7 +64,9 @@ def aggregate(
     if isinstance(read, SeveralPlans):
         if parts:
             raise InputError("parts must be left out: several plans open with all silos at once")
-        return release_several(plan, read, envelope, messages, in_order(refused), keys)
+        return _readable(release_several(plan, read, envelope, messages, in_order(refused), keys))
+    if far := unlike_replies(read, replies_of(read, messages)):
+        warnings.warn(CoverageWarning(far), stacklevel=outside())
     opened = None
     if parts:
         opened, others = open_parts(read, accepted, parts, drop_refused, after=len(answers))
@@ -76,4 +84,16 @@ def aggregate(
         versions=library_versions(),
         opened=opened,
     )
-    return made if keys is None else made.signed(keys, [messages[i] for i in who if i in messages])
+    return made if keys is None else _readable(made.signed(keys, [messages[i] for i in who if i in messages]))
+
+
+def _readable(made: FederatedRelease) -> FederatedRelease:
+    """What was signed, read back as everybody will read it."""
+    if made.signature is not None:
+        try:
+            type(made).from_json(made.to_json())
+        except FormatError as error:
+            raise InputError(
+                f"the release cannot be signed: {error}; leave keys out, or ask for a smaller plan"
+            ) from None
+    return made

@@ -71,7 +71,7 @@ def answer(
     """
     time = now or datetime.now(UTC)
     read, envelope = read_plan(plan)
-    own = invited(read, keys)
+    own = invited(read, keys, ledger)
     policy.check(read, envelope.signer, own)
     cost = ledger.cost(read, own)
     policy.check_cost(read, cost)
@@ -108,11 +108,21 @@ def answer(
     return message
 
 
-def invited(plan: AnyPlan, keys: SiloKeys) -> int:
-    """The place of a silo in a plan that names it with its keys; else `not-invited`."""
+def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
+    """The place of a silo in a plan that names it with its keys, and with its ledger if any; else `not-invited`.
+
+    Two copies of the keys with a ledger each would answer a plan twice. Under masks, which follow from keys and
+    session, the two messages differ by what the data differ by.
+    """
     me = keys.face().identity
     for i, silo in enumerate(plan.silos):
         if silo.identity == me:
+            if silo.ledger is not None and silo.ledger != ledger.identity:
+                raise Refusal(
+                    "not-invited",
+                    "the plan names another ledger of this silo than this one; answer with that ledger, or issue the "
+                    "public file with this one and ask for a new plan",
+                )
             return i
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
 

@@ -1,6 +1,8 @@
 """Silos' first messages, read against their plan: which count, and which are left out, and why."""
 
+import math
 from collections.abc import Mapping, Sequence
+from statistics import median_low
 from typing import Any, NamedTuple
 
 from confide.federated.envelope import digest, fields_of, read_time, unseal
@@ -66,11 +68,56 @@ def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) ->
         As `aggregate`.
     """
     read, _ = read_plan(plan)
-    if isinstance(read, SeveralPlans) or not isinstance(read.protocol, CandidateReplies):
+    if not _replied(read):
         return {}
     accepted, _ = read_answers(read, answers, drop_refused)
-    found = {read.silos[i].name: float(read.candidates.values[one.reply]) for i, one in accepted.items()}
+    return replies_of(read, accepted)
+
+
+def replies_of(plan: AnyPlan, accepted: Mapping[int, Answer]) -> dict[str, float]:
+    """The same for answers that were read."""
+    if not _replied(plan):
+        return {}
+    found = {plan.silos[i].name: float(plan.candidates.values[one.reply]) for i, one in accepted.items()}
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def _replied(plan: AnyPlan) -> bool:
+    return not isinstance(plan, SeveralPlans) and isinstance(plan.protocol, CandidateReplies)
+
+
+def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
+    """Point out silos whose replies lie two decades from the middle one; None if there are none.
+
+    It is a rule and no test: replies say nothing about the shape of scores. For residuals of any common shape, from
+    uniform to exponential, the median and the rank of one record in a thousand differ by a factor of 10 at most, so
+    replies of silos that are alike hardly differ by 100, unless a silo has so few records that its noise goes beyond
+    them. Scores from 0 to 1, such as probabilities, are left out: alike silos may reply any small numbers.
+
+    Parameters
+    ----------
+    plan
+        The plan, read.
+    replies
+        What the silos replied, by name: see `replies`.
+    """
+    found = {name: reply for name, reply in replies.items() if math.isfinite(reply)}
+    if isinstance(plan, SeveralPlans) or plan.candidates.edges[-1] <= 1 or len(found) < 2 or min(found.values()) <= 0:
+        return None
+    middle = median_low(found.values())
+    far = {name: reply for name, reply in found.items() if not middle / _FAR < reply < middle * _FAR}
+    if not far:
+        return None
+    named = ", ".join(f"{name!r} ({reply:.6g})" for name, reply in list(far.items())[:_SHOWN])
+    more = f" and {len(far) - _SHOWN} more" if len(far) > _SHOWN else ""
+    return (
+        f"replies of {named}{more} are {_FAR} times as large as the middle one ({middle:.6g}), or as small; silos that "
+        "are alike hardly differ so much, and the promise assumes that they are alike. Compare their units, their "
+        "model and their numbers of records"
+    )
+
+
+_FAR, _SHOWN = 100, 5
 
 
 def in_order(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, str], ...]:

@@ -127,8 +127,8 @@ class FederatedCalibration(Calibration):
         return FederatedCalibration.from_json, (self.to_json(),)
 
     def signed(self, coordinator: SiloKeys, messages: Sequence[Answer]) -> "FederatedCalibration":
-        """The same, signed by who signed the plan, with the messages that count as far as they may be known."""
-        made = replace(self, sent=told_of(self.plan, messages), signature="")
+        """Signed with the key that signed the plan, with the messages that count as far as they may be known."""
+        made = replace(self, sent=told_of(self.plan, self.plan_text, messages), signature="")
         return replace(made, signature=json.loads(seal(_KIND, made._content(), coordinator.signing))["signature"])
 
     @property
@@ -231,7 +231,7 @@ def _read(text: str) -> FederatedCalibration:
             if opened.who(plan) != who or opened.threshold(plan) != threshold:
                 raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
         sent = {} if signature is None else fields.take("sent", dict)
-        replies = {} if signature is None else read_told(plan, sent, answered)
+        replies = {} if signature is None else read_told(plan, plan_text, sent, answered)
         if replies and plan.protocol.threshold(plan, replies, k) != threshold:
             raise Refusal("malformed", "the threshold is not what the silos' signed answers say; do not use it")
         versions = check_versions("calibration", fields.take("versions", dict))

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from confide.errors import ConfideError, InputTypeError, MissingExtraError
 from confide.federated.refusals import Refusal
-from confide.support import Fields, needs_extra, parse_object
+from confide.support import Fields, kind_named, needs_extra, parse_object
 
 SCHEMA = 1
-_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers", "sent"})
+_SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers", "sent", "ledger"})
 """Fields that version 0.1 does not know: with one of them, with `of` in how its candidates were made, with silos that
 are signed by their own keys, or with the versions that drew an answer, a message has schema 2."""
 
@@ -62,11 +62,18 @@ def unseal(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
     if set(message) != {"kind", "schema", "content", "signer", "signature"} or not isinstance(message["content"], dict):
         raise Refusal("malformed", f"the {kind} must have the fields kind, schema, content, signer, signature")
     if message["kind"] != PREFIX + kind:
-        raise Refusal("malformed", f"the message must be of the kind {PREFIX + kind!r}; choose another file")
+        raise Refusal("malformed", _other_kind(str(message["kind"]), PREFIX + kind))
     schema = schema_of(message["content"])
     if message["schema"] != schema or isinstance(message["schema"], bool):
         raise Refusal("malformed", f"the {kind} must have schema {schema}; use the version of confide that wrote it")
     return Envelope(message["content"], verify(kind, message["content"], message["signer"], message["signature"]))
+
+
+def _other_kind(found: str, wanted: str) -> str:
+    is_a, must_be = kind_named(found), kind_named(wanted)
+    if is_a is must_be:  # a plan and several plans are both a federated plan
+        return f"the message must be of the kind {wanted!r}; choose another file"
+    return f"the message is {is_a}, not {must_be}; choose another file"
 
 
 def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -> str:

@@ -125,7 +125,7 @@ def calibrate(
     grid, plan, nodes, timeout, poll
         As for `ask`; the time is that of each question, the nodes are by default all that are there.
     keys
-        The coordinator's, for a plan with a second question. The release of one plan is signed with them, too.
+        The coordinator's: the release is signed with them. A plan with a second question needs them.
     keep
         A file in which the list of answers is kept before anybody is asked to open it. If too few help, try again with
         this file: openers help to open one list only.

@@ -52,6 +52,9 @@ class Silo:
         X25519 public key, 64 hexadecimal digits.
     size
         The public number of calibration records, or None if it is secret.
+    ledger
+        What `SiloLedger.identity` says of the one ledger that these keys answer with, 64 hexadecimal digits; or None,
+        as in version 0.2: then a copy of the keys with another ledger would answer the same plans once more.
     issued
         When the public file was issued, UTC, ISO format.
     signature
@@ -75,12 +78,15 @@ class Silo:
     size: int | None = None
     issued: str | None = None
     signature: str | None = field(default=None, repr=False)
+    ledger: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_name(self.name)
         for key in (self.signing, self.agreement):
             if not isinstance(key, str) or not _HEX.fullmatch(key):
                 raise InputError("keys must have 64 hexadecimal digits; use the file that keygen wrote")
+        if self.ledger is not None and not (isinstance(self.ledger, str) and _HEX.fullmatch(self.ledger)):
+            raise InputError("ledger must have 64 hexadecimal digits, as SiloLedger.identity says them")
         if self.size is not None:
             positive_integer("size", self.size, most=MOST_RECORDS)
         if not _agrees(self.agreement):
@@ -93,7 +99,7 @@ class Silo:
             read_time(self.issued)
             if not isinstance(self.signature, str) or not _SIGNATURE.fullmatch(self.signature):
                 raise InputError("signature must have 128 hexadecimal digits")
-            _check_signed(self.name, self.signing, self.agreement, self.size, self.issued, self.signature)
+            _check_signed(self)
 
     @property
     def identity(self) -> str:
@@ -103,6 +109,8 @@ class Silo:
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
         face = {"name": self.name, "signing": self.signing, "agreement": self.agreement, "size": self.size}
+        if self.ledger is not None:
+            face["ledger"] = self.ledger
         return face if self.signature is None else {**face, "issued": self.issued, "signature": self.signature}
 
     @classmethod
@@ -117,8 +125,9 @@ class Silo:
         with fields_of("silo", content) as fields:
             name, signing, agreement = (fields.take(part, str) for part in ("name", "signing", "agreement"))
             size = fields.take("size", (int, type(None)))
+            ledger = fields.take("ledger", str) if "ledger" in fields else None
             signed = [fields.take(part, str) for part in ("issued", "signature")] if "signature" in fields else []
-            return cls(name, signing, agreement, size, *signed)
+            return cls(name, signing, agreement, size, *signed, ledger=ledger)
 
     def to_json(self) -> str:
         """The public file of a silo, signed by its own key."""
@@ -172,9 +181,9 @@ def _agrees(key: str) -> bool:
 
 
 @lru_cache(maxsize=2**15)
-def _check_signed(name: str, signing: str, agreement: str, size: int | None, issued: str, signature: str) -> None:
-    content = {"name": name, "signing": signing, "agreement": agreement, "size": size, "issued": issued}
-    verify("silo", content, signing, signature)
+def _check_signed(silo: Silo) -> None:
+    content = silo.fields()
+    verify("silo", content, silo.signing, content.pop("signature"))
 
 
 @dataclass(frozen=True)
@@ -208,12 +217,22 @@ class SiloKeys:
         keys.face()  # checks the name
         return keys
 
-    def public(self, size: int | None = None, *, now: datetime | None = None) -> Silo:
+    def public(self, size: int | None = None, *, ledger: str | None = None, now: datetime | None = None) -> Silo:
         """The public face, with the public number of records if it may be known, signed by its own key.
 
-        Issued anew with another size it has the same identity; `now` is the present time, by default the clock.
+        Issued anew with another size or ledger it has the same identity.
+
+        Parameters
+        ----------
+        size
+            The number of calibration records, if it may be public.
+        ledger
+            `SiloLedger.identity` of the ledger that these keys answer with. Then no copy of the keys answers with
+            another one. Silos of version 0.2 do not read plans with such public files.
+        now
+            The present time, by default the clock.
         """
-        face, issued = self.face(size), write_time(now or datetime.now(UTC))
+        face, issued = replace(self.face(size), ledger=ledger), write_time(now or datetime.now(UTC))
         signature = json.loads(seal("silo", {**face.fields(), "issued": issued}, self.signing))["signature"]
         return replace(face, issued=issued, signature=signature)
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from confide.errors import ConfideError, InputError
 from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
-from confide.federated.plan import FederatedPlan
 from confide.federated.remote import Round, released, reply
 from confide.federated.remote import SiloSetup as SiloSetup
 from confide.federated.second_round import has_second_round, openings_by_node
+from confide.federated.several_plans import read_plan
 from confide.support import needs_extra, positive_integer, read_text
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def write_job(
     folder
         A new folder; its last name is the job's.
     plan
-        The signed plan.
+        The signed plan, or several plans under one signature.
     out
         The name under which the calibration is kept in the server's run folder, and comes with the job's result.
     timeout
@@ -73,7 +73,7 @@ def write_job(
     Path
         The folder.
     """
-    FederatedPlan.read(plan)
+    read_plan(plan)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", out):
         raise InputError(f"out must be the name of a file, not a path; found {out!r}")
     folder = Path(folder)
@@ -126,7 +126,7 @@ def silo_folder(local: str | Path, site: str) -> Path:
 def coordinator_keys(local: str | Path) -> Path | None:
     """The file of the coordinator's keys, if the server's own `local/confide.json` says `{"keys": "/its/keys.json"}`.
 
-    They sign the list of a secure sum with dropouts; other plans need none at the server.
+    They sign the release and, of a secure sum with dropouts, the list of answers; other plans need none at the server.
     """
     named = _named(local, "keys") if (Path(local) / SITE).exists() else None
     return None if named is None else Path(named)
@@ -214,7 +214,7 @@ class PlanController(Controller):  # type: ignore[misc]
         sites = [client.name for client in fl_ctx.get_engine().get_clients()]
         asked = self._ask(TASK, {site: {"plan": plan} for site in sites}, fl_ctx, abort_signal)
         if second and kept is not None and not abort_signal.triggered:
-            keep = kept.with_name(f"{FederatedPlan.read(plan)[0].session}-list.json")
+            keep = kept.with_name(f"{read_plan(plan)[0].session}-list.json")
             sent = openings_by_node(plan, asked, keys, keep)
             requests = {site: {"plan": plan, "openings": texts} for site, texts in sent.items()}
             asked.opening = self._ask(OPEN, requests, fl_ctx, abort_signal)

@@ -47,7 +47,7 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
         With a code of `confide.federated.refusals`; `unreadable` names the silo whose share does not open.
     """
     read, envelope = FederatedPlan.read(plan)
-    own = invited(read, keys)
+    own = invited(read, keys, ledger)
     policy.check_coordinator(read, envelope.signer)
     if own not in opened_sum(read).openers:
         raise Refusal("not-invited", "the plan does not name this silo as an opener")

@@ -18,6 +18,7 @@ from confide.federated.plan_words import ShownPlan, colluders, openers, ranges
 from confide.federated.protocols import METHODS, Counts, FederatedProtocol, Promise, protocol_of
 from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
+from confide.federated.release_size import refuse_too_long
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
@@ -178,6 +179,7 @@ class FederatedPlan(ShownPlan, Terms):
             raise InputError(f"plan must be one that silos can read, and they would refuse it: {refusal}") from None
         if read != stated:
             raise InputError("plan must be read as it is; found candidates that their recipe does not make")
+        refuse_too_long(text, [self])
         return text
 
     @classmethod

@@ -1,23 +1,34 @@
 """The plan by one method: targets, slopes and noise from what is public."""
 
 import secrets
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Any
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.errors import InputError
+from confide.errors import InputError, SimilarNameWarning
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, Options, RepliedSum, protocol_of
 from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import Missing, Population, Terms, check_count
+from confide.ledger.names import name_key, similar
 from confide.releases import check_about
 from confide.scores import score_kind
 from confide.selection import SELECTORS, Selector
-from confide.support import MOST_RECORDS, Level, exact_level, one_of, positive_integer, privacy_loss, public_classes
+from confide.support import (
+    MOST_RECORDS,
+    Level,
+    exact_level,
+    one_of,
+    outside,
+    positive_integer,
+    privacy_loss,
+    public_classes,
+)
 
 
 def planned(
@@ -71,6 +82,7 @@ def planned(
         classes=None if classes is None else public_classes("classes", classes),
         about=check_about(about),
     )
+    _check_apart([silo.name for silo in terms.silos])
     protocol.check(terms)
     if colluding is not None and not protocol.relies_on_silos:
         raise InputError(
@@ -80,6 +92,23 @@ def planned(
         raise InputError("dp_delta belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta")
     terms = protocol.local_terms(terms, options)
     return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))
+
+
+_COMPARED = 100
+"""Among more silos than these, whose names often differ by a number, names are not compared two by two."""
+
+
+def _check_apart(names: Sequence[str]) -> None:
+    """Refuse names of silos that a ledger would take for one name; warn of names that look alike."""
+    by_key: dict[str, str] = {}
+    for name in names:
+        other = by_key.setdefault(name_key(name), name)
+        if other != name:
+            raise InputError(f"silos must differ in their names by more than case; found {other!r} and {name!r}")
+    for place, name in enumerate(names if len(names) <= _COMPARED else ()):
+        if alike := similar(name, names[:place]):
+            text = f"silos {alike[0]!r} and {name!r} have names that look alike; if they are one silo, invite it once"
+            warnings.warn(SimilarNameWarning(text), stacklevel=outside())
 
 
 _FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400

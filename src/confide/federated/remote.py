@@ -22,7 +22,7 @@ from confide.federated.open_part import open_part
 from confide.federated.openings import addressee
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.several_plans import AnyPlan, SeveralPlans, is_several, read_plan
+from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
 from confide.federated.several_released import FederatedRelease
 from confide.federated.silo_counts import Scores
 from confide.federated.silo_ledger import SiloLedger
@@ -202,7 +202,7 @@ def _failed(log: logging.Logger) -> dict[str, str]:
 
 
 def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> FederatedRelease:
-    """Aggregate what came back: unusable messages are left out by name; signed if there are keys and it is one plan.
+    """Aggregate what came back: unusable messages are left out by name; signed if there are keys.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> Federated
     answers = list(asked.listed or asked.answers.values())
     parts = list(asked.opening.answers.values()) if asked.opening else []
     try:
-        return aggregate(plan, answers, parts=parts, keys=None if is_several(plan) else keys, drop_refused=True)
+        return aggregate(plan, answers, parts=parts, keys=keys, drop_refused=True)
     except Refusal as refusal:
         raise NotReleasedError(refusal, missing_silos(plan, answers), asked) from None
 

@@ -20,6 +20,7 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.plan_words import ShownPlan
 from confide.federated.protocols import Counts, FederatedProtocol, RepliedSum
 from confide.federated.refusals import Refusal
+from confide.federated.release_size import refuse_too_long
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.planning import unusual
 from confide.releases import class_list
@@ -196,6 +197,7 @@ class SeveralPlans(ShownPlan):
             SeveralPlans.read(text)
         except Refusal as refusal:
             raise InputError(f"plans must be such that silos can read them; they would refuse: {refusal}") from None
+        refuse_too_long(text, list(self.parts.values()))
         return text
 
     @classmethod
@@ -236,6 +238,11 @@ class SeveralPlans(ShownPlan):
 
 AnyPlan: TypeAlias = FederatedPlan | SeveralPlans
 """What a silo can be asked, by one message and for one charge."""
+
+
+def parts_of_plan(plan: AnyPlan) -> list[FederatedPlan]:
+    """The plan itself, or one for every level, group or class."""
+    return list(plan.parts.values()) if isinstance(plan, SeveralPlans) else [plan]
 
 
 def read_plan(text: str) -> tuple[AnyPlan, Envelope]:

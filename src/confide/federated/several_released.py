@@ -117,7 +117,7 @@ def release_several(
     made = _built(text, plans, envelope, certified, thresholds, who, refused, library_versions())
     if keys is None:
         return made
-    made = replace(made, sent=told_of(plans, list(messages.values())), signature="")
+    made = replace(made, sent=told_of(plans, text, list(messages.values())), signature="")
     return replace(made, signature=json.loads(seal(_KIND, _content(made), keys.signing))["signature"])
 
 
@@ -245,7 +245,7 @@ def _of_fields(fields: Fields, signature: str | None, signer: str | None) -> Sev
     if signature is None:
         return read
     sent = fields.take("sent", dict)
-    replies = read_told(plans, sent, first_of(read).answered)
+    replies = read_told(plans, plans_text, sent, first_of(read).answered)
     if replies and _thresholds(plans, certified, replies) != thresholds:
         raise Refusal("malformed", "the thresholds are not what the silos' signed answers say; do not use it")
     return replace(read, signature=signature, sent=sent)

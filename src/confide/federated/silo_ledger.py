@@ -69,6 +69,11 @@ class SiloLedger:
         found = [account for name in names if (account := known(accounts, name)) is not None]
         return sum((account.spent().epsilon for account in found), 0.0)
 
+    @property
+    def identity(self) -> str:
+        """What a public file says of this ledger, so that no other one serves: see `confide.Ledger.identity`."""
+        return self._ledger().identity()
+
     def earlier_answer(self, plan: AnyPlan) -> str | None:
         """The message that answered this plan before, or None.
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from confide.candidates import Candidates
@@ -124,10 +125,13 @@ class Terms:
         Refusal
             `foreign`.
         """
-        for i, silo in enumerate(self.silos):
-            if silo.name == name:
-                return i
+        if (place := self._places.get(name)) is not None:
+            return place
         raise Refusal("foreign", f"the plan does not name a silo {name[:64]!r}; check the roster")
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {silo.name: i for i, silo in enumerate(self.silos)}
 
     def closed(self, now: datetime) -> bool:
         """Whether answers made at this time are late."""

@@ -6,29 +6,31 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from confide.federated.answers import Answer, read_answer
-from confide.federated.envelope import MOST_CHARACTERS, PREFIX, envelope, parse, read_document, unseal, write_document
+from confide.federated.envelope import PREFIX, envelope, parse, read_document, unseal, write_document
 from confide.federated.protocols import DealtVectors
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.several_plans import AnyPlan
+from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE, tells_whole
+from confide.federated.several_plans import AnyPlan, parts_of_plan
 
 Refused: TypeAlias = tuple[tuple[str | int, str], ...]
 """Pairs (silo, or place of a message of no silo, and code) that were left out."""
 
 
-def told_of(plan: AnyPlan, messages: Sequence[Answer]) -> dict[str, Any]:
+def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
     """What of the messages that count may be known to all who read the release, by silo.
 
     A reply that is private by itself is private against them, too. Of a vector that protects a sum only the digest is
     told: its masks are random, and so is that. A message that is not private would be found from its digest by trying
-    all replies, so nothing is told; nor where parts of openers list the answers.
+    all replies, so nothing is told; nor where parts of openers list the answers. Of replies that would together make a
+    longer file than is read, the digests are told, too; whether they would follows from the plan, signed as `text`.
     """
     if not _is_told(plan):
         return {}
-    by_digest = plan.protocol.relies_on_silos
+    by_digest = plan.protocol.relies_on_silos or not tells_whole(text, parts_of_plan(plan))
     return {plan.silos[one.silo].name: one.digest if by_digest else json.loads(one.text) for one in messages}
 
 
-def read_told(plan: AnyPlan, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
+def read_told(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
     """The replies that a release tells, by place, from the silos' signed answers; none where it tells digests.
 
     Raises
@@ -39,7 +41,10 @@ def read_told(plan: AnyPlan, sent: Mapping[str, Any], answered: Collection[str])
     whole = {name: told for name, told in sent.items() if isinstance(told, dict)}
     digests = {name for name, told in sent.items() if isinstance(told, str) and re.fullmatch("[0-9a-f]{64}", told)}
     expected = set(answered) if _is_told(plan) else set()
-    if expected != (digests if plan.protocol.relies_on_silos else whole.keys()) or len(sent) != len(expected):
+    by_digest = plan.protocol.relies_on_silos
+    if digests and not by_digest:  # 0.2 told whole answers, however long the file became
+        by_digest = not tells_whole(text, parts_of_plan(plan))
+    if expected != (digests if by_digest else whole.keys()) or len(sent) != len(expected):
         raise Refusal("malformed", "the calibration does not tell what it was made from; do not use it")
     replies = {}
     for name, message in whole.items():
@@ -89,7 +94,7 @@ def write_release(kind: str, content: Mapping[str, Any], signer: str, signature:
 
 def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
     """The content of a file; and its signature and the key of that, if it is signed."""
-    most = 2 * MOST_CHARACTERS
+    most = MOST_CHARACTERS_OF_RELEASE
     found = parse(text, "file", most)
     if "signature" not in found:
         return read_document(PREFIX + kind, text, most), None, None

@@ -342,8 +342,7 @@ class Ledger(Shown):
             for bounded in (account, besides):
                 if not bounded.allows(*costs):
                     raise BudgetError(refusal(bounded, *costs))
-            if key_of(writer.records) is None:
-                writer.append(Keyed(secrets.token_hex(32)))
+            _key(writer)
             for place, one in enumerate(charges):
                 joined = place > 0 and account.schedule is not None
                 writer.append(Charged(account.dataset, one.token, one.request, one.cost, joined, self._who(writer)))
@@ -449,6 +448,15 @@ class Ledger(Shown):
     def seals(self) -> list[str]:
         """The seals of all records, oldest first: the last one stands for all of them."""
         return self.snapshot().seals
+
+    def identity(self) -> str:
+        """Tell this ledger from every other one but its copies, by 64 hexadecimal digits; they are public.
+
+        They are a digest under the ledger's own key, so nothing in it follows from them. A ledger that was moved, or
+        restored from a backup, keeps them.
+        """
+        with self._store().writing() as writer:
+            return keyed_digest(_key(writer), _IDENTITY)
 
     def snapshot(self) -> "Snapshot":
         """Everything that is known at one moment."""
@@ -576,6 +584,16 @@ def refusal(account: Account, *costs: Cost) -> str:
 def key_of(records: Iterable[tuple[str, Event]]) -> str | None:
     """The ledger's own key; None if nothing was fingerprinted yet, as in ledgers of 0.1."""
     return next((event.key for _, event in records if isinstance(event, Keyed)), None)
+
+
+_IDENTITY = b"confide/ledger/identity/1"
+
+
+def _key(writer: Writer) -> str:
+    """The ledger's own key, made if it has none."""
+    if (key := key_of(writer.records)) is None:
+        writer.append(Keyed(key := secrets.token_hex(32)))
+    return key
 
 
 def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:

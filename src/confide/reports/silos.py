@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.errors import InputError
-from confide.federated import CODES, FederatedCalibration, SiloReport, read_answer
+from confide.federated import CODES, FederatedCalibration, SiloReport, read_answer, unlike_replies
 from confide.releases import Calibration, Release
 from confide.reports.numbers import number, percent
 
@@ -54,11 +54,13 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
         )
     unknown = [code for name, code in release.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
+    far = unlike_replies(plan, replies)
     sent = _IN_SUM if plan.protocol.relies_on_silos else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
     return {
         "summary": f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
         "rows": rows,
         "replies": sorted(replies.items(), key=lambda pair: pair[1]),
+        "unlike": None if far is None else f"{far[0].upper()}{far[1:]}.",
         "reports": reports,
     }
 
@@ -67,15 +69,22 @@ def silo_charts(
     calibration: Calibration, replies: Sequence[tuple[str, float]], reports: Sequence[SiloReport]
 ) -> dict[str, Any]:
     """What the charts of the silos draw."""
+    drawn = [{"name": n, "value": v} for n, v in replies if math.isfinite(v)][:MOST_DRAWN]
     return {
         "threshold": None if math.isinf(calibration.threshold) else calibration.threshold,
         "promised": calibration.coverage,
-        "replies": [{"name": n, "value": v} for n, v in replies if math.isfinite(v)][:MOST_DRAWN],
+        "replies": drawn,
+        "logarithmic": _decades([one["value"] for one in drawn]) > 2,
         "reports": [
             {"name": r.silo, "value": r.estimate.value, "low": r.estimate.low, "high": r.estimate.high}
             for r in reports[:MOST_DRAWN]
         ],
     }
+
+
+def _decades(values: Sequence[Any]) -> float:
+    """How many powers of ten positive values span; 0 where one is not positive."""
+    return math.log10(max(values) / min(values)) if values and min(values) > 0 else 0.0
 
 
 def report_row(report: SiloReport) -> tuple[str, ...]:

@@ -40,7 +40,15 @@ from confide.support.checks import (
 from confide.support.deprecation import DEPRECATIONS, Deprecation, deprecated, old_names, renamed_argument
 from confide.support.events import DEBUG, INFO, listening, tell
 from confide.support.extras import needs_extra
-from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input, refuse_other_than_html, same_place
+from confide.support.file_kinds import (
+    LEDGER_ID,
+    Kind,
+    kind_named,
+    kind_of,
+    refuse_input,
+    refuse_other_than_html,
+    same_place,
+)
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, to_disk, write_text
 from confide.support.foreign_text import harmless, harmless_json, one_line
 from confide.support.locks import has_locks, locked
@@ -70,13 +78,13 @@ __all__ = [
     "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer",
     "as_place", "axes_of", "canonical", "ceil_to", "check_names", "check_versions", "decimal_text", "deprecated",
     "exact_level", "float_above", "float_below", "fraction_of", "harmless", "harmless_json", "has_locks",
-    "html_lines", "html_table", "kind_of", "known_positions", "labelled", "legend", "library_versions", "listening",
-    "locked", "named_ticks", "names_object", "names_server", "needs_extra", "new_file", "of_store", "old_names",
-    "one_line", "one_of", "only_count", "optional_versions", "order_of", "outside", "parse_object", "places",
-    "positive_integer", "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as",
-    "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked", "refuse_other_than_html",
-    "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell", "to_disk", "versions_text",
-    "write_text",
+    "html_lines", "html_table", "kind_named", "kind_of", "known_positions", "labelled", "legend",
+    "library_versions", "listening", "locked", "named_ticks", "names_object", "names_server", "needs_extra",
+    "new_file", "of_store", "old_names", "one_line", "one_of", "only_count", "optional_versions", "order_of",
+    "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss", "promise_line",
+    "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
+    "refuse_other_than_html", "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell",
+    "to_disk", "versions_text", "write_text",
 ]  # fmt: skip
 
 

@@ -109,7 +109,18 @@ def kind_of_content(head: bytes) -> Kind:
     if head[:15].lower() == b"<!doctype html>":
         return Kind.PAGE if _TITLE in head else Kind.OTHER
     document = _DOCUMENT.match(head)
-    return Kind.OTHER if document is None else _DOCUMENTS.get(document[1].decode()[len("confide.") :], Kind.OTHER)
+    return Kind.OTHER if document is None else kind_named(document[1].decode())
+
+
+def kind_named(name: str) -> Kind:
+    """What a document is that states this kind.
+
+    Examples
+    --------
+    >>> print(kind_named("confide.levels"), kind_named("confide.federated.silo"), sep=", ")
+    a release, a silo's public file
+    """
+    return _DOCUMENTS.get(name.removeprefix("confide."), Kind.OTHER)
 
 
 def refuse_other_than_html(path: str | Place) -> None:

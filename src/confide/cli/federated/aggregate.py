@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from confide.cli import options as o
-from confide.cli.federated.arguments import PlanFile
+from confide.cli.federated.arguments import PlanFile, read_messages
 from confide.cli.federated.words import spread
-from confide.cli.output import say, warn
+from confide.cli.output import heard, say, warn
 from confide.cli.parameters import command
+from confide.errors import CoverageWarning
 from confide.federated import SiloKeys, replies
 from confide.federated import aggregate as aggregate_answers
 from confide.releases import everything, parts_of
@@ -41,14 +42,16 @@ def aggregate(
     """
     output.check(Kind.RELEASE, *answers, plan, keys)
     parts = [path for path in answers if kind_of(path) is Kind.PART]
-    text, messages = read_text(plan), [read_text(path) for path in answers if path not in parts]
-    released = aggregate_answers(
-        text,
-        messages,
-        parts=[read_text(path) for path in parts],
-        keys=None if keys is None else SiloKeys.load(keys),
-        drop_refused=drop_refused,
-    )
+    sent = [path for path in answers if path not in parts]
+    text, messages = read_text(plan), _read(sent) if drop_refused else read_messages(sent, Kind.ANSWER)
+    with heard(CoverageWarning) as caught:
+        released = aggregate_answers(
+            text,
+            messages,
+            parts=_read(parts),
+            keys=None if keys is None else SiloKeys.load(keys),
+            drop_refused=drop_refused,
+        )
     for name, part in parts_of(released).items():
         if part.threshold == float("inf"):
             of_part = f" of {name}" if name else ""
@@ -56,3 +59,9 @@ def aggregate(
     output.write(released.to_json(), f"{released}\nsaved")
     if line := spread(replies(text, messages, drop_refused=drop_refused)):
         say(line)
+    for one in caught:
+        warn(str(one.message))
+
+
+def _read(paths: list[Path]) -> list[str]:
+    return [read_text(path) for path in paths]

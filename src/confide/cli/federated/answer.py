@@ -66,14 +66,21 @@ def answer(
         counts = counted_by_group(source, what, columns, people, of_scores.candidates, tuple(read.parts), by)
     else:
         counts = counted(source, what, columns, people, of_scores.candidates, of_scores.classes)
+    own_keys = SiloKeys.load(keys)
     earlier = records.open().answered(read)
     with heard(OtherDataWarning) as caught:
-        message = answer_plan(text, counts, SiloKeys.load(keys), policy, records.open(), now=datetime.now(UTC))
+        message = answer_plan(text, counts, own_keys, policy, records.open(), now=datetime.now(UTC))
     for one in caught:
         warn(str(one.message))
     if earlier is not None:
         say(f"earlier answer of {earlier} returned; nothing was charged")
     output.write(message, "answer")
+    own = next(silo for silo in read.silos if silo.identity == own_keys.face().identity)
+    if read.protocol.relies_on_silos and own.ledger is None:
+        say(
+            "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
+            "again, and the two answers together would tell of the records; confide federated public --ledger names it"
+        )
     if rows := identity_rows(read, silos=read.protocol.relies_on_silos):
         say(aligned(rows))
     if (collude := colluders(read)) is not None:

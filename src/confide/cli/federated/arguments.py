@@ -30,6 +30,13 @@ SiloLedgerPlace = Annotated[
         help="This silo's budget ledger: a file, made if new, or postgresql://ROLE@HOST/DB. Keep it.",
     ),
 ]
+NamedLedger = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LEDGER",
+        help="Name this silo's budget ledger (made if new) in the public file: copies of the keys need it, too.",
+    ),
+]
 Keys = Annotated[Path, typer.Option(metavar="FILE", help="Private keys, written by keygen.")]
 PlanFile = Annotated[Path, typer.Option(metavar="FILE", help="The signed plan.")]
 
@@ -57,6 +64,25 @@ class SiloRecords:
             return f"spent so far: +inf, for an answer was not private; the budget was {budget:g}"
         weak = practically_none(spent)
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
+
+
+def read_messages(paths: Sequence[Path], kind: Kind) -> list[str]:
+    """The messages in files.
+
+    Raises
+    ------
+    Refusal
+        If a file is of another kind that is known.
+    """
+    for path in paths:
+        if (found := kind_of(path)) not in (kind, Kind.OTHER):
+            raise Refusal("malformed", f"file {str(path)!r} is {found}, not {kind}; leave it out")
+    return [read_text(path) for path in paths]
+
+
+def identity_of(ledger: str | None) -> str | None:
+    """What a public file says of a ledger."""
+    return None if ledger is None else SiloLedger(ledger).identity
 
 
 def read_silo(path: Path) -> Silo:

@@ -12,6 +12,11 @@ def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> lis
     ]
     for one in found:
         lines.append(f"{'->' if one.recommended else '  '} {_named(one)}: {_expected(one)}")
+    if any(silo.size is None for silo in silos):
+        lines.append(
+            "sizes are secret, which private-qq alone allows; with public sizes (confide federated public --size) "
+            "secure-sum can be asked for, whose promise holds however unlike the silos are"
+        )
     best = next((one for one in found if one.recommended), None)
     if best is not None and best.plan is not None and best.left_out:
         names = {silo.name for silo in best.plan.silos}

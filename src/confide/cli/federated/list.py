@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from confide.cli.federated.arguments import Keys, PlanFile
+from confide.cli.federated.arguments import Keys, PlanFile, read_messages
 from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.errors import InputError
 from confide.federated import DealtVectors, FederatedPlan, SiloKeys, openings
-from confide.support import read_text, write_text
+from confide.support import Kind, read_text, write_text
 
 
 @command
@@ -38,7 +38,10 @@ def list_answers(
       confide federated list *-answer.json --plan plan.json \
         --keys coordinator.key --out-folder openings
     """
-    text, told = read_text(plan), [read_text(path) for path in answers]
+    text, told = (
+        read_text(plan),
+        [read_text(path) for path in answers] if drop_refused else read_messages(answers, Kind.ANSWER),
+    )
     read, _ = FederatedPlan.read(text)
     files = {
         out_folder / f"{name}.json": opening

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Any
+from warnings import WarningMessage
 
 import click
 import typer
@@ -12,9 +13,9 @@ from confide.cli.columns import Columns, parsed
 from confide.cli.federated.arguments import Keys, invited, public_files
 from confide.cli.federated.comparison import comparison_lines
 from confide.cli.federated.several import GroupNames, planned
-from confide.cli.output import check_output, say, warn
+from confide.cli.output import check_output, heard, say, warn
 from confide.cli.parameters import command
-from confide.errors import InputError
+from confide.errors import InputError, SimilarNameWarning
 from confide.federated import COMPARABLE, METHODS, FederatedPlan, SeveralPlans, SiloKeys, colluders, openers, read_time
 from confide.federated import compare as compare_methods
 from confide.planning import Pilot
@@ -118,9 +119,11 @@ def plan(
     made: FederatedPlan | SeveralPlans | None
     if compare:
         sample, least = _sample(pilot, reading, columns), 1 if n_min is None else n_min
-        found = compare_methods(
-            silos, o.one_level(alpha), epsilon or 0.0, pilot=sample, also=also or (), n_min=least, **options
-        )
+        with heard(SimilarNameWarning) as caught:
+            found = compare_methods(
+                silos, o.one_level(alpha), epsilon or 0.0, pilot=sample, also=also or (), n_min=least, **options
+            )
+        _warn_once(caught)
         for line in comparison_lines(found, silos):
             say(line)
         if out is None:
@@ -129,7 +132,9 @@ def plan(
         if made is None:
             raise InputError("no method has a plan for these silos; " + "; ".join(str(one.refused) for one in found))
     else:
-        made = planned(silos, alpha, epsilon, groups, n_min=n_min, method=method, **options)
+        with heard(SimilarNameWarning) as caught:
+            made = planned(silos, alpha, epsilon, groups, n_min=n_min, method=method, **options)
+        _warn_once(caught)
     assert out is not None
     first = made.first if isinstance(made, SeveralPlans) else made
     write_text(out, made.sign(coordinator), overwrite=force)
@@ -152,6 +157,12 @@ def plan(
         say(f"promised {first.assumed}:")
     for line in made.promise_lines:
         say(f"  {line}")
+
+
+def _warn_once(caught: list[WarningMessage]) -> None:
+    """Every method that was tried has warned of the same names."""
+    for text in dict.fromkeys(str(one.message) for one in caught):
+        warn(text)
 
 
 def _check_asked(

@@ -9,8 +9,9 @@ from confide.support import versions_text
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:
     """Who it is, by the digits that people compare, and what its own key signed."""
     size = "secret" if silo.size is None else f"{silo.size}, public"
+    ledger = [] if silo.ledger is None else [("ledger", fingerprint(silo.ledger, groups=4))]
     issued = [] if silo.issued is None else [("issued", f"{silo.issued}, signed by its own key")]
-    return [("name", silo.name), ("fingerprint", fingerprint(silo.identity)), ("records", size), *issued]
+    return [("name", silo.name), ("fingerprint", fingerprint(silo.identity)), ("records", size), *ledger, *issued]
 
 
 def policy_rows(policy: Policy) -> list[tuple[str, str]]:

@@ -224,13 +224,13 @@ const Charts = {
     }));
   },
 
-  replies(figure, points, threshold, label) {
+  replies(figure, points, threshold, logarithmic, label) {
     const names = points.map((d, i) => i);
     Charts.show(figure, label, (width) => {
       const { x, ...rows } = Charts.rows(points, width);
       return {
         ...rows,
-        x: { ...x, label: "threshold" },
+        x: logarithmic ? { ...x, label: "threshold, logarithmic", type: "log" } : { ...x, label: "threshold" },
         marks: [
           threshold === null ? null : Plot.ruleX([threshold], { stroke: "var(--promise)", strokeWidth: 1.5, strokeDasharray: "5 4" }),
           Plot.dot(names, { y: (i) => i, x: (i) => points[i].value, r: 5, fill: "var(--accent)" }),

@@ -43,7 +43,7 @@
     Charts.intervals(figure(id), points, promised, `${label}; the numbers are in the table below.`);
   });
   if (data.silos && figure("replies") && data.silos.replies.length) {
-    Charts.replies(figure("replies"), data.silos.replies, data.silos.threshold, "The silos’ answers; the numbers are in the table above.");
+    Charts.replies(figure("replies"), data.silos.replies, data.silos.threshold, data.silos.logarithmic, "The silos’ answers; the numbers are in the table above.");
   }
   if (data.silos && figure("silo-coverage")) {
     Charts.intervals(figure("silo-coverage"), data.silos.reports, data.silos.promised, "Coverage by silo; the numbers are in the table below.");

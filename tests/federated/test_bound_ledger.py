@@ -1,0 +1,96 @@
+"""Two copies of one private key file: one ledger is named by the public file, and answers come from that one alone."""
+
+import json
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.federated.envelope import SCHEMA
+from confide.ledger import Ledger, move
+from tests.federated.helpers import Federation
+
+FEW = Candidates.unit(11)
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """Three silos; the first one's keys lie in two folders, as for the command line and for Flower."""
+    three = Federation(tmp_path, [np.linspace(0, 0.5, 200)] * 3)
+    for name in ("command-line", "flower"):
+        (tmp_path / name).mkdir()
+        three.keys[0].save(tmp_path / name / "keys.json")
+    return three
+
+
+def answers_of_both(copies, tmp_path, plan):
+    """What the copies send about other records, with a ledger each."""
+    for name, scores in (("command-line", copies.scores[0]), ("flower", 1 - copies.scores[0])):
+        keys = federated.SiloKeys.load(tmp_path / name / "keys.json")
+        ledger = federated.SiloLedger(tmp_path / name / "budget.db")
+        yield federated.answer(plan, scores, keys, copies.policy, ledger)
+
+
+def test_without_a_name_two_ledgers_answer_under_one_mask(copies, tmp_path):
+    """The pad: the difference of the two answers is that of the records, and of noise of scale 1."""
+    plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
+    one, two = (
+        np.array(json.loads(text)["content"]["masked"], dtype=np.uint32)
+        for text in answers_of_both(copies, tmp_path, plan)
+    )
+    difference = (one - two).view(np.int32)
+    assert max(abs(int(value)) for value in difference) < 1000  # of 32 random bits, not even one in a million
+
+
+@pytest.mark.parametrize("method", ["secure-sum", "private-qq"])
+def test_the_other_ledger_is_refused(copies, tmp_path, method):
+    named = federated.SiloLedger(tmp_path / "command-line" / "budget.db").identity
+    copies.silos[0] = copies.keys[0].public(200, ledger=named)
+    plan = copies.plan(method=method, epsilon=8.0, candidates=FEW)
+    both = answers_of_both(copies, tmp_path, plan)
+    first = next(both)
+    with pytest.raises(federated.Refusal, match="the plan names another ledger of this silo") as caught:
+        next(both)
+    assert caught.value.code == "not-invited"
+    assert federated.SiloLedger(tmp_path / "flower" / "budget.db").spent == 0
+    made = federated.aggregate(plan, [first, *copies.answers(plan, [1, 2])], keys=copies.coordinator)
+    assert federated.verify(type(made).from_json(made.to_json()), copies.coordinator.public()).holds
+
+
+def test_the_other_ledger_opens_no_second_list(tmp_path):
+    five = Federation(tmp_path, [np.linspace(0, 0.5, 90)] * 5)
+    five.silos = [keys.public(90, ledger=ledger.identity) for keys, ledger in zip(five.keys, five.ledgers, strict=True)]
+    plan = five.plan(method="secure-sum", dropouts=1, colluding=1, candidates=FEW)
+    asked = federated.openings(plan, five.answers(plan), five.coordinator)
+    other = federated.SiloLedger(tmp_path / "other.db")
+    with pytest.raises(federated.Refusal, match="not-invited"):
+        federated.open_part(plan, asked["silo 0"], five.keys[0], five.policy, other)
+    federated.open_part(plan, asked["silo 0"], five.keys[0], five.policy, five.ledgers[0])
+
+
+def test_a_ledger_keeps_its_identity(tmp_path):
+    ledger = Ledger(tmp_path / "a.db")
+    first = ledger.identity()
+    ledger.set_limit("patients", 1.0)
+    assert Ledger(tmp_path / "a.db").identity() == first
+    move(tmp_path / "a.db", tmp_path / "b.db")
+    assert Ledger(tmp_path / "b.db").identity() == first
+    assert Ledger(tmp_path / "c.db").identity() != first
+    assert first not in str(ledger.records())
+
+
+def test_a_public_file_without_a_ledger_is_that_of_0_2(tmp_path):
+    keys = federated.SiloKeys.generate("north")
+    plain, named = keys.public(300), keys.public(300, ledger="0" * 64)
+    assert "ledger" not in plain.fields()
+    assert json.loads(plain.to_json())["schema"] == SCHEMA
+    assert json.loads(named.to_json())["schema"] == 2
+    for silo in (plain, named):
+        assert federated.Silo.from_json(silo.to_json()) == silo
+        assert silo.identity == keys.face().identity
+    content = json.loads(named.to_json())
+    del content["content"]["ledger"]
+    content["schema"] = 1
+    with pytest.raises(federated.Refusal, match="altered"):
+        federated.Silo.from_json(json.dumps(content))

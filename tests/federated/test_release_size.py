@@ -1,0 +1,137 @@
+"""Plans at the limits of size: whatever silos pay for can be released, signed and read."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import FormatError, InputError
+from confide.federated import release_size
+from confide.federated.envelope import seal
+from confide.federated.several_plans import parts_of_plan, read_plan
+from tests.federated.helpers import Federation
+
+FEW = Candidates.unit(21)
+
+
+def answers_to(text, keys, threshold):
+    """What silos reply that all draw one candidate, signed by them."""
+    read, _ = read_plan(text)
+    values = next(iter(read.parts.values())).candidates.values
+    one = {"candidate": threshold, "threshold": float(values[threshold])}
+    content = {"plan": read.digest, "session": read.session, "answered": "2026-01-01T00:00:00Z"}
+    return [
+        seal("answer", {**content, "silo": own.name, "replies": [one] * len(read.parts)}, own.signing) for own in keys
+    ]
+
+
+def by_class(silos, classes, n_typical=50):
+    coordinator = federated.SiloKeys("coordinator", b"\1" * 32, b"\2" * 32)
+    keys = [federated.SiloKeys.generate(f"silo {i}") for i in range(silos)]
+    names = [f"class {j}" for j in range(classes)]
+    options = {"by": "class", "candidates": FEW, "n_typical": n_typical}
+    plan = federated.plan_groups([own.public() for own in keys], names, 0.1, 4.0, **options)
+    return coordinator, keys, plan
+
+
+def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
+    """Of whole answers it would be longer than its reader takes; both know that from the plan."""
+    coordinator, keys, plan = by_class(12, 30)
+    text = plan.sign(coordinator)
+    answers = answers_to(text, keys, 19)
+    whole = federated.aggregate(text, answers, keys=coordinator)
+    assert all(isinstance(told, dict) for told in whole.sent.values())
+    most = len(whole.to_json()) - 1
+    monkeypatch.setattr(release_size, "MOST_CHARACTERS_OF_RELEASE", most)
+    monkeypatch.setattr("confide.federated.told.MOST_CHARACTERS_OF_RELEASE", most)
+    with pytest.raises(FormatError, match="at most"):
+        type(whole).from_json(whole.to_json())
+    made = federated.aggregate(text, answers, keys=coordinator)
+    assert len(made.to_json()) < most
+    assert {len(told) for told in made.sent.values()} == {64}
+    assert {name: part.threshold for name, part in made.parts.items()} == {
+        name: part.threshold for name, part in whole.parts.items()
+    }
+    again = type(made).from_json(made.to_json())
+    found = federated.verify(again, coordinator.public(), [answers[0]])
+    assert found.holds
+    assert "the answer of 'silo 0' counts" in found.found
+    assert "it cannot be made again from this file" in found.found[1]
+
+
+def test_digests_where_answers_have_room_are_refused():
+    """A coordinator cannot leave out what its thresholds follow from."""
+    coordinator, keys, plan = by_class(5, 3)
+    text = plan.sign(coordinator)
+    made = federated.aggregate(text, answers_to(text, keys, 19), keys=coordinator)
+    content = json.loads(made.to_json())["content"]
+    content["sent"] = dict.fromkeys(content["sent"], "0" * 64)
+    with pytest.raises(FormatError, match="does not tell what it was made from"):
+        type(made).from_json(seal("several", content, coordinator.signing))
+
+
+@pytest.mark.parametrize(("silos", "classes"), [(3, 1), (3, 40), (12, 30)])
+def test_the_bound_is_above_what_is_written_and_near_it(silos, classes):
+    coordinator, keys, plan = by_class(silos, classes)
+    text = plan.sign(coordinator)
+    parts = parts_of_plan(read_plan(text)[0])
+    made = federated.aggregate(text, answers_to(text, keys, 19), keys=coordinator)
+    bound = release_size._characters(text, parts, whole=True)
+    assert len(made.to_json()) <= bound <= 1.6 * len(made.to_json()) + release_size._HEAD
+    digests = replace(made, sent=dict.fromkeys(made.sent, "0" * 64))
+    assert len(digests.to_json()) <= release_size._characters(text, parts, whole=False) <= bound
+
+
+@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
+def test_the_bound_is_above_every_release_of_one_threshold(tmp_path, method):
+    options = {"dropouts": 1, "colluding": 1} if method == "secure-sum" else {}
+    five = Federation(tmp_path, [np.linspace(0, 1, 90)] * 5)
+    text = five.plan(method=method, candidates=FEW, **options)
+    answers, parts = five.answers(text), []
+    if options:
+        asked = federated.openings(text, answers, five.coordinator)
+        own = dict(zip((keys.name for keys in five.keys), range(5), strict=True))
+        parts = [
+            federated.open_part(text, one, five.keys[own[name]], five.policy, five.ledgers[own[name]])
+            for name, one in asked.items()
+        ]
+    made = federated.aggregate(text, answers, parts=parts, keys=five.coordinator)
+    assert len(made.to_json()) <= release_size._characters(text, parts_of_plan(read_plan(text)[0]), whole=True)
+
+
+def test_what_no_ledger_keeps_is_refused_before_a_silo_pays():
+    """An answer for so many classes would be charged, and then could not be kept."""
+    coordinator, _, plan = by_class(2, 12_000)
+    with pytest.raises(InputError, match="than the 1000000 characters that a ledger keeps"):
+        plan.sign(coordinator)
+
+
+def test_a_release_that_no_reader_takes_is_refused_with_the_plan(monkeypatch):
+    coordinator, _, plan = by_class(3, 5)
+    monkeypatch.setattr(release_size, "MOST_CHARACTERS_OF_RELEASE", 5_000)
+    with pytest.raises(InputError, match="would have more than 5000 characters"):
+        plan.sign(coordinator)
+
+
+def test_what_is_signed_is_read_back(monkeypatch, tmp_path):
+    """Whatever the plan let through: no file that its own reader refuses is handed over as signed."""
+    three = Federation(tmp_path, [np.linspace(0, 1, 90)] * 3)
+    text = three.plan(candidates=FEW)
+    answers = three.answers(text)
+    monkeypatch.setattr("confide.federated.told.MOST_CHARACTERS_OF_RELEASE", 500)
+    with pytest.raises(InputError, match=r"the release cannot be signed.*leave keys out"):
+        federated.aggregate(text, answers, keys=three.coordinator)
+    assert federated.aggregate(text, answers).signature is None
+
+
+@pytest.mark.slow
+def test_the_release_that_0_2_wrote_and_could_not_read(tmp_path):
+    """260 silos and 1,000 classes: 17,986,047 characters of whole answers."""
+    coordinator, keys, plan = by_class(260, 1000)
+    text = plan.sign(coordinator)
+    made = federated.aggregate(text, answers_to(text, keys, 19), keys=coordinator)
+    assert len(made.to_json()) < 1_000_000
+    assert federated.verify(made, coordinator.public()).holds

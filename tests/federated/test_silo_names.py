@@ -1,0 +1,50 @@
+"""Names of silos: found by one look, and told apart by more than a blank."""
+
+import warnings
+
+import pytest
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import InputError, SimilarNameWarning
+
+
+def planned(names):
+    silos = [federated.SiloKeys.generate(name).public(size=200) for name in names]
+    return federated.plan(silos, 0.1, method="fedcp-qq", candidates=Candidates.unit(21))
+
+
+def test_a_place_is_found_without_walking_over_the_silos():
+    plan = planned(["north", "south", "east"])
+    assert [plan.position(name) for name in ("north", "south", "east")] == [0, 1, 2]
+    object.__setattr__(plan, "silos", None)  # whoever walks over them now fails
+    assert plan.position("east") == 2
+    with pytest.raises(federated.Refusal, match="foreign"):
+        plan.position("west")
+
+
+@pytest.mark.parametrize("other", ["north ", "n-orth", "n0rth"])
+def test_names_that_look_alike_are_pointed_out(other):
+    with pytest.warns(SimilarNameWarning, match="silos 'north' and '.*' have names that look alike"):
+        planned(["north", other])
+
+
+def test_one_name_in_two_cases_is_refused():
+    with pytest.raises(InputError, match="more than case; found 'north' and 'North'"):
+        planned(["north", "South", "North"])
+
+
+def test_numbered_silos_are_as_they_are():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SimilarNameWarning)
+        planned([f"school {i}" for i in range(12)])
+
+
+def test_a_plan_of_0_2_with_such_names_is_read():
+    """Names are looked at when a plan is made: what was planned before stands."""
+    with pytest.warns(SimilarNameWarning):
+        plan = planned(["north", "north "])
+    text = plan.sign(federated.SiloKeys.generate("coordinator"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SimilarNameWarning)
+        assert federated.FederatedPlan.read(text)[0].digest
