@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector, frame_of
+from confide.arrays import as_vector, frame_of, refuse_other_rows
 from confide.errors import InputError
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
 from confide.sets.drawn_intervals import draw_intervals
@@ -33,6 +33,8 @@ class PredictionIntervals(_Ends):
         float64, shape (n,): both ends belong to the interval, which is empty where lower > upper.
     promised
         The coverage that the calibration promises, at least, if the intervals come from one; no item of the pair.
+    index
+        The index of the pandas object that they were made from; targets have to agree with it. No item of the pair.
 
     Examples
     --------
@@ -46,17 +48,29 @@ class PredictionIntervals(_Ends):
     """
 
     _promised: float | None = None
+    _index: Any = None
 
-    def __new__(cls, lower: NDArray[np.float64], upper: NDArray[np.float64], promised: float | None = None) -> Self:
-        """The pair; what was promised lies beside it."""
+    def __new__(
+        cls,
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+        promised: float | None = None,
+        index: Any = None,
+    ) -> Self:
+        """The pair; what was promised, and the index, lie beside it."""
         pair = super().__new__(cls, lower, upper)
-        pair._promised = promised
+        pair._promised, pair._index = promised, index
         return pair
 
     @property
     def promised(self) -> float | None:
         """The coverage that the calibration promises, at least; None of intervals that come from none."""
         return self._promised
+
+    @property
+    def index(self) -> Any:
+        """The index of the pandas object that the intervals were made from; None of intervals without one."""
+        return self._index
 
     @property
     def widths(self) -> NDArray[np.float64]:
@@ -136,7 +150,7 @@ class PredictionIntervals(_Ends):
         >>> PredictionIntervals(np.array([0.0]), np.array([2.0])).to_frame("pyarrow").column_names
         ['lower', 'upper']
         """
-        return frame_of([("lower", self.lower), ("upper", self.upper)], like)
+        return frame_of([("lower", self.lower), ("upper", self.upper)], like, self.index)
 
     @overload
     def __getitem__(self, which: SupportsIndex) -> NDArray[np.float64]: ...
@@ -152,16 +166,18 @@ class PredictionIntervals(_Ends):
         chosen = which if isinstance(which, slice) else np.asarray(which)
         if not isinstance(chosen, slice) and chosen.ndim != 1:
             raise InputError("intervals must be chosen by a slice, or a vector of positions or booleans")
-        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised)
+        index = None if self.index is None else self.index[chosen]
+        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, index)
 
     def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
+        refuse_other_rows(intervals=self, **{name: values})
         found = as_vector(name, values, empty=True)
         if len(found) != len(self.lower):
             raise InputError(f"{name} must have one entry per interval; found {len(found)} for {len(self.lower)}")
         return found
 
     def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
-        """A data frame with the columns `lower` and `upper`; `index` names the records.
+        """A data frame with the columns `lower` and `upper`; `index` names the records, by default their own.
 
         Examples
         --------
@@ -171,7 +187,7 @@ class PredictionIntervals(_Ends):
         """
         with needs_extra("to_pandas", "pandas"):
             import pandas as pd
-        return pd.DataFrame({"lower": self.lower, "upper": self.upper}, index=index)
+        return pd.DataFrame({"lower": self.lower, "upper": self.upper}, index=self.index if index is None else index)
 
     def __repr__(self) -> str:
         n, widths = len(self.lower), self.widths
