@@ -132,7 +132,7 @@ def test_what_is_not_a_loss_is_refused():
     ):
         with pytest.raises(confide.InputError, match=finding):
             critical_thresholds(losses, candidates, u=np.full(len(losses), 0.5))
-    with pytest.raises(confide.InputError, match="truth must be boolean"):
-        confide.calibrate_false_negatives([[0.5]], [[1]], 0.1, 1.0, u=[0.5])
+    with pytest.raises(confide.InputError, match="1 for each label that is true and 0 for others; found 1 rows"):
+        confide.calibrate_false_negatives([[0.5]], [[2]], 0.1, 1.0, u=[0.5])
     with pytest.raises(confide.InputTypeError, match="calibrate_false_negatives"):
         confide.predict_labels([[0.5]], None)

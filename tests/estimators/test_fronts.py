@@ -133,7 +133,7 @@ def test_regressors_in_a_pipeline_with_pandas():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X = X.sample(frac=1, random_state=0)  # fit, calibration and test records have to be exchangeable
     y = y[X.index]
-    X.index = [f"patient {i}" for i in range(len(X))]
+    X.index = y.index = [f"patient {i}" for i in range(len(X))]
     models = {
         "absolute_residual": {"estimator": LinearRegression()},
         "gamma": {"estimator": DecisionTreeRegressor(max_depth=3, random_state=0)},
@@ -144,12 +144,12 @@ def test_regressors_in_a_pipeline_with_pandas():
         model = confide.PrivateConformalRegressor(
             alpha=0.2, epsilon=4, conformity_score=score, random_state=0, **options
         )
-        lower, upper = model.fit(X[:300], y.iloc[:300]).predict_interval(X[300:])
-        assert list(lower.index) == list(X.index[300:])
+        intervals = model.fit(X[:300], y.iloc[:300]).predict_interval(X[300:])
+        assert list(intervals.to_frame().index) == list(X.index[300:])
         assert list(model.feature_names_in_) == list(X.columns)
         new = y.to_numpy()[300:]
         held = np.flatnonzero(calibrating(0.5, 0, 300, X[:300], y.to_numpy()[:300]))
-        assert_covers(model.calibration_, len(held), ((lower <= new) & (new <= upper)).to_numpy())
+        assert_covers(model.calibration_, len(held), intervals.contains(new))
         assert_threshold_below(model.calibration_, model._scores(X.iloc[held], y.to_numpy()[held]))
     whole = make_pipeline(StandardScaler(), confide.PrivateConformalRegressor(alpha=0.2, epsilon=4))
     assert whole.fit(X[:300], y.iloc[:300]).predict(X[300:]).shape == (142,)

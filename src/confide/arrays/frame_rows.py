@@ -9,7 +9,9 @@ from confide.errors import InputError
 def row_index(data: Any) -> Any:
     """The index of a pandas object, or of whatever carries one of its kind; None for anything without."""
     index = getattr(data, "index", None)
-    return index if hasattr(index, "equals") else None
+    if not hasattr(index, "equals"):
+        return None
+    return index.to_pandas() if hasattr(index, "to_pandas") else index  # the former of frames on a GPU
 
 
 def refuse_other_rows(**given: Any) -> None:
@@ -53,4 +55,4 @@ def refuse_other_rows(**given: Any) -> None:
 
 def _only_counts(index: Any) -> bool:
     """Whether an index is that of a frame made of an array: 0 to n-1."""
-    return bool(index.dtype.kind in "iu") and bool((index == range(len(index))).all())
+    return bool(index.dtype.kind in "iu") and list(index) == list(range(len(index)))
