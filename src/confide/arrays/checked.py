@@ -168,7 +168,7 @@ def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
     if bad:
         raise InputError(
             f"{name} must lie in [0, 1]; found {bad} row(s) with NaN or values outside, the first at row {first}; "
-            "apply softmax to logits and drop incomplete rows"
+            "apply softmax to logits, or sigmoid where several labels can be true, and drop incomplete rows"
         )
 
 

@@ -190,6 +190,7 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     array([[1., 3., 3.]])
     """
     kind = _classification(score)
+    refuse_other_rows(probabilities=probabilities, u=u)
     p = as_probabilities("probabilities", probabilities)
     refuse_other_sums("probabilities", p)
     shares = as_uniforms("u", u, len(p), kind.randomised)

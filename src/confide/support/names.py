@@ -140,8 +140,11 @@ def known_positions(
     array([1, 0])
     """
     found = positions(argument, values, names)
-    must, remedy = f"{argument} must be among the {len(names)} {called}", "; add the name or drop those records"
-    refuse_marked(found < 0, must, "that are not", remedy)
+    must, remedy = f"{argument} must be among the {len(names)} {called}", "add the name"
+    if called == "classes":
+        must = f"{must}, {_first(names)}"
+        remedy = "name the classes as the labels do, by the columns or with classes=[...],"
+    refuse_marked(found < 0, must, "that are not", f"; {remedy} or drop those records")
     return found
 
 

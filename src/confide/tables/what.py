@@ -34,6 +34,11 @@ SIDES = "cqr_sides"
 
 _PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
+_END = re.compile(
+    r"(.*[^a-z])?((?P<word>lower|low|lo|upper|high|hi)|(q|p|quantile|percentile)_?(?P<level>[0-9]+))", re.DOTALL
+)
+"""A column's name that ends with which of two quantiles it holds."""
+
 _PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr_high": 2}
 """The scores of regression that columns give, and how many columns of predictions each needs."""
 
@@ -191,6 +196,11 @@ class Regressed:
                 f"prediction must name two different columns, of the lower and the upper quantile; found "
                 f"{self.predictions[0]!r} twice"
             )
+        if len(self.predictions) == 2 and _upper_first(*self.predictions):
+            raise InputError(
+                f"prediction must name the column of the lower quantile first; found {self.predictions[0]!r} before "
+                f"{self.predictions[1]!r}"
+            )
 
     @property
     def predictions(self) -> tuple[str, ...]:
@@ -309,6 +319,22 @@ class Losses:
                 f"{self.candidates.size - 1} candidates"
             )
         return (LossReading.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
+
+
+def _upper_first(lower: str, upper: str) -> bool:
+    """Whether the names of two columns say that the first holds the upper quantile.
+
+    Examples
+    --------
+    >>> _upper_first("upper", "lower"), _upper_first("y_q95", "y_q05"), _upper_first("f2", "f1")
+    (True, True, False)
+    """
+    ends = [_END.fullmatch(name.lower()) for name in (lower, upper)]
+    if ends[0] is None or ends[1] is None:
+        return False
+    if ends[0]["word"] and ends[1]["word"]:
+        return ends[0]["word"].startswith(("up", "hi")) and ends[1]["word"].startswith("lo")
+    return float(ends[0]["level"] or 0) > float(ends[1]["level"] or 100)
 
 
 def stated_outputs(what: "What", about: Mapping[str, str] | None) -> Mapping[str, str] | None:
