@@ -153,7 +153,7 @@ def test_truths_may_be_ones_and_zeros_and_the_risk_is_called_risk():
         lambda: confide.calibrate_losses(*losses, alpha=0.1, epsilon=1.0, loss="none"),
         lambda: confide.calibrate_masks([], alpha=0.1, epsilon=1.0),
     ):
-        with pytest.raises(confide.InputTypeError, match="risk must be given, .* found alpha; write risk=0.1"):
+        with pytest.raises(confide.InputTypeError, match=r"risk must be given, .* found alpha; write risk=0.1"):
             call()
     with pytest.raises(confide.InputTypeError, match="risk must be given, the bound on the expected loss; write"):
         confide.calibrate_false_negatives(p, true)

@@ -185,8 +185,8 @@ def test_labels_in_one_column_are_labels(data):
 def test_model_and_loader_in_the_other_order_are_refused(data):
     loader = [data]
     with pytest.raises(
-        confide.InputTypeError, match="model must be a module or a function, the first argument, .* list"
+        confide.InputTypeError, match=r"model must be a module or a function, the first argument, .* list"
     ):
         calibrate(loader, torch.nn.Identity())
-    with pytest.raises(confide.InputTypeError, match="loader must be an iterable of batches, .* found Identity"):
+    with pytest.raises(confide.InputTypeError, match=r"loader must be an iterable of batches, .* found Identity"):
         calibrate(torch.nn.Identity(), torch.nn.Identity())

@@ -97,7 +97,7 @@ def test_coverage_of_groups_of_intervals():
     np.testing.assert_array_equal(table.coverage, [1, 0.5, 0])
     np.testing.assert_array_equal(table.size, [np.inf, 1, 1])
     assert str(table).splitlines()[0].split() == ["part", "n", "coverage", "interval", "width"]
-    assert "<th>width</th>" in table._repr_html_()
+    assert ">width</th>" in table._repr_html_()
 
 
 @pytest.mark.parametrize("nothing", [np.nan, None])
