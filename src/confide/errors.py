@@ -7,7 +7,7 @@ to do about it. All errors of the library are `ConfideError`; bad values are als
 __all__ = [
     "BudgetError", "ConfideDeprecationWarning", "ConfideError", "CoverageWarning", "EarlierReleaseWarning",
     "FormatError", "InputError", "InputTypeError", "LedgerError", "MissingExtraError", "OtherDataError",
-    "OtherDataWarning", "SimilarNameWarning",
+    "OtherDataWarning", "RetrainedWarning", "SimilarNameWarning",
 ]  # fmt: skip
 
 
@@ -74,6 +74,10 @@ class OtherDataWarning(UserWarning):
 
 class SimilarNameWarning(UserWarning):
     """A data set that is new to a ledger has nearly the name of a known one: its people may have two budgets."""
+
+
+class RetrainedWarning(UserWarning):
+    """An estimator that was fitted already is trained anew on part of the records, because `prefit` was not given."""
 
 
 class LedgerError(ConfideError):

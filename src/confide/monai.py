@@ -277,7 +277,7 @@ class SetSize(_Mean):
 def calibrate_masks(
     network: Callable[..., Any],
     loader: Iterable[Mapping[Hashable, Any]],
-    risk: Level,
+    risk: Level | None = None,
     epsilon: float | None = None,
     *,
     image_key: Hashable = "image",

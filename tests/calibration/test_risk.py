@@ -132,7 +132,28 @@ def test_what_is_not_a_loss_is_refused():
     ):
         with pytest.raises(confide.InputError, match=finding):
             critical_thresholds(losses, candidates, u=np.full(len(losses), 0.5))
-    with pytest.raises(confide.InputError, match="truth must be boolean"):
-        confide.calibrate_false_negatives([[0.5]], [[1]], 0.1, 1.0, u=[0.5])
+    with pytest.raises(confide.InputError, match="1 for each label that is true and 0 for others; found 1 rows"):
+        confide.calibrate_false_negatives([[0.5]], [[2]], 0.1, 1.0, u=[0.5])
     with pytest.raises(confide.InputTypeError, match="calibrate_false_negatives"):
         confide.predict_labels([[0.5]], None)
+
+
+def test_truths_may_be_ones_and_zeros_and_the_risk_is_called_risk():
+    rng = np.random.default_rng(0)
+    p = rng.random((300, 4))
+    true, u = rng.random(p.shape) < p, rng.random(300)
+    wanted = confide.calibration.false_negative_thresholds(p, true, u=u)
+    for truth in (true.astype(int), true.astype(float), true.tolist(), true.astype(int).tolist()):
+        np.testing.assert_array_equal(confide.calibration.false_negative_thresholds(p, truth, u=u), wanted)
+    with pytest.raises(confide.InputError, match="or sigmoid where several labels can be true"):
+        confide.calibrate_false_negatives(10 * p, true, 0.1, 1.0)
+    losses = (np.zeros((300, 2)), confide.Candidates.unit(3))
+    for call in (
+        lambda: confide.calibrate_false_negatives(p, true, alpha=0.1, epsilon=1.0),
+        lambda: confide.calibrate_losses(*losses, alpha=0.1, epsilon=1.0, loss="none"),
+        lambda: confide.calibrate_masks([], alpha=0.1, epsilon=1.0),
+    ):
+        with pytest.raises(confide.InputTypeError, match=r"risk must be given, .* found alpha; write risk=0.1"):
+            call()
+    with pytest.raises(confide.InputTypeError, match="risk must be given, the bound on the expected loss; write"):
+        confide.calibrate_false_negatives(p, true)

@@ -25,7 +25,7 @@ def test_the_number_is_told_where_it_may_be_known(confide_run, records):
     refused = confide_run("calibrate", records, *ASKED)
     assert refused.code == REFUSED
     assert refused.error == (
-        "column 'p_b' must hold probabilities between 0 and 1, none missing (apply softmax to logits, divide "
+        "column 'p_b' must hold probabilities between 0 and 1, none missing (give --logits for logits, divide "
         f"percentages by 100) in every row; {HOLES} do not, the first is row 5 (rows as in a spreadsheet, "
         "where the column names are row 1); records with missing values are left out by --skip-incomplete"
     )

@@ -45,3 +45,28 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
         ("predict", "z.csv", *applied, "--prediction", "z_ant", "--logits", "--out", "x.csv"),
     ):
         assert "--logits belongs to --probabilities of classes" in confide_run(*words).err
+
+
+def test_numbers_that_are_no_probabilities_are_told_of_logits(folder, confide_run):
+    z = np.random.default_rng(0).normal(size=(50, 3))
+    held = {f"z_{name}": column for name, column in zip(NAMES, z.T, strict=True)}
+    truth = {f"t_{name}": (column > 0).astype(int) for name, column in zip(NAMES, z.T, strict=True)}
+    write(folder / "z.csv", {**held, **truth, "label": np.array(NAMES)[np.argmax(z, axis=1)]})
+    asked = ("calibrate", "z.csv", "--probabilities", "z_*", "--alpha", 0.2, "--epsilon", 1, "--out", "r.json")
+    assert "(give --logits for logits, divide percentages by 100)" in confide_run(*asked, "--label", "label").error
+    assert "(write the sigmoid of logits, divide percentages by 100)" in confide_run(*asked, "--truth", "t_*").error
+
+
+def test_columns_of_dates_hold_no_numbers(folder, confide_run):
+    (folder / "t.csv").write_text("date,y\n2020-01-01,1\n2020-01-02,2\n")
+    asked = ("calibrate", "t.csv", "--prediction", "date", "--target", "y", "--alpha", 0.2, "--epsilon", 1)
+    assert "column 'date' must hold numbers; it holds dates and times" in confide_run(*asked, "--out", "r.json").error
+
+
+def test_probabilities_can_be_named_one_by_one(folder, confide_run):
+    p = np.random.default_rng(0).dirichlet([3, 2, 1], 500)
+    held = dict(zip(("mel", "nv", "bkl"), p.T, strict=True))
+    write(folder / "p.csv", {**held, "label": np.array(NAMES)[np.argmax(p, axis=1)]})
+    asked = ("calibrate", "p.csv", "--label", "label", "--classes", ",".join(NAMES), "--alpha", 0.2, "--epsilon", 8)
+    assert confide_run(*asked, "--probabilities", "mel,nv,bkl", "--out", "r.json").code == 0
+    assert confide.Calibration.load("r.json").classes == NAMES

@@ -99,12 +99,12 @@ def test_columns_have_to_be_named(confide_run, records, released):
     pair = ("--target", "id", *LEVELS, *OUT)
     error = confide_run("calibrate", records, "--prediction", "id,id,id", *pair).error
     assert error.startswith("--prediction names one column, or two, LOWER,UPPER; found 3")
-    error = confide_run("calibrate", records, "--prediction", "id,id", "--score", "aps", *pair).error
+    error = confide_run("calibrate", records, "--prediction", "p_cat,id", "--score", "aps", *pair).error
     assert (
         "--score must be left out, or be one of cqr, cqr_low, cqr_high, cqr_sides, with --prediction LOWER,UPPER"
         in error
     )
-    error = confide_run("calibrate", records, "--prediction", "id,none", *pair).error
+    error = confide_run("calibrate", records, "--prediction", "p_cat,none", *pair).error
     assert "'none'" in error
     assert "its columns are" in error
     error = confide_run("predict", records, "--calibration", released, "--out", "s.parquet").error

@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 import confide
@@ -133,7 +134,7 @@ def test_regressors_in_a_pipeline_with_pandas():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X = X.sample(frac=1, random_state=0)  # fit, calibration and test records have to be exchangeable
     y = y[X.index]
-    X.index = [f"patient {i}" for i in range(len(X))]
+    X.index = y.index = [f"patient {i}" for i in range(len(X))]
     models = {
         "absolute_residual": {"estimator": LinearRegression()},
         "gamma": {"estimator": DecisionTreeRegressor(max_depth=3, random_state=0)},
@@ -144,12 +145,12 @@ def test_regressors_in_a_pipeline_with_pandas():
         model = confide.PrivateConformalRegressor(
             alpha=0.2, epsilon=4, conformity_score=score, random_state=0, **options
         )
-        lower, upper = model.fit(X[:300], y.iloc[:300]).predict_interval(X[300:])
-        assert list(lower.index) == list(X.index[300:])
+        intervals = model.fit(X[:300], y.iloc[:300]).predict_interval(X[300:])
+        assert list(intervals.to_frame().index) == list(X.index[300:])
         assert list(model.feature_names_in_) == list(X.columns)
         new = y.to_numpy()[300:]
         held = np.flatnonzero(calibrating(0.5, 0, 300, X[:300], y.to_numpy()[:300]))
-        assert_covers(model.calibration_, len(held), ((lower <= new) & (new <= upper)).to_numpy())
+        assert_covers(model.calibration_, len(held), intervals.contains(new))
         assert_threshold_below(model.calibration_, model._scores(X.iloc[held], y.to_numpy()[held]))
     whole = make_pipeline(StandardScaler(), confide.PrivateConformalRegressor(alpha=0.2, epsilon=4))
     assert whole.fit(X[:300], y.iloc[:300]).predict(X[300:]).shape == (142,)
@@ -473,3 +474,61 @@ def test_import_stays_light():
     code = f"import sys, confide; print([m for m in {heavy.split()!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_fitted_estimator_that_is_trained_anew_is_said_to_be():
+    X, y = load_diabetes(return_X_y=True)
+    fitted = LinearRegression().fit(X, y)
+    with pytest.warns(confide.RetrainedWarning, match="prefit=True to calibrate the fitted LinearRegression"):
+        confide.PrivateConformalRegressor(fitted, 0.2, 8.0).fit(X, y)
+    whole = make_pipeline(StandardScaler(), LinearRegression()).fit(X, y)
+    with pytest.warns(confide.RetrainedWarning, match="the fitted Pipeline"):
+        confide.PrivateConformalRegressor(whole, 0.2, 8.0).fit(X, y)
+    pair = tuple(DecisionTreeRegressor(max_depth=1).fit(X, y) for _ in range(2))
+    with pytest.warns(confide.RetrainedWarning, match="the fitted DecisionTreeRegressor"):
+        confide.PrivateConformalRegressor(pair, 0.2, 8.0, conformity_score="cqr").fit(X, y)
+    fresh = LinearRegression()
+    model = confide.PrivateConformalRegressor(fresh, 0.2, 8.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", confide.RetrainedWarning)
+        warnings.simplefilter("ignore", SecondReleaseWarning)
+        model.fit(X, y).fit(X, y)
+        clone(model).fit(X, y)
+        confide.PrivateConformalRegressor(clone(fitted), 0.2, 8.0).fit(X, y)
+        confide.PrivateConformalRegressor(FrozenEstimator(fitted), 0.2, 8.0).fit(X, y)
+        confide.PrivateConformalRegressor(fitted, 0.2, 8.0, prefit=True).fit(X, y)
+
+
+def test_intervals_and_sets_of_frames_keep_the_index(digits):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X.index = y.index = [f"patient {i}" for i in range(len(X))]
+    model = confide.PrivateConformalRegressor(LinearRegression(), 0.2, 8.0).fit(X, y)
+    intervals = model.predict_interval(X[:5])
+    assert isinstance(intervals, confide.PredictionIntervals)
+    assert intervals.promised == 0.8
+    assert list(intervals[:3].to_frame().index) == ["patient 0", "patient 1", "patient 2"]
+    assert confide.coverage(intervals, y[:5]).n == 5
+    for refused in (
+        lambda: confide.coverage(intervals, y[:5][::-1]),
+        lambda: confide.PrivateConformalRegressor(LinearRegression(), 0.2, 8.0).fit(X, y[::-1]),
+    ):
+        with pytest.raises(confide.InputError, match="must be in the order of those of"):
+            refused()
+    frame, labels = pd.DataFrame(digits[0], index=digits[1].astype(str)), digits[1]
+    classifier = confide.PrivateConformalClassifier(DecisionTreeClassifier(max_depth=3), 0.2, 8.0).fit(frame, labels)
+    assert list(classifier.predict_set(frame[:4]).to_frame().index) == list(frame.index[:4])
+
+
+class Framed(DecisionTreeClassifier):
+    """A classifier whose probabilities are a data frame, its columns in another order than the classes."""
+
+    def predict_proba(self, X):
+        return pd.DataFrame(super().predict_proba(X), columns=self.classes_).iloc[:, ::-1]
+
+
+def test_probabilities_in_a_frame_are_matched_with_the_classes_by_name(digits):
+    X, y = digits[0], np.char.add("digit ", digits[1].astype(str))
+    plain = DecisionTreeClassifier(max_depth=8, random_state=0).fit(X, y)
+    framed = Framed(max_depth=8, random_state=0).fit(X, y)
+    models = [confide.PrivateConformalClassifier(one, 0.2, 8.0, prefit=True).fit(X, y) for one in (plain, framed)]
+    np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))

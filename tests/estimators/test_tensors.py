@@ -172,3 +172,21 @@ def test_sets_on_the_accelerator_equal_those_of_numpy(monkeypatch, compared):
         found = dict(differences(device, 40, 7))
         assert not {what: wrong for what, wrong in found.items() if wrong}
         assert len(found) > 25
+
+
+def test_labels_in_one_column_are_labels(data):
+    logits, y = data
+    assert calibrate(torch.nn.Identity(), [(logits, y[:, None])]) == calibrate(torch.nn.Identity(), [(logits, y)])
+    for labels in (y[:-1], torch.stack([y, y], dim=1)):
+        with pytest.raises(confide.InputError, match=r"labels must have one class number per record, shape \(300,\)"):
+            calibrate(torch.nn.Identity(), [(logits, labels)])
+
+
+def test_model_and_loader_in_the_other_order_are_refused(data):
+    loader = [data]
+    with pytest.raises(
+        confide.InputTypeError, match=r"model must be a module or a function, the first argument, .* list"
+    ):
+        calibrate(loader, torch.nn.Identity())
+    with pytest.raises(confide.InputTypeError, match=r"loader must be an iterable of batches, .* found Identity"):
+        calibrate(torch.nn.Identity(), torch.nn.Identity())

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import confide
+from confide import PredictionIntervals, PredictionSets, coverage, group_coverage
+from confide.errors import InputError, InputTypeError
 from confide.sets import coverage_from_counts
 
 
@@ -86,3 +88,34 @@ def test_counts_are_checked():
             coverage_from_counts(hits, n)
     with pytest.raises(confide.InputTypeError, match=r"^n must"):
         coverage_from_counts(1, 5.0)
+
+
+def test_coverage_of_groups_of_intervals():
+    intervals = PredictionIntervals(np.zeros(6), np.array([1.0, 1.0, 3.0, 3.0, np.inf, 1.0]))
+    table = group_coverage(intervals, [0.5, 2.0, 2.0, 2.0, 9.0, 9.0], [7, 7, 3, 3, 3, 9])
+    assert table.names == (3, 7, 9)
+    np.testing.assert_array_equal(table.coverage, [1, 0.5, 0])
+    np.testing.assert_array_equal(table.size, [np.inf, 1, 1])
+    assert str(table).splitlines()[0].split() == ["part", "n", "coverage", "interval", "width"]
+    assert ">width</th>" in table._repr_html_()
+
+
+@pytest.mark.parametrize("nothing", [np.nan, None])
+def test_records_without_a_group_are_refused(nothing):
+    groups = np.array(["a", nothing, "b"], dtype=object)
+    sets = PredictionSets(np.ones((3, 2), dtype=bool))
+    with pytest.raises(InputError, match="texts or integers; found 1 that are not, the first at position 1"):
+        group_coverage(sets, [0, 1, 0], groups)
+    with pytest.raises(InputTypeError, match="groups must be texts or integers; found dtype float64; name the group"):
+        group_coverage(sets, [0, 1, 0], [1.0, np.nan, 2.0])
+
+
+def test_more_than_a_thousand_groups_are_refused_as_everywhere():
+    sets = PredictionSets(np.ones((1001, 2), dtype=bool))
+    with pytest.raises(InputError, match="there must be at most 1000 different groups; found more"):
+        group_coverage(sets, np.zeros(1001, int), range(1001))
+
+
+def test_a_pair_of_arrays_is_told_what_it_should_be():
+    with pytest.raises(InputTypeError, match=r"found a pair; wrap it: confide.PredictionIntervals\(lower, upper\)"):
+        coverage((np.zeros(2), np.ones(2)), [0.5, 0.5])

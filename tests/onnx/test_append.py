@@ -406,3 +406,17 @@ def test_a_model_that_torch_exports(released, tmp_path):
         )
     found = run(append(path, released, logits=True), x=x[:20].numpy())
     np.testing.assert_array_equal(found["sets"], confide.predict_set(found["probabilities"], released).mask)
+
+
+def test_labels_of_a_classifier_in_another_order_are_refused():
+    released = confide.calibrate(np.linspace(0, 0.5, 2000), 0.1, 1.0, score="lac", classes=["cat", "dog"])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 2]) for name in ("x", "p")]
+    node = helper.make_node(
+        "LinearClassifier", ["x"], ["label", "p"], domain="ai.onnx.ml", coefficients=[1.0, 0.0, 0.0, 1.0],
+        classlabels_strings=["dog", "cat"], post_transform="SOFTMAX",
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
+    model = helper.make_model(helper.make_graph([node], "model", ends[:1], ends[1:]), opset_imports=opsets)
+    with pytest.raises(confide.InputError, match="classes must stand in the order of the model's columns"):
+        append(model, released)
+    assert read(append(model, released, classes=["dog", "cat"])) == released

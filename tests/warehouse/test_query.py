@@ -125,6 +125,7 @@ def test_records_that_cannot_be_used_are_counted_and_refused(database, tmp_path)
             "y": ["yes", "yes", "no", "yes", "yes", "other", None, "no"],
             "g": ["a", "a", "a", "a", "a", "a", "a", "b"],
             "f": [1.0, np.inf, -np.inf, None, np.nan, 1e308, 0.0, 0.0],
+            "h": [1.0, np.inf, -np.inf, None, np.nan, 1e308, 0.0, 0.0],
             "t": [1.0, 0.0, 0.0, 0.0, 0.0, -1e308, None, 0.0],
             "who": ["x", "x", "x", "y", None, "z", "z", "z"],
             "visit": [1, 2, 2, 1, 1, None, None, 3],
@@ -151,7 +152,7 @@ def test_records_that_cannot_be_used_are_counted_and_refused(database, tmp_path)
     found, message = refused(Regressed("f", "t"))
     assert found == {-1: 1, -2: 4, -3: 1}
     assert "column 'f' must hold a number that is finite" in message
-    assert refused(Regressed(("f", "f"), "t", "cqr_sides"))[1].count("4 do not") == 1
+    assert refused(Regressed(("f", "h"), "t", "cqr_sides"))[1].count("4 do not") == 1
     found, message = refused(classes, people=People("who", 3, ("visit",)))
     assert found == {-1: 2, -2: 2, -3: 1, -4: 1}
     assert "must tell one person's records apart" in message

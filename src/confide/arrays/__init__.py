@@ -4,7 +4,7 @@ checked.py   the door: numbers, vectors, probabilities, labels and groups as arr
 softmax.py   logits to probabilities
 uniforms.py  the random numbers that belong to records
 blocks.py    rows in blocks that fit in cache, on a few threads
-frames.py    the names of a data frame's columns
+frames.py    the names of a data frame's columns, and frame_rows.py those of its rows
 images.py    where each class is true in an image
 frames_in.py  data frames of any kind, as numpy reads them; frames_out.py: columns as a data frame of any kind
 row_sums.py  rows of probabilities that do not sum to one
@@ -23,7 +23,6 @@ from confide.arrays.checked import (
     as_numeric,
     as_positions,
     as_probabilities,
-    as_truth,
     as_vector,
     class_names,
     finite,
@@ -31,7 +30,8 @@ from confide.arrays.checked import (
     unit_check,
 )
 from confide.arrays.compiled import FLOATS, machine_code, worth_compiling
-from confide.arrays.frames import column_names, names_of_classes
+from confide.arrays.frame_rows import refuse_other_rows, row_index
+from confide.arrays.frames import as_truth, class_columns, column_names, in_order
 from confide.arrays.frames_out import frame_of
 from confide.arrays.images import as_truth_image, class_areas, image_by_image
 from confide.arrays.row_sums import (
@@ -50,10 +50,11 @@ from confide.arrays.uniforms import ExperimentalUniforms, Uniforms, as_uniforms,
 __all__ = [
     "ELEMENTS", "FLOATS", "ROUNDED", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms",
     "as_array", "as_float_rows", "as_host_array", "as_labels", "as_numeric", "as_positions", "as_probabilities",
-    "as_truth", "as_truth_image", "as_uniforms", "as_vector", "class_areas", "class_names", "column_names",
-    "far_from_one", "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "look_like_probabilities",
-    "loops", "machine_code", "names_of_classes", "other_sums", "refuse_generator", "refuse_other_sums",
-    "refuse_outside_unit", "rows_looked_at", "softmax", "sums_of_rounded", "unit_check", "worth_compiling",
+    "as_truth", "as_truth_image", "as_uniforms", "as_vector", "class_areas", "class_columns", "class_names",
+    "column_names", "far_from_one", "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "in_order",
+    "look_like_probabilities", "loops", "machine_code", "other_sums", "refuse_generator", "refuse_other_rows",
+    "refuse_other_sums", "refuse_outside_unit", "row_index", "rows_looked_at", "softmax", "sums_of_rounded",
+    "unit_check", "worth_compiling",
 ]  # fmt: skip
 
 

@@ -168,7 +168,7 @@ def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
     if bad:
         raise InputError(
             f"{name} must lie in [0, 1]; found {bad} row(s) with NaN or values outside, the first at row {first}; "
-            "apply softmax to logits and drop incomplete rows"
+            "apply softmax to logits, or sigmoid where several labels can be true, and drop incomplete rows"
         )
 
 
@@ -241,11 +241,3 @@ def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
     """Plain Python values; a list is not read by numpy, which would turn [1, "a"] into texts."""
     values = list(data) if isinstance(data, list | tuple) else array.tolist()
     return [value.item() if isinstance(value, np.generic) else value for value in values]
-
-
-def as_truth(truth: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which labels of each record are true, as booleans of a given shape."""
-    true = as_array("truth", truth)
-    if true.dtype != np.bool_ or true.shape != shape:
-        raise InputError(f"truth must be boolean of shape {shape}; found dtype {true.dtype}, shape {true.shape}")
-    return true

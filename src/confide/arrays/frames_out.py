@@ -5,11 +5,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from confide.arrays.frame_rows import refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.support import needs_extra
 
 
-def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any) -> Any:
+def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: Any = None) -> Any:
     """A data frame with these columns, (name, values) each.
 
     Parameters
@@ -18,6 +19,8 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any) -> Any:
         Names, all different, and values of shape (n,).
     like
         A data frame of the kind, or the kind's name. A pandas one lends its index, and must have n rows.
+    index
+        The index that the rows have already, or None: that of a pandas frame by name, and one that `like` must have.
 
     Raises
     ------
@@ -34,7 +37,7 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any) -> Any:
     ['cat']
     """
     if like == "pandas" if isinstance(like, str) else type(like).__module__.partition(".")[0] == "pandas":
-        return _pandas(columns, None if isinstance(like, str) else like)
+        return _pandas(columns, None if isinstance(like, str) else like, index)
     with needs_extra("a data frame of this kind", "frames"):
         import narwhals.stable.v2 as nw
     try:
@@ -57,13 +60,15 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any) -> Any:
         ) from None
 
 
-def _pandas(columns: Sequence[tuple[object, NDArray[Any]]], like: Any) -> Any:
+def _pandas(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: Any) -> Any:
     with needs_extra("a pandas data frame", "pandas"):
         import pandas as pd
     n = len(columns[0][1])
     if like is not None and len(like) != n:
         raise InputError(f"like must have one row per record; found {len(like)} for {n}")
+    if like is not None and index is not None:
+        refuse_other_rows(sets=pd.Series(0, index), like=like)
     names = pd.Index([name for name, _ in columns], tupleize_cols=False)
-    made = pd.DataFrame(dict(enumerate(values for _, values in columns)), index=None if like is None else like.index)
+    made = pd.DataFrame(dict(enumerate(values for _, values in columns)), index=index if like is None else like.index)
     made.columns = names
     return made

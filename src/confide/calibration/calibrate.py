@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from confide.arrays import as_vector
+from confide.arrays import as_vector, refuse_other_rows
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shifted import population_of, weighted_counts
 from confide.calibration.suited import suited_candidates
@@ -134,6 +134,7 @@ def calibrate(
     >>> print(released.privacy)
     1-differential privacy for adding or removing one record
     """
+    refuse_other_rows(scores=scores, labels=labels, weights=weights)
     score, classes = named_by(scores, score, classes)
     options = {name: value for name, value in locals().items() if name not in _NO_CHOICES}
     options["population"] = population = population_of(class_weights, labels, weights, weight_bound)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
-from confide.arrays import as_positions, as_vector
+from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.calibration.options import check_options
 from confide.calibration.priced import PricedRelease
 from confide.calibration.shares import divide_budget, typical_of_groups
@@ -94,6 +94,7 @@ def calibrate_groups(
     chosen = suited_candidates(candidates, score, alpha, epsilon, unit=unit, groups=parts, **options)
     priced = price_groups(names, alpha, epsilon, chosen, score, **options)
     known = tuple(priced.parts)
+    refuse_other_rows(scores=scores, groups=groups)
     array = as_vector("scores", scores, empty=True)
     place = as_positions("groups", groups, known, len(array))
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import ExperimentalUniforms, as_numeric, as_truth_image, as_uniforms, class_areas, image_by_image
 from confide.calibration.counted import calibrate_histogram
 from confide.calibration.options import check_options
+from confide.calibration.risk import stated_risk
 from confide.calibration.shifted import refuse_weights
 from confide.calibration.suited import suited_candidates
 from confide.candidates import AnyCandidates, Candidates
@@ -29,7 +30,7 @@ _AT_ONCE = 1000
 
 def calibrate_masks(
     images: Iterable[tuple[ArrayLike, ArrayLike]],
-    risk: Level,
+    risk: Level | None = None,
     epsilon: float | None = None,
     *,
     background: int | None = None,
@@ -97,7 +98,7 @@ def calibrate_masks(
 def calibrate_areas(
     areas: Iterable[tuple[int, list[Any]]],
     area: MissedAreaLoss,
-    risk: Level,
+    risk: Level | None = None,
     epsilon: float | None = None,
     *,
     classes: Iterable[Any] | int | None = None,
@@ -113,6 +114,7 @@ def calibrate_areas(
     >>> 0.8 < calibrate_areas(areas, MissedAreaLoss(), 0.1, 1.0).threshold <= 1
     True
     """
+    risk = stated_risk(risk, options)
     check_options("calibrate_masks", options)
     refuse_weights(options, "here: an image is one record")
     score, public = critical_score(area.name), options.get("neighbors") == "replace_one"

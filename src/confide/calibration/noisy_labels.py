@@ -9,13 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_labels, as_probabilities, as_uniforms, names_of_classes
+from confide.arrays import Uniforms, as_labels, as_uniforms, class_columns, refuse_other_rows
 from confide.calibration.randomised_labels import RandomisedLabels
 from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
-from confide.releases import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, Words, read_label_epsilon, remark, warn_of_choices
+from confide.releases import (
+    MOST_CLASSES,
+    LabelStatement,
+    NoisyLabelCalibration,
+    Words,
+    read_label_epsilon,
+    remark,
+    warn_of_choices,
+)
 from confide.scores import all_scores, score_kind
 from confide.support import Classes, Level, canonical, exact_level, library_versions, outside, positive_integer, tell
 
@@ -217,10 +225,10 @@ def calibrate_noisy_labels(
     if loss is None:
         raise InputError("label_epsilon must be given: with which loss the labels were randomised")
     request = asked_of_labels(alpha, loss, score, delta, candidates)
-    p = as_probabilities("probabilities", probabilities)
-    own = names_of_classes(probabilities, classes, p.shape[1])
+    p, own = class_columns(probabilities, classes, check=True)
     names = names_beside(request.classes, own, p.shape[1])
     labels = noisy_labels.labels if isinstance(noisy_labels, RandomisedLabels) else noisy_labels
+    refuse_other_rows(probabilities=probabilities, noisy_labels=labels, u=u)
     y = as_labels("noisy_labels", labels, len(p), p.shape[1], None if isinstance(names, int) else names)
     counts = request.counts()
     counts.add(p, y, u)

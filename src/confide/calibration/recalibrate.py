@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_array, as_positions, as_vector
+from confide.arrays import Uniforms, as_array, as_positions, as_vector, column_names, refuse_other_rows
 from confide.calibration.renewal import Renewal
 from confide.calibration.risk import critical_thresholds, false_negative_thresholds
 from confide.calibration.shifted import weighted_counts
@@ -117,6 +117,7 @@ def recalibrate(
     )
     records = {"targets": targets, "groups": groups, "truth": truth, "u": u, "labels": labels, "weights": weights}
     given = {name: value for name, value in records.items() if value is not None}
+    refuse_other_rows(scores=scores, **given)
     _check_records(renewal, given)
     found = _scores(renewal, scores, given, candidates)
     n = len(next(iter(found.values())))
@@ -170,7 +171,7 @@ def _scores(
         return {name: interval_score(scores, given["targets"], name) for name in renewal.parts}
     if isinstance(previous, RiskCalibration):
         if previous.loss == FALSE_NEGATIVES:
-            names_for(previous, None, as_array("scores", scores).shape[-1])
+            names_for(previous, column_names(scores), as_array("scores", scores).shape[-1])
             return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
         over = renewal.laws[None] if candidates is None else candidates
         if not isinstance(over, Candidates):

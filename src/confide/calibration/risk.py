@@ -7,7 +7,7 @@ L(t)/bound, so the loss of a released threshold is at most `risk` on average exa
 The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,13 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
     Uniforms,
-    as_array,
     as_numeric,
-    as_probabilities,
     as_truth,
     as_uniforms,
-    column_names,
-    names_of_classes,
+    class_columns,
+    refuse_other_rows,
 )
 from confide.calibration.calibrate import calibrate
 from confide.calibration.options import check_options
@@ -38,7 +36,7 @@ from confide.support import Level, exact_level, refuse_marked
 def calibrate_false_negatives(
     probabilities: ArrayLike,
     truth: ArrayLike,
-    risk: Level,
+    risk: Level | None = None,
     epsilon: float | None = None,
     *,
     u: Uniforms = None,
@@ -53,7 +51,8 @@ def calibrate_false_negatives(
     probabilities
         Shape (n, K), values in [0, 1]: one probability per label; rows need not sum to one.
     truth
-        bool, shape (n, K): the labels that are true. A record without any has no loss.
+        bool, or 1 and 0, shape (n, K): the labels that are true. A record without any has no loss. The columns of data
+        frames are matched by name.
     risk
         Bound on the expected share of true labels that a set misses, in (0, 1).
     u
@@ -71,23 +70,21 @@ def calibrate_false_negatives(
     >>> released.risk <= 0.1 + 1e-12, 0.6 < released.threshold < 0.9
     (True, True)
     """
+    level = stated_risk(risk, options)
     check_options("calibrate_false_negatives", options)
-    scores = false_negative_thresholds(probabilities, truth, u=u)
-    k = as_array("probabilities", probabilities).shape[1]
-    names = names_of_classes(probabilities, classes, k)
-    others = column_names(truth)
-    if names is not None and others is not None and names != others and set(names) == set(others):
-        raise InputError("truth must have its columns in the order of those of probabilities; found another order")
+    p, names = class_columns(probabilities, classes, check=True)
+    refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
+    scores = _false_negative_thresholds(p, as_truth(truth, p.shape, names), u)
     chosen = score_kind("lac").asked(candidates)  # a threshold of 1 - p, as that of lac
-    known, score = k if names is None else names, critical_score(FALSE_NEGATIVES)
-    released = calibrate(scores, risk, epsilon, score=score, classes=known, candidates=chosen, **options)
+    known, score = p.shape[1] if names is None else names, critical_score(FALSE_NEGATIVES)
+    released = calibrate(scores, level, epsilon, score=score, classes=known, candidates=chosen, **options)
     return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
 
 
 def calibrate_losses(
     losses: ArrayLike,
     candidates: Candidates,
-    risk: float,
+    risk: float | None = None,
     epsilon: float | None = None,
     *,
     u: Uniforms = None,
@@ -122,8 +119,10 @@ def calibrate_losses(
     >>> 0.5 < released.threshold < 0.65
     True
     """
+    stated = stated_risk(risk, options)
     check_options("calibrate_losses", options)
-    bound, level = _share(risk, loss, bound)
+    bound, level = _share(stated, loss, bound)
+    refuse_other_rows(losses=losses, u=u)
     scores = critical_thresholds(losses, candidates, u=u, bound=bound)
     released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)
     return RiskCalibration(loss, bound, released)
@@ -165,8 +164,12 @@ def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: 
     >>> false_negative_thresholds([[0.75, 0.5, 0.25]], [[True, True, False]], u=[0.6])
     array([0.25])
     """
-    p = as_probabilities("probabilities", probabilities)
-    true = as_truth(truth, p.shape)
+    p, names = class_columns(probabilities, None, check=True)
+    refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
+    return _false_negative_thresholds(p, as_truth(truth, p.shape, names), u)
+
+
+def _false_negative_thresholds(p: NDArray[Any], true: NDArray[np.bool_], u: Uniforms) -> NDArray[np.float64]:
     shares = as_uniforms("u", u, len(p), True)
     scores = np.where(true, 1.0 - p.astype(np.float64), np.inf)
     scores.sort(axis=1)
@@ -200,6 +203,20 @@ def critical_thresholds(
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
     return candidates.values[first]
+
+
+def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
+    """The bound on a loss, which must be given; `alpha`, as it is called for coverage, is refused by name.
+
+    Examples
+    --------
+    >>> stated_risk(0.1, {})
+    0.1
+    """
+    if "alpha" in options or risk is None:
+        found = "found alpha; " if "alpha" in options else ""
+        raise InputTypeError(f"risk must be given, the bound on the expected loss; {found}write risk=0.1 for 10 %")
+    return risk
 
 
 def _share(risk: Level, loss: str, bound: float) -> tuple[float, Fraction]:

@@ -57,8 +57,8 @@ class ModelColumns:
         str | None,
         o.columns(
             "PATTERN|COLUMN",
-            "A pattern such as 'p_*' (quote it), one column per class; or one list column; or, with --classes "
-            "NO,YES, the probability of YES.",
+            "A pattern such as 'p_*' (quote it), one column per class; or their names, A,B,C; or one list column; or, "
+            "with --classes NO,YES, the probability of YES.",
         ),
     ] = None
     classes: Annotated[
@@ -88,6 +88,11 @@ class ModelColumns:
                 raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
 
     @property
+    def class_columns(self) -> str | tuple[str, ...]:
+        """What --probabilities names: a pattern, one column, or several between commas."""
+        return _column_names(str(self.probabilities))
+
+    @property
     def class_names(self) -> tuple[str, ...] | None:
         """The names given with --classes."""
         return None if self.classes is None else tuple(o.split(self.classes))
@@ -109,10 +114,10 @@ class ModelColumns:
         if isinstance(release, RiskCalibration):
             if self.probabilities is None:
                 raise InputError(f"calibration {str(path)!r} is one of sets of labels; name their --probabilities")
-            return Losses(probabilities=self.probabilities, classes=self.class_names)
+            return Losses(probabilities=self.class_columns, classes=self.class_names)
         check_fits(self.way, release, path)
         if self.probabilities is not None:
-            return Classified(self.probabilities, None, self.class_names, logits=self.logits)
+            return Classified(self.class_columns, None, self.class_names, logits=self.logits)
         return Regressed(self.predictions, None, _score_of(release))
 
     def check_logits(self, release: Release | None = None, path: object = None) -> None:
@@ -218,11 +223,12 @@ class Columns(TrueColumns):
                         raise click.UsageError("give one of --label and --truth, not both")
                     if self.score is not None:
                         raise click.UsageError("--score must be left out with --truth")
-                    return Losses(probabilities=self.probabilities, truth=self.truth, classes=self.class_names)
+                    truth = _column_names(self.truth)
+                    return Losses(probabilities=self.class_columns, truth=truth, classes=self.class_names)
                 if self.label is None:
                     raise click.UsageError("--probabilities needs --label, the column of the true classes")
                 score, counted = self.score or "lac", self.label_positions
-                return Classified(str(self.probabilities), self.label, self.class_names, score, counted, self.logits)
+                return Classified(self.class_columns, self.label, self.class_names, score, counted, self.logits)
             case "regression":
                 if self.target is None:
                     raise click.UsageError("--prediction needs --target, the column of the true values")
@@ -259,6 +265,10 @@ class Columns(TrueColumns):
             f"--score must be one of {names} with {self.way}, with its parameters; another score belongs to "
             "--score-column"
         )
+
+
+def _column_names(text: str) -> str | tuple[str, ...]:
+    return tuple(o.split(text)) if "," in text and "*" not in text else text
 
 
 def check_fits(way: str, release: Release, path: object) -> None:

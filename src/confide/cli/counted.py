@@ -10,7 +10,6 @@ from confide.cli import options as o
 from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.schedule import scheduled_privacy
 from confide.errors import InputError
-from confide.tables import Classified
 from confide.warehouse import CountingPlan, read_counts
 
 
@@ -49,8 +48,6 @@ class Asked:
         if what is None:
             raise click.UsageError(f"say which columns to count, by {self.columns.ways}")
         chosen = chosen_candidates(self.candidates, self.unit, what)
-        if isinstance(what, Classified) and isinstance(what.probabilities, str) and "," in what.probabilities:
-            what = replace(what, probabilities=tuple(o.split(what.probabilities)))
         bounded = self.people.people
         privacy = vars(scheduled_privacy(self.schedule, self.privacy, bounded))
         divided = self.groups.arguments(label=self.columns.label, with_ledger=self.groups.partition is not None)

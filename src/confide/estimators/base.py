@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
-from confide.arrays import as_positions
+from confide.arrays import as_positions, refuse_other_rows
 from confide.calibration import (
     PricedRelease,
     Renewal,
@@ -24,7 +25,7 @@ from confide.calibration import (
 )
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.support import outside
 
@@ -51,6 +52,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Train on one part of the records and calibrate on the other; with `prefit`, calibrate on all of them.
 
+        Warns
+        -----
+        RetrainedWarning
+            If the estimator was fitted already, and `prefit` does not say so.
+
         Parameters
         ----------
         X
@@ -65,7 +71,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             scikit-learn's metadata routing, what the estimator requests, and `sample_weight` if this one requests it.
         """
         target = self._check(X, y, reset=True)
-        self._check_groups(groups)
+        self._check_groups(X, groups)
         if self.prefit:
             if self.estimator is None:
                 raise InputError("estimator must be a fitted estimator with prefit=True; found None")
@@ -73,6 +79,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("fit_params must be left out with prefit=True: nothing is trained")
             self._adopt()
             return self._release(X, target, groups)
+        self._warn_of_retraining()
         n, trained = len(target), self._routed(fit_params)
         own = [value for value in fit_params.values() if _per_record(value, n)]
         more = [value for value in (groups, *own) if value is not None]
@@ -96,7 +103,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.prefit and not hasattr(self, "n_releases_"):
             return self.fit(X, y, groups=groups)
         check_is_fitted(self)
-        self._check_groups(groups)
+        self._check_groups(X, groups)
         return self._release(X, self._check(X, y, reset=False), groups)
 
     def renew(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, cold: bool = False) -> Self:
@@ -110,7 +117,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             Candidates that do not depend on the earlier threshold; needed where records were in an earlier release.
         """
         check_is_fitted(self)
-        self._check_groups(groups)
+        self._check_groups(X, groups)
         return self._release(X, self._check(X, y, reset=False), groups, Renewal.of(self.calibration_, cold=cold))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -124,6 +131,17 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _trained(self, X: Any, y: ArrayLike, trained: dict[str, dict[str, Any]]) -> list[Any]:
         """Copies of the estimators, each trained on some records with what is given to its own `fit`."""
         return [clone(one).fit(X, y, **trained[name]) for name, one in self._inner().items()]
+
+    def _warn_of_retraining(self) -> None:
+        """Say that what an estimator has learned already is not used, if it has."""
+        for one in self._inner().values():
+            if _is_fitted(one) and not _is_fitted(clone(one)):
+                warnings.warn(
+                    f"estimator was fitted already, and a copy of it is trained anew on part of these records: pass "
+                    f"prefit=True to calibrate the fitted {type(one).__name__} on all of them",
+                    RetrainedWarning,
+                    stacklevel=outside(),
+                )
 
     def _inner(self) -> dict[str, Any]:
         """The estimators that are trained: the one that was given, or the default one."""
@@ -193,7 +211,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_releases_ = releases + 1
         return self
 
-    def _check_groups(self, groups: ArrayLike | None) -> None:
+    def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:
+        refuse_other_rows(X=X, groups=groups)
         if (groups is None) != (self.group_names is None):
             raise InputError("groups and group_names must be given together: each record's group, and all there are")
 
@@ -255,9 +274,18 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
+        refuse_other_rows(X=X, y=y)
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
         usable: NDArray[Any] = self._usable(target)
         return usable
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):  # the latter of something without `fit`
+        return False
+    return True
 
 
 def _several(alpha: Any) -> bool:

@@ -1,6 +1,7 @@
 """The classifier: prediction sets of class names."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from confide.arrays import Uniforms
+from confide.arrays import Uniforms, class_columns, refuse_other_rows, row_index
 from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
@@ -30,7 +31,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     Parameters
     ----------
     estimator
-        A classifier with `predict_proba`; by default a logistic regression. It is cloned, unless `prefit`.
+        A classifier with `predict_proba`; by default a logistic regression. It is cloned and trained, unless `prefit`;
+        if it was fitted already, a `RetrainedWarning` says so.
     alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again, about
         As in `confide.calibrate`; several levels give nested thresholds, as in `confide.calibrate_levels`.
     conformity_score
@@ -114,7 +116,10 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         """
         self._check_new(X)
         p = self._probabilities(X) if rows_of(X) else np.zeros((0, len(self.classes_)))
-        return predict_set(p, at_level(self.calibration_, alpha), classes=self.classes_.tolist(), u=u, groups=groups)
+        refuse_other_rows(X=X, groups=groups, u=u)
+        level = at_level(self.calibration_, alpha)
+        sets = predict_set(p, level, classes=self.classes_.tolist(), u=u, groups=groups)
+        return replace(sets, index=row_index(X))
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         if len(y):
@@ -156,7 +161,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.estimator_, self.classes_ = self.estimator, own
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
-        p = np.asarray(self.estimator_.predict_proba(X))
+        p, _ = class_columns(self.estimator_.predict_proba(X), self.estimator_.classes_)
         if len(self.estimator_.classes_) == len(self.classes_):
             return p
         # A class that the training part lacked has probability 0.

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.errors import InputTypeError
 from confide.estimators.classifier import PrivateConformalClassifier
 from confide.estimators.regressor import PrivateConformalRegressor
-from confide.sets import PredictionSets
+from confide.sets import PredictionIntervals, PredictionSets
 from confide.support import outside
 
 
@@ -61,7 +61,7 @@ def pipeline_sets(model: Any, X: Any, **given: Any) -> PredictionSets:
     return sets
 
 
-def pipeline_intervals(model: Any, X: Any, **given: Any) -> tuple[Any, Any]:
+def pipeline_intervals(model: Any, X: Any, **given: Any) -> PredictionIntervals:
     """The prediction intervals of a pipeline or a search that ends with a `PrivateConformalRegressor`.
 
     Parameters, errors and warnings as in `pipeline_sets`; `**given` is for the estimator's `predict_interval`.
@@ -78,8 +78,8 @@ def pipeline_intervals(model: Any, X: Any, **given: Any) -> tuple[Any, Any]:
     True
     """
     last, rows = _last(model, X, PrivateConformalRegressor)
-    ends: tuple[Any, Any] = last.predict_interval(rows, **given)
-    return ends
+    intervals: PredictionIntervals = last.predict_interval(rows, **given)
+    return intervals
 
 
 def _last(model: Any, X: Any, kind: type) -> tuple[Any, Any]:

@@ -10,13 +10,14 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from confide.arrays import refuse_other_rows, row_index
 from confide.candidates import AnyCandidates
 from confide.errors import InputError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
 from confide.releases import at_level
 from confide.scores import interval_score
-from confide.sets import predict_interval
+from confide.sets import PredictionIntervals, predict_interval
 from confide.support import Level
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     ----------
     estimator
         A regressor; by default a ridge regression. For `conformity_score="cqr"` a pair of regressors for the lower and
-        the upper quantile. Cloned, unless `prefit`.
+        the upper quantile. Cloned and trained, unless `prefit`; of fitted ones a `RetrainedWarning` says so.
     conformity_score
         `"absolute_residual"`, `"gamma"`, `"normalised_residual"` or `"cqr"`.
     difficulty_estimator
@@ -88,21 +89,17 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
 
     def predict_interval(
         self, X: Any, *, groups: ArrayLike | None = None, alpha: Level | None = None
-    ) -> tuple[Any, Any]:
-        """Lower and upper ends, shape (n,) each: numpy arrays, or pandas Series with the index of a data frame X.
+    ) -> PredictionIntervals:
+        """Prediction intervals, with the index of a data frame X; they unpack as lower and upper ends, shape (n,) each.
 
         `groups` as in `confide.predict_interval`, `alpha` is one of several levels. X may have no rows.
         """
         self._check_new(X)
+        refuse_other_rows(X=X, groups=groups)
         ends = predict_interval(
             self._centers(X), at_level(self.calibration_, alpha), difficulty=self._difficulty(X), groups=groups
         )
-        if not hasattr(X, "iloc"):
-            return ends
-        import pandas as pd
-
-        lower, upper = (pd.Series(end, X.index, name=name) for end, name in zip(ends, ("lower", "upper"), strict=True))
-        return lower, upper
+        return PredictionIntervals(*ends, ends.promised, ends.calibration, row_index(X))
 
     @available_if(lambda self: self.difficulty_estimator is not None)  # type: ignore[untyped-decorator, unused-ignore]
     def predict_difficulty(self, X: Any) -> NDArray[np.float64]:

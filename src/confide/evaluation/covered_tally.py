@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_array, as_positions, as_vector
+from confide.arrays import as_array, as_positions, as_vector, refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.parts import SIDES, Subgroup
 from confide.evaluation.release_parts import division_of, evaluation_of
@@ -53,6 +53,7 @@ def evaluate_intervals(
     >>> [part.name for part in found.groups], 0.88 < found.coverage.value < 0.94
     (['lower end', 'upper end'], True)
     """
+    refuse_other_rows(predictions=predictions, targets=targets, groups=groups, difficulty=difficulty)
     tally = IntervalTally(release)
     tally.add(as_array("predictions", predictions), known_targets(targets), groups, difficulty)
     return tally.result()
@@ -140,6 +141,7 @@ def evaluate_scores(
     >>> [0.88 < part.coverage.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
     [True, True]
     """
+    refuse_other_rows(scores=scores, groups=groups)
     array = known_scores(scores)
     tally = ScoreTally(release)
     tally.add(array, groups)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_array, as_labels, as_truth
+from confide.arrays import as_array, as_labels, as_truth, refuse_other_rows
 from confide.errors import InputError, InputTypeError
+from confide.evaluation.subgroups import named_groups, refuse_many_groups
 from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, exact_interval, share_covered
 from confide.support import Level, Shown, exact_level, html_table
 
@@ -49,6 +51,10 @@ def coverage(
         return covered.coverage(labels, confidence)
     if isinstance(labels, Real | str):  # in 0.1, which knew no labels, the confidence stood here
         labels, confidence = None, exact_level("confidence", labels)  # type: ignore[arg-type]
+    if isinstance(covered, tuple) and len(covered) == 2 and labels is not None:
+        raise InputTypeError(
+            "covered must be sets or intervals; found a pair; wrap it: confide.PredictionIntervals(lower, upper)"
+        )
     if labels is not None:
         raise InputTypeError(
             f"labels must be left out beside covered of type {type(covered).__name__}: only prediction sets and "
@@ -70,9 +76,11 @@ class CoverageTable(Shown):
     coverage, low, high
         Share covered (NaN for an empty part) and its exact interval, float64.
     size
-        Mean set size (NaN for an empty part), float64.
+        Mean set size, or mean width of intervals (NaN for an empty part), float64.
     confidence
         Confidence of each interval.
+    measure
+        What `size` is: `size` of sets, or `width` of intervals.
     """
 
     names: tuple[object, ...]
@@ -83,6 +91,7 @@ class CoverageTable(Shown):
     high: NDArray[np.float64]
     size: NDArray[np.float64]
     confidence: float
+    measure: str = "size"
 
     @property
     def worst(self) -> float:
@@ -102,7 +111,7 @@ class CoverageTable(Shown):
         return np.asarray((self.n > 0) & (tops < level))
 
     def __str__(self) -> str:
-        rows = [("part", "n", "coverage", "interval", "size"), *self._rows()]
+        rows = [("part", "n", "coverage", "interval", self.measure), *self._rows()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
 
@@ -116,13 +125,13 @@ class CoverageTable(Shown):
     def _repr_html_(self) -> str:
         """The same as a table, for notebooks."""
         caption = f"Coverage, exact {100 * self.confidence:g} % intervals"
-        return html_table(caption, ("part", "n", "coverage", "interval", "size"), self._rows())
+        return html_table(caption, ("part", "n", "coverage", "interval", self.measure), self._rows())
 
     def _rows(self) -> list[tuple[str, ...]]:
         """One row for each part that has records, as texts."""
         return [
             (str(self.names[i]), f"{self.n[i]}", f"{self.coverage[i]:.3f}", f"{self.low[i]:.3f} to {self.high[i]:.3f}",
-             f"{self.size[i]:.2f}")
+             f"{self.size[i]:.2f}" if self.measure == "size" else f"{self.size[i]:.4g}")
             for i in np.flatnonzero(self.n)
         ]  # fmt: skip
 
@@ -138,13 +147,29 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
     """
     k = sets.mask.shape[1]
     y = as_labels("labels", labels, len(sets), k, sets.classes)
-    return _table(tuple(sets.classes or range(k)), y, sets, sets.contains(labels), confidence)
+    return _table(tuple(sets.classes or range(k)), y, sets.sizes, sets.contains(labels), confidence)
 
 
 def group_coverage(
-    sets: PredictionSets, labels: ArrayLike, groups: ArrayLike, confidence: Level = 0.95
+    sets: PredictionSets | PredictionIntervals, labels: ArrayLike, groups: ArrayLike, confidence: Level = 0.95
 ) -> CoverageTable:
-    """Coverage and mean set size of the records of each group that occurs; `groups` of shape (n,).
+    """Coverage, and mean set size or width, of the records of each group that occurs.
+
+    Parameters
+    ----------
+    sets
+        Prediction sets or intervals.
+    labels
+        The true labels of sets, or the targets of intervals, shape (n,).
+    groups
+        The group of each record, texts or integers, shape (n,); at most 1000 different ones.
+    confidence
+        Confidence of each interval of coverage.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a record has no group, groups are no names, or there are more than 1000.
 
     Examples
     --------
@@ -153,11 +178,11 @@ def group_coverage(
     (('a', 'b'), 0.0)
     """
     inside = sets.contains(labels)
-    array = as_array("groups", groups)
-    if array.shape != (len(sets),):
-        raise InputError(f"groups must have shape ({len(sets)},); found shape {array.shape}")
-    names, parts = np.unique(array, return_inverse=True)
-    return _table(tuple(names.tolist()), parts, sets, inside, confidence)
+    refuse_other_rows(sets=sets, groups=groups)
+    names, parts = named_groups(groups, len(inside))
+    refuse_many_groups(len(names))
+    measured, measure = (sets.sizes, "size") if isinstance(sets, PredictionSets) else (sets.widths, "width")
+    return _table(tuple(names), parts, measured, inside, confidence, measure)
 
 
 def size_coverage(
@@ -185,7 +210,7 @@ def size_coverage(
     names = tuple(
         f"{a}+" if b is None else f"{a}" if a == b else f"{a}-{b}" for a, b in zip(edges.tolist(), ends, strict=True)
     )
-    return _table(names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets, inside, confidence)
+    return _table(names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets.sizes, inside, confidence)
 
 
 def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
@@ -196,7 +221,8 @@ def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.fl
     >>> false_negative_rate(PredictionSets(np.array([[True, False]])), [[True, True]])
     array([0.5])
     """
-    true = as_truth(truth, sets.mask.shape)
+    refuse_other_rows(sets=sets, truth=truth)
+    true = as_truth(truth, sets.mask.shape, sets.classes)
     rate: NDArray[np.float64] = (true & ~sets.mask).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
     return rate
 
@@ -204,14 +230,16 @@ def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.fl
 def _table(
     names: tuple[object, ...],
     parts: NDArray[np.int64],
-    sets: PredictionSets,
+    measured: NDArray[Any],
     inside: NDArray[np.bool_],
     confidence: Level,
+    measure: str = "size",
 ) -> CoverageTable:
     level = float(exact_level("confidence", confidence))
     n = np.bincount(parts, minlength=len(names)).astype(np.int64)
     hits = np.bincount(parts[inside], minlength=len(names)).astype(np.int64)
-    sizes = np.bincount(parts, weights=sets.sizes, minlength=len(names))
+    with np.errstate(over="ignore"):
+        sizes = np.bincount(parts, weights=measured, minlength=len(names))
     some = np.where(n > 0, n, np.nan)
     low, high = exact_interval(hits, n, level)
-    return CoverageTable(names, n, hits, hits / some, low, high, sizes / some, level)
+    return CoverageTable(names, n, hits, hits / some, low, high, sizes / some, level, measure)

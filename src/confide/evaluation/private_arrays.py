@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_array
+from confide.arrays import as_array, refuse_other_rows
 from confide.errors import InputError
 from confide.evaluation.covered_tally import (
     IntervalTally,
@@ -59,6 +59,7 @@ def evaluate_arrays(
     truth = _TRUTHS[given[0]]
     if truth is not None and truth not in arrays:
         raise InputError(f"{truth} must be given with {given[0]}: the truth of each record")
+    refuse_other_rows(**arrays, groups=groups, u=more.get("u"), difficulty=more.get("difficulty"))
     if asking is None:
         calls: dict[str, Callable[..., Any]] = {
             "probabilities": evaluate_sets, "predictions": evaluate_intervals, "scores": evaluate_scores,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_labels, as_positions, as_probabilities, as_uniforms, names_of_classes
+from confide.arrays import Uniforms, as_labels, as_positions, as_uniforms, class_columns, refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.parts import Subgroup
 from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
@@ -70,6 +70,7 @@ def evaluate_sets(
     >>> 0.88 < found[0.1].coverage.value < 0.93, found[0.2].mean_size < found[0.1].mean_size
     (True, True)
     """
+    refuse_other_rows(probabilities=probabilities, labels=labels, groups=groups, u=u)
     p, y, names = labelled_sets(release, probabilities, labels, classes)
     if not len(y):
         raise InputError("probabilities must have at least one row; found none")
@@ -84,9 +85,9 @@ def labelled_sets(
     release: Release, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], NDArray[np.int64], Sequence[object]]:
     """Probabilities of shape (n, K), positions of the true classes of shape (n,), and the K class names, checked."""
-    p = as_probabilities("probabilities", probabilities, check=False)
+    p, own = class_columns(probabilities, classes)
     n, k = p.shape
-    names = names_for(release, names_of_classes(probabilities, classes, k), k)
+    names = names_for(release, own, k)
     return p, as_labels("labels", labels, n, k, names), range(k) if names is None else names
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_array
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.parts import Subgroup
-from confide.support import canonical, refuse_marked
+from confide.support import Name, canonical, refuse_marked
 
 MOST_SUBGROUPS = 1000
 TOO_MANY = f"must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
@@ -39,8 +39,7 @@ class SubgroupCounts:
             for name, *row in zip(names, *counted, strict=True):
                 before = self._rows.get(name, [0, 0, 0.0])
                 self._rows[name] = [one + more for one, more in zip(before, row, strict=True)]
-        if len(self._rows) > MOST_SUBGROUPS:
-            raise TooManyGroupsError(f"groups {TOO_MANY}")
+        refuse_many_groups(len(self._rows))
 
     def of_sets(self) -> tuple[Subgroup, ...]:
         """The groups that occur, in the order of their names, with the labels in their sets."""
@@ -57,6 +56,12 @@ class SubgroupCounts:
         return sorted(self._rows.items())
 
 
+def refuse_many_groups(number: int) -> None:
+    """Refuse groups of which there are so many that they are hardly groups."""
+    if number > MOST_SUBGROUPS:
+        raise TooManyGroupsError(f"groups {TOO_MANY}")
+
+
 def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
     """The different names of groups, as texts, and the position of each record's group among them.
 
@@ -64,6 +69,18 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
     --------
     >>> group_names([7, 3, 7], 3)
     (['3', '7'], array([1, 0, 1]))
+    """
+    names, place = named_groups(groups, n)
+    return list(map(canonical, names)), place
+
+
+def named_groups(groups: ArrayLike, n: int) -> tuple[list[Name], NDArray[np.int64]]:
+    """The same with the names as they are: texts or integers.
+
+    Examples
+    --------
+    >>> named_groups([7, 3, 7], 3)[0]
+    [3, 7]
     """
     array = as_array("groups", groups)
     if array.shape != (n,):
@@ -74,6 +91,9 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
         refuse_marked(wrong, "groups must be texts or integers", "that are not", remedy)
         array = np.array([canonical(value) for value in array.tolist()], dtype=np.str_)
     elif array.dtype.kind not in "iubU":
-        raise InputTypeError(f"groups must be texts or integers; found dtype {array.dtype}")
+        raise InputTypeError(
+            f"groups must be texts or integers; found dtype {array.dtype}; name the group of every record, as by "
+            ".astype(str)"
+        )
     names, place = np.unique(array, return_inverse=True)
-    return [canonical(name) for name in names.tolist()], place
+    return names.tolist(), place

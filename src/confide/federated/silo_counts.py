@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_positions, as_vector
+from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.federated.plan import FederatedPlan
@@ -43,6 +43,7 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
         raise InputError(f"groups must be given, {what} of each score: the plan has a threshold for each")
     _check_named(one, scores)
     array = as_vector("scores", scores, empty=True)
+    refuse_other_rows(scores=scores, groups=groups)
     place = as_positions("groups", groups, names, len(array))
     ScoreHistogram.from_scores(array, one.candidates, one.score)  # names a bad score by its place among all of them
     return np.array([_histogram(one, array[place == i]).counts for i in range(len(names))])

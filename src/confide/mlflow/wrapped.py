@@ -14,11 +14,10 @@ from typing import Any
 import mlflow
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
 
-Outputs = Callable[[Any], NDArray[Any]]
+Outputs = Callable[[Any], Any]
 
 
 def keep(model: Any, folder: Path) -> Path:
@@ -67,7 +66,7 @@ def outputs_of(path: Path, *, probabilities: bool) -> tuple[Outputs, list[Any] |
     """
     if "sklearn" not in mlflow.models.Model.load(str(path)).flavors:
         predict = mlflow.pyfunc.load_model(str(path)).predict
-        return lambda rows: np.asarray(predict(rows)), None
+        return predict, None
     estimator = mlflow.sklearn.load_model(str(path))
     if not probabilities:
         return lambda rows: np.asarray(estimator.predict(rows)), None
@@ -76,7 +75,7 @@ def outputs_of(path: Path, *, probabilities: bool) -> tuple[Outputs, list[Any] |
             f"model must have predict_proba; {type(estimator).__name__} has none: wrap it in "
             "sklearn.calibration.CalibratedClassifierCV, which estimates probabilities"
         )
-    return lambda rows: np.asarray(estimator.predict_proba(rows)), np.asarray(estimator.classes_).tolist()
+    return estimator.predict_proba, np.asarray(estimator.classes_).tolist()
 
 
 def requirements_of(path: Path) -> list[str]:

@@ -25,12 +25,13 @@ from confide.releases import (
     RiskCalibration,
     SidesCalibration,
     at_level,
+    classes_of,
     facts_of,
     names_for,
     warn_of,
 )
 from confide.scores import ScoreKind, score_kind
-from confide.support import Level, exact_level, parse_object
+from confide.support import Classes, Level, column_order, exact_level, parse_object
 
 KEY = "confide."
 """How the keys of the metadata begin."""
@@ -107,7 +108,10 @@ def append(
         "score": score,
         "difficulty": difficulty,
     }
-    made = _appended(_copy(model), calibration, options)
+    copy = _copy(model)
+    if isinstance(calibration, Release):
+        _refuse_other_labels(copy, classes_of(calibration) if classes is None else tuple(classes))
+    made = _appended(copy, calibration, options)
     warn_of(calibration)
     return made
 
@@ -205,6 +209,22 @@ def _append_sets(
         raise InputError(f"logits must be True: {p.name!r} is made by LogSoftmax, so it holds logarithms")
     append_sets(tail, p, k, kind, Limits.of(inner, names, k))
     return {} if names is None else {"classes": _json({"names": list(names)})}
+
+
+def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> None:
+    """Refuse class names in another order than that of the labels in a classifier's node, as ONNX-ML names them."""
+    if not isinstance(classes, tuple):
+        return
+    for node in model.graph.node:
+        for one in node.attribute:
+            labels = (
+                [*(text.decode() for text in one.strings), *one.ints] if one.name.startswith("classlabels_") else []
+            )
+            if len(labels) == len(classes) and column_order("classes", classes, labels) != list(range(len(labels))):
+                raise InputError(
+                    "classes must stand in the order of the model's columns; found its labels in another order; pass "
+                    "classes=[...] in theirs"
+                )
 
 
 def _append_intervals(

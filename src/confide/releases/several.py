@@ -172,8 +172,8 @@ class GroupCalibration(Release):
             order = order_of(tuple(range(k)), tuple(self.parts))
         if order is None:
             raise InputError(
-                f"classes must be the {len(self.parts)} that were calibrated; found {k} columns or other names; "
-                "pass classes=[...] in the order of the columns"
+                f"classes must be given, for the calibration knows {len(self.parts)} by their names; found {k} columns "
+                "without these names: pass classes=[...] in the order of the columns"
             )
         return np.array([part.threshold for part in self.parts.values()])[order]
 

@@ -20,10 +20,11 @@ from confide.arrays import (
     as_labels,
     as_probabilities,
     as_uniforms,
+    class_columns,
     in_blocks,
     loops,
     machine_code,
-    names_of_classes,
+    refuse_other_rows,
     refuse_other_sums,
     refuse_outside_unit,
     unit_check,
@@ -78,7 +79,7 @@ def class_score(
         own. Each has to belong to its record, as a column that is kept with it does, and not to its place: when a
         record is removed, the others must keep theirs. `confide.ExperimentalUniforms` draws them again.
     classes
-        The K class names, in the order of the columns.
+        The K class names, in the order of the columns; a data frame whose columns have these names may have another.
 
     Returns
     -------
@@ -98,8 +99,8 @@ def class_score(
     array([0.75, 1.  ])
     """
     _classification(score)
-    p = as_probabilities("probabilities", probabilities, check=False)
-    names = names_of_classes(probabilities, classes, p.shape[1])
+    p, names = class_columns(probabilities, classes)
+    refuse_other_rows(probabilities=probabilities, labels=labels, u=u)
     y = as_labels("labels", labels, p.shape[0], p.shape[1], names)
     scores = own_class_scores(p, y, score, u=u)
     refuse_other_sums("probabilities", p)
@@ -189,6 +190,7 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     array([[1., 3., 3.]])
     """
     kind = _classification(score)
+    refuse_other_rows(probabilities=probabilities, u=u)
     p = as_probabilities("probabilities", probabilities)
     refuse_other_sums("probabilities", p)
     shares = as_uniforms("u", u, len(p), kind.randomised)

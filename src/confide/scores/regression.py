@@ -20,6 +20,7 @@ from confide.arrays import (
     in_blocks,
     loops,
     machine_code,
+    refuse_other_rows,
     worth_compiling,
 )
 from confide.errors import InputError
@@ -59,6 +60,7 @@ def interval_score(
     >>> interval_score([[1.0, 2.0], [1.0, 2.0]], [1.5, 4.0], "cqr")
     array([-0.5,  2. ])
     """
+    refuse_other_rows(predictions=predictions, targets=targets, difficulty=difficulty)
     rule = _Rule(regression_kind(score), predictions, difficulty)
     y = as_vector("targets", targets, empty=True)
     if len(rule) != len(y):

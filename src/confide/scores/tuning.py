@@ -10,11 +10,12 @@ are no longer exchangeable. The tuning records themselves are not protected by a
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_array, as_labels, as_probabilities
+from confide.arrays import as_array, as_labels, as_probabilities, refuse_other_rows
 from confide.errors import InputError
 from confide.scores.classification import class_score, set_mask
 from confide.scores.kinds import COLDEST, HOTTEST, score_name
@@ -80,9 +81,7 @@ def tune_raps(
     >>> tune_raps(p, y, 0.1, calibration=other).mean_size < 4
     True
     """
-    _refuse_same(probabilities, calibration)
-    p = as_probabilities("probabilities", probabilities)
-    y = as_labels("labels", labels, *p.shape)
+    p, y = _tuning_records(probabilities, labels, calibration)
     rank = math.ceil((len(p) + 1) * (1 - exact_level("alpha", alpha)))
     if rank > len(p):
         raise InputError(f"probabilities must hold more tuning records for this alpha; found {len(p)}, needs {rank}")
@@ -135,9 +134,7 @@ def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
 
-    _refuse_same(probabilities, calibration)
-    p = as_probabilities("probabilities", probabilities)
-    y = as_labels("labels", labels, *p.shape)
+    p, y = _tuning_records(probabilities, labels, calibration)
     if not len(y):
         raise InputError("probabilities must hold tuning records; found none")
     logs = np.log(np.maximum(p.astype(np.float64), 1e-300))
@@ -148,6 +145,16 @@ def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration
 
     found = minimize_scalar(loss, bounds=(math.log(COLDEST), math.log(HOTTEST)), method="bounded")
     return float(f"{math.exp(found.x):.3g}")
+
+
+def _tuning_records(
+    probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Probabilities, shape (n, K), and positions of the labels, of records that do not calibrate."""
+    _refuse_same(probabilities, calibration)
+    refuse_other_rows(probabilities=probabilities, labels=labels)
+    p = as_probabilities("probabilities", probabilities)
+    return p, as_labels("labels", labels, *p.shape)
 
 
 def _refuse_same(tuning: ArrayLike, calibration: ArrayLike) -> None:

@@ -13,9 +13,11 @@ from confide.arrays import (
     Uniforms,
     as_array,
     as_numeric,
-    as_probabilities,
-    names_of_classes,
+    class_columns,
+    in_order,
+    refuse_other_rows,
     refuse_other_sums,
+    row_index,
 )
 from confide.errors import InputError, InputTypeError
 from confide.releases import (
@@ -37,7 +39,7 @@ from confide.scores import interval_ends, score_kind, set_mask
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
 from confide.sets.widths import warn_of_intervals
-from confide.support import order_of
+from confide.support import column_order
 
 
 def predict_set(
@@ -62,7 +64,7 @@ def predict_set(
         Made from a classification score; a `GroupCalibration` has one threshold per class or per group.
     classes
         The K class names, in the order of the columns; by default those of a data frame, else those of the calibration.
-        They are kept with the sets.
+        They are kept with the sets. A data frame whose columns have these names may have them in another order.
     u
         For randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), one per record
         and independent of it. The same record gets the same set again only with the same number.
@@ -96,6 +98,7 @@ def predict_set(
     [['well'], ['well', 'ill']]
     """
     name = _score_of(calibration, "classification", score)
+    refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
     p, names = _matched(probabilities, calibration, classes)
     thresholds: float | NDArray[np.float64]
     if isinstance(calibration, GroupCalibration) and calibration.by == "class" and groups is None:
@@ -105,7 +108,7 @@ def predict_set(
     mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
     refuse_other_sums("probabilities", p)
     warn_of(calibration)
-    return PredictionSets(mask, names, promised_coverage(calibration), calibration)
+    return PredictionSets(mask, names, promised_coverage(calibration), calibration, row_index(probabilities))
 
 
 def predict_interval(
@@ -149,6 +152,8 @@ def predict_interval(
     >>> bool(8.9 < lower[0] < 9.2 and 10.8 < upper[0] < 11.1)
     True
     """
+    refuse_other_rows(predictions=predictions, difficulty=difficulty, groups=groups)
+    index = row_index(predictions)
     if isinstance(calibration, SidesCalibration):
         if difficulty is not None or groups is not None:
             raise InputError("difficulty and groups must be left out for thresholds per side")
@@ -157,13 +162,13 @@ def predict_interval(
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
         warn_of(calibration)
         warn_of_intervals(as_numeric("predictions", predictions), lower, upper)
-        return PredictionIntervals(lower, upper, promised_coverage(calibration), calibration)
+        return PredictionIntervals(lower, upper, promised_coverage(calibration), calibration, index)
     name = _score_of(calibration, "regression", score)
     threshold = _thresholds(calibration, groups, len(as_array("predictions", predictions)))
     ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
     warn_of(calibration)
     warn_of_intervals(as_numeric("predictions", predictions), *ends)
-    return PredictionIntervals(*ends, promised_coverage(calibration), calibration)
+    return PredictionIntervals(*ends, promised_coverage(calibration), calibration, index)
 
 
 def predict_labels(
@@ -187,7 +192,7 @@ def predict_labels(
     p, names = _matched(probabilities, calibration, classes)
     mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
     warn_of(calibration)
-    return PredictionSets(mask, names)
+    return PredictionSets(mask, names, index=row_index(probabilities))
 
 
 def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDArray[np.bool_]:
@@ -235,12 +240,10 @@ def _matched(
         probabilities = np.zeros((0, width if isinstance(width, int) else len(width or ())))
         if width is None:
             return probabilities, None
-    p = as_probabilities("probabilities", probabilities, check=False)
-    own = names_of_classes(probabilities, classes, p.shape[1])
+    p, own = class_columns(probabilities, classes)
     names = names_for(calibration, own, p.shape[1])
     if classes is None and own is not None and isinstance(known, tuple):
-        order = order_of(known, own)
-        return (p if order == list(range(len(known))) else p[:, order]), known
+        return in_order(p, column_order("classes", known, own)), known
     return p, names
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector, frame_of
+from confide.arrays import as_vector, frame_of, refuse_other_rows
 from confide.errors import InputError
 from confide.releases import Release
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
@@ -37,6 +37,8 @@ class PredictionIntervals(_Ends):
         The coverage that the calibration promises, at least, if the intervals come from one; no item of the pair.
     calibration
         The calibration that they come from, as in `PredictionSets`; no item of the pair either.
+    index
+        The index of the pandas object that they were made from; targets have to agree with it. No item of the pair.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class PredictionIntervals(_Ends):
 
     _promised: float | None = None
     _calibration: Release | None = None
+    _index: Any = None
 
     def __new__(
         cls,
@@ -58,15 +61,16 @@ class PredictionIntervals(_Ends):
         upper: NDArray[np.float64],
         promised: float | None = None,
         calibration: Release | None = None,
+        index: Any = None,
     ) -> Self:
-        """The pair; what was promised, and by what, lies beside it."""
+        """The pair; what was promised, and by what, and the index lie beside it."""
         pair = super().__new__(cls, lower, upper)
-        pair._promised, pair._calibration = promised, calibration
+        pair._promised, pair._calibration, pair._index = promised, calibration, index
         return pair
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles keep besides the pair: the promise, and not the release."""
-        return {"_promised": self._promised}
+        """What copies and pickles keep besides the pair: not the release."""
+        return {**vars(self), "_calibration": None}
 
     @property
     def calibration(self) -> Release | None:
@@ -77,6 +81,11 @@ class PredictionIntervals(_Ends):
     def promised(self) -> float | None:
         """The coverage that the calibration promises, at least; None of intervals that come from none."""
         return self._promised
+
+    @property
+    def index(self) -> Any:
+        """The index of the pandas object that the intervals were made from; None of intervals without one."""
+        return self._index
 
     @property
     def widths(self) -> NDArray[np.float64]:
@@ -164,7 +173,7 @@ class PredictionIntervals(_Ends):
         >>> PredictionIntervals(np.array([0.0]), np.array([2.0])).to_frame("pyarrow").column_names
         ['lower', 'upper']
         """
-        return frame_of([("lower", self.lower), ("upper", self.upper)], like)
+        return frame_of([("lower", self.lower), ("upper", self.upper)], like, self.index)
 
     @overload
     def __getitem__(self, which: SupportsIndex) -> NDArray[np.float64]: ...
@@ -181,16 +190,18 @@ class PredictionIntervals(_Ends):
         if not isinstance(chosen, slice) and chosen.ndim != 1:
             raise InputError("intervals must be chosen by a slice, or a vector of positions or booleans")
         calibration = self.calibration if isinstance(which, slice) else None
-        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration)
+        index = None if self.index is None else self.index[chosen]
+        return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration, index)
 
     def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
+        refuse_other_rows(intervals=self, **{name: values})
         found = as_vector(name, values, empty=True)
         if len(found) != len(self.lower):
             raise InputError(f"{name} must have one entry per interval; found {len(found)} for {len(self.lower)}")
         return found
 
     def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
-        """A data frame with the columns `lower` and `upper`; `index` names the records.
+        """A data frame with the columns `lower` and `upper`; `index` names the records, by default their own.
 
         Examples
         --------
@@ -200,7 +211,7 @@ class PredictionIntervals(_Ends):
         """
         with needs_extra("to_pandas", "pandas"):
             import pandas as pd
-        return pd.DataFrame({"lower": self.lower, "upper": self.upper}, index=index)
+        return pd.DataFrame({"lower": self.lower, "upper": self.upper}, index=self.index if index is None else index)
 
     def __repr__(self) -> str:
         n, widths = len(self.lower), self.widths

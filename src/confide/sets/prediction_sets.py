@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_labels, frame_of
+from confide.arrays import as_labels, frame_of, refuse_other_rows
 from confide.errors import InputError
 from confide.releases import Release
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
@@ -38,6 +38,8 @@ class PredictionSets(Shown):
     calibration
         The calibration that they come from, which `coverage` compares with the truth; of records that were chosen, by
         positions or booleans, nothing is promised, and it is left out, as it is of copies and pickles.
+    index
+        The index of the pandas object that the sets were made from; labels and groups have to agree with it.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class PredictionSets(Shown):
     classes: tuple[object, ...] | None = None
     promised: float | None = None
     calibration: Release | None = None
+    index: Any = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -67,6 +70,7 @@ class PredictionSets(Shown):
 
     def contains(self, labels: ArrayLike) -> NDArray[np.bool_]:
         """Whether each record's label is in its set: bool, shape (n,)."""
+        refuse_other_rows(sets=self, labels=labels)
         y = as_labels("labels", labels, self.mask.shape[0], self.mask.shape[1], self.classes)
         inside: NDArray[np.bool_] = self.mask[np.arange(len(y)), y]
         return inside
@@ -96,7 +100,7 @@ class PredictionSets(Shown):
         ----------
         like
             A data frame whose kind it shall have: pandas, whose index it then has, too, polars, an Arrow table, or
-            any that narwhals knows. Or the name of the kind, as `"polars"`.
+            any that narwhals knows. Or the name of the kind, as `"polars"`; as `"pandas"` it has the sets' own index.
 
         Raises
         ------
@@ -111,7 +115,7 @@ class PredictionSets(Shown):
         (['cat', 'dog'], 'Table')
         """
         names = range(self.mask.shape[1]) if self.classes is None else self.classes
-        return frame_of([(name, self.mask[:, k]) for k, name in enumerate(names)], like)
+        return frame_of([(name, self.mask[:, k]) for k, name in enumerate(names)], like, self.index)
 
     def to_arrow(self) -> "pyarrow.Array":
         """An Arrow list column of class names (class indices without names), one list per record.
@@ -134,7 +138,7 @@ class PredictionSets(Shown):
         return column.from_arrays(pa.array(index), values)
 
     def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
-        """A boolean data frame, one column per class; `index` names the records.
+        """A boolean data frame, one column per class; `index` names the records, by default the sets' own.
 
         Examples
         --------
@@ -145,7 +149,7 @@ class PredictionSets(Shown):
         with needs_extra("to_pandas", "pandas"):
             import pandas as pd
         columns = None if self.classes is None else pd.Index(self.classes, tupleize_cols=False)
-        return pd.DataFrame(self.mask, columns=columns, index=index)
+        return pd.DataFrame(self.mask, columns=columns, index=self.index if index is None else index)
 
     @deprecated("plot_sizes() of sets", "confide.plot_sizes(sets)", since="0.2", removed_in="0.4")
     def plot_sizes(self, ax: Any = None) -> Any:
@@ -174,13 +178,15 @@ class PredictionSets(Shown):
 
     def __getitem__(self, which: Any) -> "list[Any] | PredictionSets":
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
-        found = self.mask[which if isinstance(which, slice) else np.asarray(which)]
+        chosen = which if isinstance(which, slice) else np.asarray(which)
+        found = self.mask[chosen]
         if found.ndim == 1:
             return self._members(found)
         if found.ndim != 2:
             raise InputError("sets must be chosen by one position, a slice, or a vector of positions or booleans")
         calibration = self.calibration if isinstance(which, slice) else None
-        return PredictionSets(found, self.classes, self.promised, calibration)
+        index = None if self.index is None else self.index[chosen]
+        return PredictionSets(found, self.classes, self.promised, calibration, index)
 
     def _members(self, row: NDArray[np.bool_]) -> list[Any]:
         names = range(len(row)) if self.classes is None else self.classes

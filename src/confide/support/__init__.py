@@ -58,11 +58,14 @@ from confide.support.names import (
     as_integer,
     canonical,
     check_names,
+    column_order,
     known_positions,
     only_count,
     order_of,
     places,
     public_classes,
+    refuse_first_of_pair,
+    refuse_turned,
 )
 from confide.support.object_paths import ObjectPath, Place, as_place
 from confide.support.object_stores import Address, names_object, of_store, store_words
@@ -76,15 +79,15 @@ __all__ = [
     "BAD", "DEBUG", "DEPRECATIONS", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
     "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Deprecation",
     "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer",
-    "as_place", "axes_of", "canonical", "ceil_to", "check_names", "check_versions", "decimal_text", "deprecated",
-    "exact_level", "float_above", "float_below", "fraction_of", "harmless", "harmless_json", "has_locks",
-    "html_lines", "html_table", "kind_named", "kind_of", "known_positions", "labelled", "legend",
+    "as_place", "axes_of", "canonical", "ceil_to", "check_names", "check_versions", "column_order", "decimal_text",
+    "deprecated", "exact_level", "float_above", "float_below", "fraction_of", "harmless", "harmless_json",
+    "has_locks", "html_lines", "html_table", "kind_named", "kind_of", "known_positions", "labelled", "legend",
     "library_versions", "listening", "locked", "named_ticks", "names_object", "names_server", "needs_extra",
     "new_file", "of_store", "old_names", "one_line", "one_of", "only_count", "optional_versions", "order_of",
     "outside", "parse_object", "places", "positive_integer", "positive_number", "privacy_loss", "promise_line",
-    "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_input", "refuse_marked",
-    "refuse_other_than_html", "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell",
-    "to_disk", "versions_text", "write_text",
+    "public_classes", "read_as", "read_fraction", "read_text", "refuse_existing", "refuse_first_of_pair",
+    "refuse_input", "refuse_marked", "refuse_other_than_html", "refuse_turned", "renamed_argument", "same_place",
+    "several", "shown_address", "store_words", "tell", "to_disk", "versions_text", "write_text",
 ]  # fmt: skip
 
 

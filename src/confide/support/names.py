@@ -26,6 +26,11 @@ _MOST_CHARACTERS = 1_000_000
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
 
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL | re.ASCII)
+"""What may stand before a number, the number, and what may stand after it."""
+
+_SHOWN = 3
+
 
 def canonical(name: Name) -> str:
     """The text that stands for a name: the same for two of them exactly if they are one name.
@@ -135,8 +140,11 @@ def known_positions(
     array([1, 0])
     """
     found = positions(argument, values, names)
-    must, remedy = f"{argument} must be among the {len(names)} {called}", "; add the name or drop those records"
-    refuse_marked(found < 0, must, "that are not", remedy)
+    must, remedy = f"{argument} must be among the {len(names)} {called}", "add the name"
+    if called == "classes":
+        must = f"{must}, {_first(names)}"
+        remedy = "name the classes as the labels do, by the columns or with classes=[...],"
+    refuse_marked(found < 0, must, "that are not", f"; {remedy} or drop those records")
     return found
 
 
@@ -150,6 +158,88 @@ def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
     """
     found: list[int] = positions("names", names, known).tolist()
     return found if sorted(found) == list(range(len(known))) else None
+
+
+def column_order(
+    argument: str, classes: Sequence[Any], columns: Sequence[Any] | None, called: str = "columns"
+) -> list[int]:
+    """Where the column of each class stands: by name where both sides have names, else in their order.
+
+    Columns without names, and columns or classes that are only numbered, are taken in their order. Names that agree
+    except for what all of them begin or end with, as `p_cat` and `cat`, have to stand in the same order.
+
+    Parameters
+    ----------
+    argument
+        What the names are called in messages.
+    classes, columns
+        As many names as columns; None for columns without names.
+    called
+        What the columns are called in messages.
+
+    Raises
+    ------
+    InputError
+        If both sides have names and these are others, or agree in part and stand in another order.
+
+    Examples
+    --------
+    >>> column_order("classes", ["dog", "cat"], ["cat", "dog"]), column_order("classes", ["no", "yes"], ["p1", "p2"])
+    ([1, 0], [0, 1])
+    >>> column_order("classes", ["dog", "cat"], ["p_cat", "p_dog"])
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: classes and columns must stand in one order; found column 'p_cat' beside 'dog'; ...
+    """
+    as_listed = list(range(len(classes)))
+    if columns is None or only_count(texts := list(map(_shown, columns))):
+        return as_listed
+    if (order := order_of(classes, columns)) is not None:
+        return order
+    refuse_turned(argument, classes, columns, called)
+    if _cores(texts) != _cores(list(map(_shown, classes))) and not _numbered(classes, texts):
+        raise InputError(
+            f"{argument} and {called} must have the same names; found columns {_first(columns)} beside "
+            f"{_first(classes)}; rename one of them, or give one of them without names"
+        )
+    return as_listed
+
+
+def refuse_turned(argument: str, classes: Sequence[Any], columns: Sequence[Any], called: str = "columns") -> None:
+    """Refuse columns whose names, but for what all of them begin or end with, are the classes in another order.
+
+    Examples
+    --------
+    >>> refuse_turned("classes", ["cat", "dog"], ["p_cat", "p_dog"])
+    """
+    own, wanted = (_cores(list(map(_shown, names))) for names in (columns, classes))
+    if sorted(own) == sorted(wanted) and own != wanted:
+        place = next(i for i, (one, other) in enumerate(zip(own, wanted, strict=True)) if one != other)
+        raise InputError(
+            f"{argument} and {called} must stand in one order; found column {columns[place]!r} beside "
+            f"{classes[place]!r}; give both in the same order, or give the columns exactly these names"
+        )
+
+
+def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
+    """Refuse the one column of two classes if it has the name of the first of them: it would be read as the second's.
+
+    Examples
+    --------
+    >>> refuse_first_of_pair("p_yes", ("no", "yes"))
+    >>> refuse_first_of_pair("p_yes", ("yes", "no"))
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: classes must be 'no', 'yes', in this order, for column 'p_yes' to be the probability ...
+    """
+    if len(classes) != 2:
+        return
+    first, second = map(str, classes)
+    if re.fullmatch(rf"(.*[^A-Za-z0-9])?{re.escape(first)}", column, re.DOTALL):
+        raise InputError(
+            f"classes must be {second!r}, {first!r}, in this order, for column {column!r} to be the probability of "
+            f"{first!r}: it is that of the second class; if it is that of {second!r}, rename it"
+        )
 
 
 def only_count(texts: Sequence[str]) -> bool:
@@ -199,3 +289,43 @@ class _Places(dict[Any, int]):
 
 def _text(name: int) -> str | None:
     return str(int(name)) if abs(name) < 10**1000 else None
+
+
+def _shown(name: object) -> str:
+    return canonical(name) if isinstance(name, str | int) else repr(name)
+
+
+def _first(names: Sequence[Any]) -> str:
+    return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _cores(texts: list[str]) -> list[str]:
+    """Texts without what all of them begin with, and then without what all of them end with."""
+    start = _shared(texts)
+    rest = [text[start:] for text in texts]
+    end = _shared([text[::-1] for text in rest])
+    return [text[: len(text) - end] for text in rest]
+
+
+def _shared(texts: list[str]) -> int:
+    """With how many characters all texts begin alike: those with which the first and the last in order do."""
+    first, last = min(texts), max(texts)
+    return next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+
+
+def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:
+    """Whether one side is only numbered, from 0 or 1 on, and the other has no numbers for names."""
+    found = [_NUMBERED.fullmatch(column) for column in columns]
+    numbers = [int(match[2]) for match in found if match is not None]
+    around = {(match[1], match[3]) for match in found if match is not None}
+    if len(numbers) == len(columns) and len(around) == 1 and _in_turn(numbers):
+        return numbers[0] == 0 or all(_whole(name) is None for name in classes)
+    return _in_turn(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)
+
+
+def _whole(name: object) -> int | None:
+    return as_integer(name) if isinstance(name, str | int) else None
+
+
+def _in_turn(numbers: Sequence[int | None]) -> bool:
+    return any(list(numbers) == [i + first for i in range(len(numbers))] for first in (0, 1))

@@ -54,6 +54,13 @@ def fits_csv(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
+def is_temporal(kind: Any) -> bool:
+    """Whether a type holds dates or times."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(kind))
+
+
 def in_words(kind: Any) -> str:
     """What a column of this type holds, for messages. Never the type's own text, which can list values."""
     import pyarrow as pa
@@ -66,6 +73,6 @@ def in_words(kind: Any) -> str:
         return "integers"
     if is_number(kind):
         return "numbers"
-    if pa.types.is_temporal(kind):
+    if is_temporal(kind):
         return "dates and times"
     return "true and false" if pa.types.is_boolean(kind) else "values of another type"

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from confide.errors import InputError
-from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_text, list_element
+from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_temporal, is_text, list_element
 from confide.tables.batch_columns import one_at_least
 from confide.tables.complete import incomplete_sql
 from confide.tables.database_writers import write_duckdb
@@ -131,8 +131,9 @@ class DuckTable(Table):
         return write_duckdb(self.connection, predictions, name, progress)
 
     def holds_numbers(self, column: str) -> bool:
-        """Whether a column can be read as numbers; in CSV every one: its bad cells are counted."""
-        return is_number(self.type_of(column)) or self._texts
+        """Whether a column can be read as numbers; in CSV every one but dates: its bad cells are counted."""
+        kind = self.type_of(column)
+        return is_number(kind) or (self._texts and not is_temporal(kind))
 
     def holds_labels(self, column: str) -> bool:
         """Whether a column can be read as labels; in CSV every one."""

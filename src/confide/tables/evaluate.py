@@ -17,12 +17,12 @@ from confide.evaluation import (
     answer,
 )
 from confide.evaluation.subgroups import TOO_MANY
-from confide.releases import GroupCalibration, Release, RiskCalibration, names_for
+from confide.releases import GroupCalibration, Release, RiskCalibration
 from confide.tables.labelled import Labelled
 from confide.tables.named_column import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
 from confide.tables.people import People
-from confide.tables.predictors import refuse_turned_pair
+from confide.tables.predictors import names_in
 from confide.tables.progress import Progress, silent
 from confide.tables.readings import Reading
 from confide.tables.table import Table
@@ -192,11 +192,11 @@ def _tally(
     if isinstance(what, Classified):
         (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
         p, names = what.columns(table)
-        refuse_turned_pair(p, names, release)
+        names_in(release, p, names)
         return reading, SetTally(release, names, examples)
     reading = what.readings(table)[0]
     if isinstance(what, Losses) and what.probabilities is not None:
-        names_for(release, what.columns(table)[1], len(what.columns(table)[1]))
+        names_in(release, *what.columns(table))
     if isinstance(what, Regressed):
         return reading, IntervalTally(release)
     if isinstance(what, Losses) and not isinstance(release, RiskCalibration):

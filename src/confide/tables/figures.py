@@ -32,9 +32,7 @@ class Tally:
             with np.errstate(invalid="ignore"):
                 width, centre = high - low, high + low
             width_so_far, least, most = self._halves
-            self._halves = np.array(
-                [min(width_so_far, width.min()), min(least, centre.min()), max(most, centre.max())]
-            )
+            self._halves = np.array([min(width_so_far, width.min()), min(least, centre.min()), max(most, centre.max())])
 
     def figures(self) -> Figures:
         """Rows, mean set size and empty sets."""

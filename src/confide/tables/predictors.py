@@ -23,6 +23,7 @@ from confide.releases import (
     names_for,
 )
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
+from confide.support import only_count, refuse_turned
 from confide.tables.expressions import alike, exact, number
 from confide.tables.findings import Fault
 from confide.tables.named_column import NamedColumn, Names, group_column
@@ -227,6 +228,21 @@ def predictors_of(table: Table, what: What, release: Release, by: str | None = N
     return (_predictor(table, what, release, by, ""),)
 
 
+def names_in(release: Release, p: NumberColumns, names: Names) -> Any:
+    """The names of the columns, `names_for` a release; columns that were named one by one have to be in its order.
+
+    Raises
+    ------
+    InputError
+        If the release is for other classes, or the columns have the names of its classes in another order.
+    """
+    known = classes_of(release)
+    refuse_turned_pair(p, names, release)
+    if isinstance(known, tuple) and len(p.columns) == len(known) and only_count(list(map(str, names))):
+        refuse_turned("classes", known, p.columns)
+    return names_for(release, names, p.width)
+
+
 def refuse_turned_pair(p: NumberColumns, names: Names, release: Release) -> None:
     """Refuse one column of two classes that are named in another order than they were calibrated in.
 
@@ -258,8 +274,7 @@ def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: s
         raise InputError("probabilities or predictions must be given: sets and intervals are made from them")
     known = classes_of(release)
     p, found = what.columns(table, len(known) if isinstance(known, tuple) else known)
-    refuse_turned_pair(p, found, release)
-    names: Any = names_for(release, found, p.width)
+    names = names_in(release, p, found)
     sums = (p.sum_requirement,) if isinstance(what, Classified) else ()
     by_class = isinstance(release, GroupCalibration) and not per_group
     return SetPredictor(

@@ -135,12 +135,15 @@ class NumberColumns:
     logits
         Whether they are logits, of which the softmax is taken; the one column of two classes is that of the second
         against the first.
+    exclusive
+        Whether one of K classes is true; else each of K labels can be.
     """
 
     columns: tuple[str, ...]
     width: int
     from_list: bool
     logits: bool = False
+    exclusive: bool = True
 
     @property
     def reads(self) -> tuple[Read, ...]:
@@ -151,6 +154,12 @@ class NumberColumns:
     def of_pair(self) -> bool:
         """Whether one column stands for both of two classes."""
         return not self.from_list and len(self.columns) == 1 and self.width == 2
+
+    def in_order(self, order: list[int]) -> "NumberColumns":
+        """The same numbers with other places for the columns; lists and the one column of two classes as they are."""
+        if len(self.columns) != self.width:
+            return self
+        return replace(self, columns=tuple(self.columns[place] for place in order))
 
     @property
     def title(self) -> str:
@@ -166,9 +175,9 @@ class NumberColumns:
                 f"{self.title} must hold finite logits, none missing,",
                 f"{self.title} must hold a list of {self.width} logits, one per class",
             )
+        remedy = "give logits=True for logits" if self.exclusive else "write the sigmoid of logits"
         return (
-            f"{self.title} must hold probabilities between 0 and 1, none missing (apply softmax to logits, divide "
-            "percentages by 100)",
+            f"{self.title} must hold probabilities between 0 and 1, none missing ({remedy}, divide percentages by 100)",
             f"{self.title} must hold a list of {self.width} probabilities, one per class",
         )
 

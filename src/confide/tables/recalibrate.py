@@ -8,13 +8,14 @@ from confide.calibration import PricedRelease, Renewal, weighted_sum
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.planning import ClassShift, RecordWeights
-from confide.releases import GroupCalibration, Release, RiskCalibration, names_for
+from confide.releases import GroupCalibration, Release, RiskCalibration
 from confide.support import canonical
 from confide.tables.calibrate import Asked, Counted, Counts, group_of, shifted_classes
 from confide.tables.counts import Counting
 from confide.tables.named_column import NamedColumn
 from confide.tables.open_table import opened
 from confide.tables.people import People
+from confide.tables.predictors import names_in
 from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
 from confide.tables.weight_column import WeightColumn
@@ -95,8 +96,7 @@ def recalibrate_table(
             group = _group(table, what, previous, by)
         weight = WeightColumn.of(table, weights, population) if isinstance(population, RecordWeights) else None
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
-            _, names = what.columns(table)
-            names_for(previous, tuple(names), len(names))
+            names_in(previous, *what.columns(table))
         account = {"ledger": ledger, "dataset": dataset, "partition": partition, "again": again}
 
         def price(n: int | None, counting: Counting) -> PricedRelease:

@@ -15,7 +15,7 @@ from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.releases import FROM_LOGITS
 from confide.scores import ScoreKind, score_kind
-from confide.support import positive_number
+from confide.support import column_order, positive_number, refuse_first_of_pair, refuse_turned
 from confide.tables.arrow_types import in_words, is_boolean, is_number, is_text, list_element
 from confide.tables.named_column import NamedColumn, Names, label_column
 from confide.tables.readings import (
@@ -33,6 +33,11 @@ SIDES = "cqr_sides"
 """The score that stands for both `cqr_low` and `cqr_high`, each with a threshold of its own."""
 
 _PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
+
+_END = re.compile(
+    r"(.*[^a-z])?((?P<word>lower|low|lo|upper|high|hi)|(q|p|quantile|percentile)_?(?P<level>[0-9]+))", re.DOTALL
+)
+"""A column's name that ends with which of two quantiles it holds."""
 
 _PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr_high": 2}
 """The scores of regression that columns give, and how many columns of predictions each needs."""
@@ -77,7 +82,8 @@ class Classified:
     label
         The column of the true classes: names out of `classes`. Only prediction can do without.
     classes
-        The class names, in the order of the columns; by default those of the pattern, else 0 .. K-1.
+        The class names, in the order of the columns; by default those of the pattern, else 0 .. K-1. A pattern whose
+        `*` stands for these names may match columns in another order.
     score
         Any classification score of `class_score`. Randomised ones draw fresh numbers.
     label_positions
@@ -93,6 +99,10 @@ class Classified:
     score: str = "lac"
     label_positions: bool = False
     logits: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.probabilities, tuple) and self.classes is not None:
+            refuse_turned("classes", tuple(self.classes), self.probabilities)
 
     @property
     def kind(self) -> ScoreKind:
@@ -125,7 +135,12 @@ class Classified:
             raise InputError(f"classes must name every class; found {len(given)} names for {found.width} classes")
         if len(set(given)) != len(given):
             raise InputError(f"classes must differ from one another; found {len(given) - len(set(given))} repeated")
-        return replace(found, logits=self.logits), given
+        matched = found.in_order(column_order("classes", given, names))
+        if self.label_positions and matched != found:
+            raise InputError(
+                "classes must stand in the order of the columns with label_positions, which count them; found another"
+            )
+        return replace(matched, logits=self.logits), given
 
     def _pair(self, table: Table) -> NumberColumns | None:
         """The one column of two classes; None if something else is named."""
@@ -136,6 +151,7 @@ class Classified:
         if not is_number(kind) and not (is_text(kind) and table.holds_numbers(named)):
             return None
         table.check_number(named)
+        refuse_first_of_pair(named, self.classes or ())
         return NumberColumns((named,), 2, from_list=False)
 
     def label_column(self, table: Table, names: Names) -> NamedColumn:
@@ -169,6 +185,22 @@ class Regressed:
     prediction: str | tuple[str, str]
     target: str | None = None
     score: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.target in self.predictions:
+            raise InputError(
+                f"target must be another column than prediction; found {self.target!r} for both: every error would be 0"
+            )
+        if len(set(self.predictions)) != len(self.predictions):
+            raise InputError(
+                f"prediction must name two different columns, of the lower and the upper quantile; found "
+                f"{self.predictions[0]!r} twice"
+            )
+        if len(self.predictions) == 2 and _upper_first(*self.predictions):
+            raise InputError(
+                f"prediction must name the column of the lower quantile first; found {self.predictions[0]!r} before "
+                f"{self.predictions[1]!r}"
+            )
 
     @property
     def predictions(self) -> tuple[str, ...]:
@@ -260,6 +292,7 @@ class Losses:
         if self.probabilities is None:
             raise InputError("probabilities must be given: sets of labels are made from them")
         found, names = Classified(self.probabilities, None, self.classes).columns(table, known)
+        found = replace(found, exclusive=False)
         if found.of_pair:
             raise InputError(f"{found.title} holds numbers; several labels need one column each, or a column of lists")
         return found, names
@@ -269,10 +302,13 @@ class Losses:
         if self.losses is None:
             if self.truth is None:
                 raise InputError("truth must be given: the columns that say which labels are true")
-            p, _ = self.columns(table)
-            truth, _ = number_columns(table, self.truth, "truths", booleans=True, length=p.width)
+            p, labels = self.columns(table)
+            truth, names = number_columns(table, self.truth, "truths", booleans=True, length=p.width)
             if p.width != truth.width:
                 raise InputError(f"truth must name one column per label; found {truth.width} for {p.width} labels")
+            if set(p.columns) & set(truth.columns):
+                raise InputError("truth must name other columns than probabilities; found some for both")
+            truth = truth.in_order(column_order("truth", labels, names, "labels"))
             return (FalseNegativeReading.of(p, truth, str(self.kind.name)),)
         if self.candidates is None:
             raise InputError("candidates must be given for losses: the thresholds that they belong to")
@@ -283,6 +319,22 @@ class Losses:
                 f"{self.candidates.size - 1} candidates"
             )
         return (LossReading.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
+
+
+def _upper_first(lower: str, upper: str) -> bool:
+    """Whether the names of two columns say that the first holds the upper quantile.
+
+    Examples
+    --------
+    >>> _upper_first("upper", "lower"), _upper_first("y_q95", "y_q05"), _upper_first("f2", "f1")
+    (True, True, False)
+    """
+    ends = [_END.fullmatch(name.lower()) for name in (lower, upper)]
+    if ends[0] is None or ends[1] is None:
+        return False
+    if ends[0]["word"] and ends[1]["word"]:
+        return ends[0]["word"].startswith(("up", "hi")) and ends[1]["word"].startswith("lo")
+    return float(ends[0]["level"] or 0) > float(ends[1]["level"] or 100)
 
 
 def stated_outputs(what: "What", about: Mapping[str, str] | None) -> Mapping[str, str] | None:

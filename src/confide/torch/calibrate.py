@@ -134,6 +134,12 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
     labels = labels.to(outputs.device)
     if labels.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):
         labels = labels.long()
+    if outputs.ndim == 2 and labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if outputs.ndim == 2 and labels.shape != outputs.shape[:1]:
+        raise InputError(
+            f"labels must have one class number per record, shape ({len(outputs)},); found shape {tuple(labels.shape)}"
+        )
     if outputs.ndim != 3 or labels.ndim != 2 or outputs.shape[:2] != labels.shape:
         return outputs, labels
     if not isinstance(most, int):

@@ -22,7 +22,7 @@ from confide.torch.outputs import answered, look_like_probabilities
 def calibrate_masks(
     model: Callable[..., Any],
     loader: Iterable[Any],
-    risk: Level,
+    risk: Level | None = None,
     epsilon: float | None = None,
     *,
     background: int | None = None,

@@ -66,6 +66,15 @@ def answered(
     model: Callable[..., Any], loader: Iterable[Any], device: torch.device | str | None, *, progress: bool
 ) -> Iterator[Iterator[tuple[Tensor, Tensor]]]:
     """What a model returns for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
+    if not callable(model):
+        raise InputTypeError(
+            f"model must be a module or a function, the first argument, and loader the second; found "
+            f"{type(model).__name__} as the model"
+        )
+    if not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__")):
+        raise InputTypeError(
+            f"loader must be an iterable of batches, the second argument; found {type(loader).__name__}"
+        )
     with evaluating(model), torch.no_grad(), _bar(loader, progress) as batches:
         yield (_answer(model, batch, device) for batch in batches)
 

@@ -34,6 +34,7 @@ from confide.support import (
     exact_level,
     positive_integer,
     read_as,
+    refuse_first_of_pair,
     write_text,
 )
 from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys
@@ -364,6 +365,8 @@ def _columns(named: str | tuple[str, ...], classes: Names) -> tuple[str, ...]:
     if isinstance(named, str) and named.count("*") == 1:
         return tuple(named.replace("*", canonical(name)) for name in classes)
     columns = (named,) if isinstance(named, str) else tuple(named)
+    if len(columns) == 1:
+        refuse_first_of_pair(columns[0], classes)
     if len(columns) != len(classes) and (len(columns), len(classes)) != (1, 2):
         raise InputError(
             f"probabilities must name one column per class, as 'p_*' or 'p_a,p_b'; found {len(columns)} for "

@@ -1,0 +1,368 @@
+"""Where both sides carry names, they are matched by name or refused, never by position: every front is in a table."""
+
+import inspect
+import itertools
+
+import click
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import typer
+
+import confide
+from confide.cli import main
+from confide.cli.app import app
+from confide.errors import InputError
+from confide.support import column_order
+from confide.tables import Classified, Losses, Regressed, evaluate_table, predict_table, score_histogram
+from confide.tables.open_table import opened
+from confide.warehouse import CountingPlan
+
+NAMES = ("benign", "malignant", "unclear")
+TURNED = ("malignant", "benign", "unclear")
+OTHER = ("a", "b", "c")
+RNG = np.random.default_rng(0)
+P = RNG.dirichlet([4.0, 2.0, 1.0], 400)
+Y = (P.cumsum(axis=1) > RNG.random((400, 1))).argmax(axis=1)
+U = np.linspace(0, 0.99, 400)
+TRUTH = P > 0.3
+FRAME = pd.DataFrame(P, columns=NAMES)
+LABELS = np.array(NAMES)[Y]
+REPLACED = {"alpha": 0.3, "epsilon": 8.0, "neighbors": "replace_one"}
+RELEASED = confide.calibrate(confide.lac_score(FRAME, LABELS), **REPLACED)
+MISSED = confide.calibrate_false_negatives(FRAME, TRUTH, 0.3, 8.0, u=U)
+
+
+def _sets(p, classes):
+    return confide.predict_set(p, RELEASED, classes).labels()
+
+
+FRONTS = {
+    "aps_score": lambda p, classes: confide.aps_score(p, LABELS, classes=classes),
+    "class_score": lambda p, classes: confide.class_score(p, LABELS, classes=classes),
+    "lac_score": lambda p, classes: confide.lac_score(p, LABELS, classes),
+    "margin_score": lambda p, classes: confide.margin_score(p, LABELS, classes),
+    "raps_score": lambda p, classes: confide.raps_score(p, LABELS, 0.1, 1, classes=classes),
+    "saps_score": lambda p, classes: confide.saps_score(p, LABELS, 0.1, classes=classes),
+    "top_k_score": lambda p, classes: confide.top_k_score(p, LABELS, classes),
+    "predict_set": lambda p, classes: list(map(sorted, _sets(p, classes))),
+    "predict_labels": lambda p, classes: list(map(sorted, confide.predict_labels(p, MISSED, classes).labels())),
+    "evaluate_sets": lambda p, classes: confide.evaluate_sets(RELEASED, p, LABELS, classes).coverage,
+    "evaluate": lambda p, classes: confide.evaluate(RELEASED, probabilities=p, labels=LABELS, classes=classes).coverage,
+    "calibrate_noisy_labels": lambda p, classes: sorted(
+        confide.calibrate_noisy_labels(p, LABELS, 0.3, 20.0, classes=classes).classes
+    ),
+    "calibrate_false_negatives": lambda p, classes: sorted(
+        confide.calibrate_false_negatives(p, TRUTH, 0.3, 8.0, u=U, classes=classes).calibration.classes
+    ),
+}
+
+WITHOUT_COLUMNS = {
+    "ClassShift", "Evaluation", "calibrate", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
+    "calibrate_losses", "calibrate_masks", "randomise_labels", "Calibration", "NoisyLabelCalibration",
+    "PredictionSets", "PrivateConformalClassifier", "calibrate_sides",
+}  # fmt: skip
+"""Those that take class names and no columns of a data frame beside them."""
+
+
+def _taking(names):
+    found = set()
+    for name in confide.__all__:
+        front = getattr(confide, name)
+        if callable(front) and not (isinstance(front, type) and issubclass(front, Exception)):
+            found |= {name} if names & set(inspect.signature(front).parameters) else set()
+    return found
+
+
+def test_every_function_that_takes_class_names_is_here():
+    assert _taking({"classes"}) - WITHOUT_COLUMNS == set(FRONTS)
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
+@pytest.mark.parametrize("front", FRONTS)
+def test_columns_and_classes_are_matched_by_name(front):
+    call = FRONTS[front]
+    as_they_are = call(FRAME, NAMES)
+    np.testing.assert_equal(call(FRAME, TURNED), as_they_are)
+    np.testing.assert_equal(call(FRAME.add_prefix("p_"), NAMES), as_they_are)
+    np.testing.assert_equal(call(P, NAMES), as_they_are)
+    with pytest.raises(InputError, match="classes and columns must have the same names; found columns 'benign', "):
+        call(FRAME, OTHER)
+    with pytest.raises(InputError, match="must stand in one order; found column 'p_benign' beside 'malignant'"):
+        call(FRAME.add_prefix("p_"), TURNED)
+
+
+def test_sets_have_the_classes_in_the_order_that_was_given():
+    sets = confide.predict_set(FRAME, RELEASED, TURNED)
+    assert sets.classes == TURNED
+    np.testing.assert_array_equal(sets.mask[:, [1, 0, 2]], confide.predict_set(FRAME, RELEASED).mask)
+    assert confide.lac_score(FRAME, LABELS, TURNED).classes == TURNED
+
+
+def test_truths_of_several_labels_are_matched_by_name():
+    truth = pd.DataFrame(TRUTH, columns=NAMES)
+    turned = truth[list(TURNED)]
+    scores = [confide.calibration.false_negative_thresholds(FRAME, one, u=U) for one in (TRUTH, truth, turned)]
+    np.testing.assert_array_equal(scores[1], scores[0])
+    np.testing.assert_array_equal(scores[2], scores[0])
+    sets = confide.predict_labels(FRAME, MISSED)
+    rates = [confide.false_negative_rate(sets, one) for one in (TRUTH, turned, turned.astype(int))]
+    np.testing.assert_array_equal(rates[1], rates[0])
+    np.testing.assert_array_equal(rates[2], rates[0])
+    for other in (turned.add_prefix("t_"), truth.set_axis(OTHER, axis=1)):
+        with pytest.raises(InputError, match="truth and labels must"):
+            confide.calibrate_false_negatives(FRAME, other, 0.3, 8.0)
+        with pytest.raises(InputError, match="truth and labels must"):
+            confide.recalibrate(MISSED, FRAME, truth=other)
+    with pytest.raises(InputError, match="the first: 'benign'"):
+        confide.recalibrate(MISSED, FRAME.set_axis(OTHER, axis=1), truth=TRUTH)
+
+
+@pytest.mark.parametrize(
+    ("classes", "columns", "order"),
+    [
+        (("no", "yes"), None, [0, 1]),
+        (("no", "yes"), ("yes", "no"), [1, 0]),
+        ((7, 3), ("3", "7"), [1, 0]),
+        (("no", "yes"), ("0", "1"), [0, 1]),
+        (("no", "yes"), ("1", "2"), [0, 1]),
+        (("no", "yes"), ("x1", "x2"), [0, 1]),
+        (("no", "yes"), ("p_no_raw", "p_yes_raw"), [0, 1]),
+        ((1, 2), ("cat", "dog"), [0, 1]),
+        (("1", "2"), ("cat", "dog"), [0, 1]),
+        ((1, 2), ("0", "1"), [0, 1]),
+        ((0, 1), ("1", "2"), None),
+        (("no", "yes"), ("2", "1"), None),
+        (("no", "yes"), ("p_yes", "p_no"), None),
+        (("no", "yes"), ("x2", "x1"), None),
+        (("no", "yes"), ("x1", "y2"), None),
+        (("no", "yes"), ("No", "Yes"), None),
+        (("stage4", "stage3"), ("p3", "p4"), None),
+        (("a", "b", "c"), ("a", "b", "d"), None),
+        (("low", "high"), ("p_1", "p_3"), None),
+    ],
+)
+def test_the_one_rule(classes, columns, order):
+    if order is None:
+        with pytest.raises(InputError, match=r"^classes and columns must"):
+            column_order("classes", classes, columns)
+    else:
+        assert column_order("classes", classes, columns) == order
+
+
+def test_the_rule_finds_what_stands_around_any_names():
+    for names in itertools.permutations(("a", "ab", "abc", "b", "")):
+        columns = [f"p{name}bc" for name in names]
+        assert column_order("classes", names, columns) == list(range(5))
+        with pytest.raises(InputError, match="must stand in one order"):
+            column_order("classes", names, columns[::-1])
+
+
+TABLE = pa.table(
+    {f"p_{name}": P[:, k] for k, name in enumerate(NAMES)}
+    | {f"t_{name}": TRUTH[:, k].astype(int) for k, name in reversed(list(enumerate(NAMES)))}
+    | {"dx": LABELS, "place": Y}
+)
+
+
+def test_stars_and_classes_are_matched_by_name(tmp_path):
+    turned = Classified("p_*", "dx", TURNED)
+    counts = [score_histogram(TABLE, what).counts for what in (Classified("p_*", "dx"), turned)]
+    np.testing.assert_array_equal(*counts)
+    found = [evaluate_table(TABLE, what, RELEASED) for what in (turned, Classified("p_*", "dx", NAMES))]
+    assert found[0].coverage == found[1].coverage
+    assert set(found[0].classes) == set(found[1].classes)
+    predict_table(TABLE, Classified("p_*", classes=TURNED), RELEASED, tmp_path / "sets.parquet", keep=())
+    written = pa.parquet.read_table(tmp_path / "sets.parquet")["prediction_set"].to_pylist()
+    assert list(map(sorted, written)) == list(map(sorted, confide.predict_set(FRAME, RELEASED).labels()))
+    with pytest.raises(InputError, match="classes must stand in the order of the columns with label_positions"):
+        score_histogram(TABLE, Classified("p_*", "place", TURNED, label_positions=True))
+
+
+def test_stars_of_truths_and_probabilities_are_matched_by_name():
+    with opened(TABLE) as table:
+        (reading,) = Losses(probabilities="p_*", truth="t_*").readings(table)
+        assert [name[2:] for name in reading.truth.columns] == list(NAMES)
+        assert reading.probabilities.columns == tuple(f"p_{name}" for name in NAMES)
+        with pytest.raises(InputError, match="truth must name other columns than probabilities"):
+            Losses(probabilities="p_*", truth="p_*").readings(table)
+        other = Losses(probabilities="p_*", truth=("t_benign", "dx", "place"))
+        with pytest.raises(InputError, match="'dx' must hold numbers"):
+            other.readings(table)
+
+
+def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
+    turned = ("p_malignant", "p_benign", "p_unclear")
+    with pytest.raises(InputError, match="must stand in one order"):
+        Classified(turned, "dx", NAMES)
+    with pytest.raises(InputError, match="must stand in one order"):
+        evaluate_table(TABLE, Classified(turned, "place"), RELEASED)
+    plan = CountingPlan.of(Classified("p_*", "dx", TURNED), 0.1, 1.0)
+    assert plan.what.probabilities == turned
+    pair = pa.table({"p_yes": [0.2], "y": ["no"]})
+    with pytest.raises(InputError, match="for column 'p_yes' to be the probability of 'yes'"):
+        score_histogram(pair, Classified("p_yes", "y", ("yes", "no")))
+    with pytest.raises(InputError, match="for column 'p_yes' to be the probability of 'yes'"):
+        CountingPlan.of(Classified("p_yes", "y", ("yes", "no")), 0.1, 1.0)
+    assert score_histogram(pair, Classified("p_yes", "y", ("no", "yes"))).total == 1
+
+
+COMMANDS = {
+    "plan": ("--pilot", "t.parquet", "--alpha", 0.1, "--epsilon", 1, "--n", 400),
+    "calibrate": ("t.parquet", "--alpha", 0.1, "--epsilon", 1, "--out", "new.json"),
+    "recalibrate": ("r.json", "t.parquet", "--out", "new.json"),
+    "predict": ("t.parquet", "--calibration", "r.json", "--out", "sets.csv"),
+    "evaluate": ("t.parquet", "--calibration", "r.json"),
+    "watch": ("r.json", "t.parquet", "--state", "s.json", "--look", "1", "--epsilon", 1, "--batch", 400),
+    "federated answer": ("plan.json", "t.parquet", "--keys", "keys.json"),
+}
+ELSEWHERE = {
+    "randomise-labels": "names labels alone",
+    "sql": "fills the pattern with the names: test_columns_named_one_by_one_stand_in_the_order_of_the_classes",
+    "federated plan": "names classes alone",
+    "federated report": "reads as `evaluate` does, after a federation",
+    "federated answer": "reads as `calibrate` does, with keys",
+}
+
+
+def _commands(command, words=()):
+    if isinstance(command, click.Group):
+        return [one for name, inner in command.commands.items() for one in _commands(inner, (*words, name))]
+    return [" ".join(words)] if any("--classes" in one.opts for one in command.params) else []
+
+
+def test_every_command_that_takes_class_names_is_here():
+    assert set(_commands(typer.main.get_command(app))) == set(COMMANDS) | set(ELSEWHERE)
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - set(ELSEWHERE)))
+def test_commands_refuse_classes_that_the_stars_do_not_name(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pa.parquet.write_table(TABLE, "t.parquet")
+    RELEASED.save("r.json")
+    label = () if command == "predict" else ("--label", "dx")
+    asked = (*command.split(), *COMMANDS[command], "--probabilities", "p_*", *label, "--classes", ",".join(OTHER))
+    assert main(list(map(str, asked))) != 0
+    assert "classes and columns must have the same names; found columns 'benign'" in capsys.readouterr().err
+
+
+# Rows
+
+SHUFFLED = RNG.permutation(400)
+N = pd.Series(RNG.normal(size=400))
+GROUPS = pd.Series(np.where(Y == 0, "x", "y"))
+LINE = confide.calibrate(np.abs(RNG.normal(size=400)), **REPLACED, score="absolute_residual")
+SCALED = confide.calibrate(np.abs(RNG.normal(size=400)), **REPLACED, score="normalised_residual")
+LABELLED = pd.Series(LABELS)
+SETS = confide.predict_set(FRAME, RELEASED)
+BY_GROUP = confide.calibrate_groups(confide.lac_score(FRAME, LABELS), GROUPS, ["x", "y"], 0.3, 8.0)
+WEIGHTS = {"benign": 1, "malignant": 2, "unclear": 1}
+ONES = pd.Series(np.ones(400))
+SERIES = pd.Series(np.asarray(confide.lac_score(FRAME, LABELS)))
+
+ROWS = {
+    "absolute_residual_score": lambda y: confide.absolute_residual_score(N, y(N)),
+    "gamma_score": lambda y: confide.gamma_score(N.abs() + 1, y(N)),
+    "cqr_score": lambda y: confide.cqr_score(pd.DataFrame({"low": N - 1, "high": N + 1}), y(N)),
+    "interval_score": lambda y: confide.interval_score(N, y(N)),
+    "normalised_residual_score": lambda y: confide.normalised_residual_score(N.to_numpy(), N, y(ONES)),
+    "aps_score": lambda y: confide.aps_score(FRAME, y(LABELLED)),
+    "class_score": lambda y: confide.class_score(FRAME, y(LABELLED)),
+    "lac_score": lambda y: confide.lac_score(FRAME, y(LABELLED)),
+    "margin_score": lambda y: confide.margin_score(FRAME, y(LABELLED)),
+    "raps_score": lambda y: confide.raps_score(FRAME, y(LABELLED), 0.1, 1),
+    "saps_score": lambda y: confide.saps_score(FRAME, y(LABELLED), 0.1, u=U),
+    "top_k_score": lambda y: confide.top_k_score(FRAME, y(LABELLED)),
+    "all_scores": lambda y: confide.all_scores(FRAME, "aps_randomised", u=y(pd.Series(U))),
+    "calibrate": lambda y: confide.calibrate(SERIES, labels=y(LABELLED), class_weights=WEIGHTS, alpha=0.3, epsilon=8.0),
+    "calibrate_groups": lambda y: confide.calibrate_groups(SERIES, y(GROUPS), ["x", "y"], 0.3, 8.0),
+    "calibrate_false_negatives": lambda y: confide.calibrate_false_negatives(
+        FRAME, y(pd.DataFrame(TRUTH, columns=NAMES)), 0.3, 8.0
+    ),
+    "calibrate_losses": lambda y: confide.calibrate_losses(
+        pd.DataFrame(np.zeros((400, 2))), confide.Candidates.unit(3), 0.3, 8.0, loss="none", u=y(pd.Series(U))
+    ),
+    "calibrate_noisy_labels": lambda y: confide.calibrate_noisy_labels(FRAME, y(LABELLED), 0.3, 20.0),
+    "calibrate_sides": lambda y: confide.calibrate_sides(pd.DataFrame({"low": N - 1, "high": N + 1}), y(N), 0.3, 8.0),
+    "class_coverage": lambda y: confide.class_coverage(SETS, y(LABELLED)),
+    "coverage": lambda y: confide.coverage(SETS, y(LABELLED)),
+    "size_coverage": lambda y: confide.size_coverage(SETS, y(LABELLED)),
+    "group_coverage": lambda y: confide.group_coverage(SETS, LABELLED, y(GROUPS)),
+    "false_negative_rate": lambda y: confide.false_negative_rate(SETS, y(pd.DataFrame(TRUTH))),
+    "evaluate": lambda y: confide.evaluate(RELEASED, scores=SERIES, groups=y(GROUPS)),
+    "evaluate_intervals": lambda y: confide.evaluate_intervals(LINE, N, y(N)),
+    "evaluate_scores": lambda y: confide.evaluate_scores(RELEASED, SERIES, groups=y(GROUPS)),
+    "evaluate_sets": lambda y: confide.evaluate_sets(RELEASED, FRAME, y(LABELLED)),
+    "predict_interval": lambda y: confide.predict_interval(N, SCALED, difficulty=y(ONES)),
+    "predict_set": lambda y: confide.predict_set(FRAME, BY_GROUP, groups=y(GROUPS)),
+    "recalibrate": lambda y: confide.recalibrate(BY_GROUP, SERIES, groups=y(GROUPS)),
+    "tune_raps": lambda y: confide.tune_raps(pd.DataFrame(P), y(pd.Series(Y)), 0.1, calibration=[[0.5, 0.5, 0.0]]),
+    "tune_temperature": lambda y: confide.tune_temperature(
+        pd.DataFrame(P), y(pd.Series(Y)), calibration=[[0.5, 0.5, 0.0]]
+    ),
+    "plot_coverage": lambda y: confide.plot_coverage(SETS, y(LABELLED)),
+}  # fmt: skip
+ALIGNED = {
+    "probabilities", "labels", "truth", "targets", "predictions", "quantiles", "groups", "weights", "difficulty", "u",
+    "noisy_labels", "covered", "scores", "losses", "sets",
+}  # fmt: skip
+NOT_OF_ARRAYS = {"Evaluation", "PrivateEvaluation", "calibrate_masks"}
+
+
+def test_every_function_that_takes_several_things_of_a_record_is_here():
+    found = {
+        name
+        for name in confide.__all__
+        if inspect.isfunction(front := getattr(confide, name))
+        and len(ALIGNED & set(inspect.signature(front).parameters)) > 1
+    }
+    assert found - NOT_OF_ARRAYS == set(ROWS)
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
+@pytest.mark.parametrize("front", ROWS)
+def test_rows_in_another_order_are_refused(front, monkeypatch):
+    call = ROWS[front]
+    with pytest.raises(
+        InputError, match=r"^the rows of \w+ must be in the order of those of \w+; found the same index"
+    ):
+        call(lambda held: held.iloc[SHUFFLED])
+    if front not in ("plot_coverage", "calibrate"):  # which take a second each
+        call(lambda held: held)
+        call(lambda held: held.iloc[SHUFFLED].to_numpy())
+        call(lambda held: held.set_axis(RNG.permutation(4000)[:400] + 1, axis=0))  # the others only count
+
+
+def test_indexes_of_other_labels_are_refused_and_not_quoted():
+    left, right = N.set_axis([f"patient {i}" for i in range(400)]), N.set_axis([f"person {i}" for i in range(400)])
+    with pytest.raises(InputError, match="found other index labels; align them, or pass") as refused:
+        confide.absolute_residual_score(left, right)
+    assert "patient" not in str(refused.value)
+    assert len(confide.absolute_residual_score(left, left.copy())) == 400
+
+
+def test_sets_and_intervals_keep_the_index():
+    named = FRAME.set_axis([f"patient {i}" for i in range(400)])
+    sets = confide.predict_set(named, RELEASED)
+    assert list(sets[[3, 1]].to_frame().index) == ["patient 3", "patient 1"]
+    assert list(sets.to_pandas().index) == list(sets.to_frame(named).index) == list(named.index)
+    with pytest.raises(InputError, match="the rows of like"):
+        sets.to_frame(named[::-1])
+    intervals = confide.predict_interval(N.set_axis(named.index), LINE)
+    assert list(intervals[:2].to_frame().index) == ["patient 0", "patient 1"]
+    with pytest.raises(InputError, match="the rows of targets"):
+        intervals.contains(N.set_axis(named.index)[::-1])
+
+
+def test_two_names_for_one_column_are_refused():
+    for prediction, target, says in (
+        ("f", "f", "target must be another column than prediction; found 'f' for both"),
+        (("f", "g"), "g", "target must be another column"),
+        (("f", "f"), "t", "two different columns, of the lower and the upper quantile; found 'f' twice"),
+        (("upper", "lower"), "t", "the lower quantile first; found 'upper' before 'lower'"),
+        (("y_q95", "y_q05"), "t", "the lower quantile first"),
+    ):
+        with pytest.raises(InputError, match=says):
+            Regressed(prediction, target)
+    assert Regressed(("f2", "f1"), "t").predictions == ("f2", "f1")
