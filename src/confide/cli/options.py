@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS
 from confide.releases import GroupCalibration, LevelCalibration, Release, load_release
 from confide.selection import SELECTORS
-from confide.support import Kind, Place, write_text
+from confide.support import Kind, Place, as_place, write_text
 from confide.tables import People, Progress, What, files_of, open_table
 
 
@@ -147,11 +147,30 @@ class Source(ReadingOptions):
             yield opened, what, progress
 
 
+RELEASE = "What `confide calibrate`, `recalibrate` or `federated aggregate` wrote."
+"""What a release is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOfRelease(Source):
+    """The table that is read, and the release that it is for; also typed as two arguments, RELEASE TABLE."""
+
+    second: Annotated[str | None, typer.Argument(hidden=True)] = None
+    calibration: Annotated[Path | None, columns("RELEASE", RELEASE)] = None
+
+    def separate(self) -> tuple[Path, Source]:
+        """The release, and the table alone."""
+        table = Source(**{field.name: getattr(self, field.name) for field in fields(Source)})
+        if self.second is None:
+            return only_one(None, self.calibration), table
+        return only_one(as_place(self.file), self.calibration), replace(table, file=self.second)
+
+
 @dataclass(frozen=True)
 class Released:
     """The release that a command works with, or its calibration of one level, and the column of its groups."""
 
-    calibration: Annotated[Path, columns("FILE", "What `confide calibrate` wrote.")]
+    calibration: Annotated[Path, columns("RELEASE", RELEASE)]
     alpha: Annotated[str | None, columns("LEVEL", "Of several levels this one only (default: all).")] = None
     by: ByColumn = None
 
@@ -288,6 +307,20 @@ class Output:
         """Write the file, whole or not at all, and say so."""
         write_text(self.out, text, overwrite=self.force)
         say(f"{what}: {self.out}")
+
+
+SameRelease: TypeAlias = Annotated[
+    Path | None, option(None, "RELEASE", "The same file, as commands that read a table name it.")
+]
+
+
+def only_one(argument: Any, calibration: Any) -> Any:
+    """The release, which an argument names, or --calibration."""
+    if argument is not None and calibration is not None:
+        raise click.UsageError("--calibration must be left out where an argument names the release; name it once")
+    if argument is None and calibration is None:
+        raise click.UsageError("Missing option '--calibration'.")
+    return calibration if argument is None else argument
 
 
 def one_level(alpha: str) -> str:

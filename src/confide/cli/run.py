@@ -11,7 +11,7 @@ import typer
 
 from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, INTERRUPTED, PIPE_CLOSED, REFUSED, TERMINATED, USAGE
 from confide.cli.interruption import check_interruption, interruptible, received
-from confide.cli.messages import in_options, options_of
+from confide.cli.messages import in_options, options_of, unknown_option
 from confide.errors import ConfideError
 from confide.support import OutputExistsError, harmless
 
@@ -78,7 +78,10 @@ def _say(message: str, code: int) -> int:
 
 def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
-    message = error.format_message().strip().rstrip(".")
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        message = unknown_option(error.option_name, context.command, _command())
+    else:
+        message = error.format_message().strip().rstrip(".")
     return f"{message}; see `{context.command_path} --help`" if context else message
 
 

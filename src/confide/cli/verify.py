@@ -20,7 +20,9 @@ from confide.watching import Watch
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration, or a private evaluation.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="RELEASE", help=f"{o.RELEASE} Or a private evaluation, or a watch.")
+    ] = None,
     coordinator: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The coordinator's public file: demand this signature.")
     ] = None,
@@ -31,13 +33,14 @@ def verify(
         list[Path] | None,
         typer.Option(metavar="FILE", help="An earlier release: demand that it is in the chain; repeat it."),
     ] = None,
+    calibration: o.SameRelease = None,
     as_json: o.AsJson = False,
 ) -> int:
-    r"""Check a calibration: its claims, its chain, who signed it.
+    r"""Check a release: its claims, its chain, who signed it.
 
-    Every claim is computed again from what FILE states; a file that claims
+    Every claim is computed again from what the file states; a file that claims
     more than follows is refused (exit code 3). Of a federation it is said who
-    signed the calibration and what its threshold was made from. Exit code 5 if
+    signed the release and what its threshold was made from. Exit code 5 if
     it is not signed by --coordinator, an --answer does not count in it, or a
     --previous release is not what its chain says.
 
@@ -46,17 +49,18 @@ def verify(
       confide verify released.json --coordinator coordinator.json \
         --answer north-answer.json
     """
-    released = load_release(file)
+    path = o.only_one(file, calibration)
+    released = load_release(path)
     head = f"claims: computed again, and they hold\n{released}"
     if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
-            raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
+            raise InputError(f"{str(path)!r} is no federated calibration: leave --coordinator and --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         found, wrong = _chain(released, previous or [])
         unsigned = f"not signed: everything but {what} follows from public choices"
         return _told([head, unsigned, *found], wrong, as_json=as_json)
     if previous:
-        raise InputError(f"{str(file)!r} is a federated calibration, which renews none: leave --previous out")
+        raise InputError(f"{str(path)!r} is a federated calibration, which renews none: leave --previous out")
     signer = None if coordinator is None else read_silo(coordinator)
     told = verify_federated(released, signer, [read_text(path) for path in answer or ()])
     return _told([head, *told.found], told.wrong, as_json=as_json)

@@ -39,7 +39,15 @@ from confide.support.checks import (
 from confide.support.deprecation import DEPRECATIONS, Deprecation, deprecated, old_names, renamed_argument
 from confide.support.events import DEBUG, INFO, listening, tell
 from confide.support.extras import needs_extra
-from confide.support.file_kinds import LEDGER_ID, Kind, kind_of, refuse_input, same_place
+from confide.support.file_kinds import (
+    LEDGER_ID,
+    SHOWN_ELSEWHERE,
+    Kind,
+    kind_of,
+    mistaken,
+    refuse_input,
+    same_place,
+)
 from confide.support.files import OutputExistsError, new_file, read_as, read_text, refuse_existing, to_disk, write_text
 from confide.support.foreign_text import harmless, harmless_json, one_line
 from confide.support.names import (
@@ -64,11 +72,11 @@ from confide.support.versions import check_versions, library_versions, optional_
 
 __all__ = [
     "BAD", "DEBUG", "DEPRECATIONS", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
-    "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "Address", "Classes", "Deprecation",
-    "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer",
+    "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "SHOWN_ELSEWHERE", "Address",
+    "Classes", "Deprecation", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place", "Shown", "aligned", "as_integer",
     "as_place", "axes_of", "canonical", "ceil_to", "check_names", "check_versions", "decimal_text", "deprecated",
     "exact_level", "float_above", "float_below", "fraction_of", "harmless", "harmless_json", "html_lines",
-    "html_table", "kind_of", "known_positions", "labelled", "legend", "library_versions", "listening",
+    "html_table", "kind_of", "known_positions", "labelled", "legend", "library_versions", "listening", "mistaken",
     "named_ticks", "names_object", "names_server", "needs_extra", "new_file", "of_store", "old_names", "one_line",
     "one_of", "only_count", "optional_versions", "order_of", "outside", "parse_object", "places",
     "positive_integer", "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as",
