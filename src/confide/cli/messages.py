@@ -44,16 +44,18 @@ def unknown_option(name: str, command: click.Command, commands: click.Command) -
     --------
     >>> command = click.Command("cut", params=[click.Option(["--length"]), click.Option(["--again"])])
     >>> unknown_option("--lenght", command, command), unknown_option("--calibration", command, command)
-    ('no such option: --lenght; did you mean --length?', 'no such option: --calibration')
+    ('No such option: --lenght; did you mean --length?', 'No such option: --calibration')
     """
     earlier = options_of(commands, [_AS_BEFORE.get(str(command.name), "")])
     if name in earlier.values():
         return f"{name} must be left out: the release that is renewed says it, and the new one keeps it"
     known = {opt.lstrip("-"): opt for one in command.params if isinstance(one, click.Option) for opt in one.opts}
     typed = name.lstrip("-")
-    alike = [one for one in known if len(typed) > 2 and one.startswith(typed)] or get_close_matches(typed, known, cutoff=0.55)
+    alike = get_close_matches(typed, known, cutoff=0.65)
+    if len(typed) > 2:
+        alike = [one for one in known if one.startswith(typed[:4])] or alike
     meant = f"; did you mean {' or '.join(known[one] for one in alike)}?" if alike else ""
-    return f"no such option: {name}{meant}"
+    return f"No such option: {name}{meant}"
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:

@@ -243,7 +243,7 @@ class PeopleOptions:
     ] = None
     sample: Annotated[
         str | None,
-        owners("TEXT", "Take K by a hash of this text instead."),
+        owners("TEXT", "With --order: take K at random, by a hash of this text and of those columns."),
     ] = None
 
     @property
@@ -252,7 +252,10 @@ class PeopleOptions:
         if (self.person, self.max_records_per_person, self.order, self.sample) == (None, None, None, None):
             return None
         if self.person is None or self.max_records_per_person is None or self.order is None:
-            raise InputError("--person, --max-records-per-person and --order must be given together")
+            raise InputError(
+                "--person, --max-records-per-person and --order must be given together; --sample draws records by what "
+                "--order names"
+            )
         return People(self.person, self.max_records_per_person, tuple(split(self.order)), self.sample)
 
 
@@ -323,8 +326,19 @@ def only_one(argument: Any, calibration: Any) -> Any:
     return calibration if argument is None else argument
 
 
+def levels_of(alpha: str) -> list[str]:
+    """The levels between commas; whole numbers among them are a decimal comma."""
+    found = split(alpha)
+    if len(found) > 1 and any(one.isdigit() for one in found):
+        raise click.UsageError(
+            f"--alpha must be levels; found {alpha!r}: a comma separates levels, write 0.1 with a point"
+        )
+    return found
+
+
 def one_level(alpha: str) -> str:
     """The level; several are another command's."""
+    levels_of(alpha)
     if "," in alpha:
         raise click.UsageError(
             f"--alpha is one level here; found {alpha!r}. `confide calibrate` divides --epsilon evenly among several: "

@@ -57,7 +57,10 @@ def verify(
             raise InputError(f"{str(path)!r} is no federated calibration: leave --coordinator and --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         found, wrong = _chain(released, previous or [])
-        unsigned = f"not signed: everything but {what} follows from public choices"
+        unsigned = (
+            f"not signed: no signature vouches for the {what} themselves. Everything else was recomputed from the "
+            "public choices"
+        )
         return _told([head, unsigned, *found], wrong, as_json=as_json)
     if previous:
         raise InputError(f"{str(path)!r} is a federated calibration, which renews none: leave --previous out")
@@ -71,7 +74,7 @@ def _chain(released: Release, previous: list[Path]) -> tuple[list[str], Sequence
     if not predecessors_of(released) and not previous:
         return [], []
     told = links(released, [load_release(path) for path in previous])
-    return [f"chain: number {len(predecessors_of(released)) + 1}", *told.found], told.wrong
+    return [f"chain: this is release {len(predecessors_of(released)) + 1}", *told.found], told.wrong
 
 
 def _told(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
