@@ -1,6 +1,6 @@
 """The command line: `confide calibrate`, `predict`, `evaluate`, `plan`, `show`, `report`, `demo` and more.
 
-Here stands no more than what runs without the packages of the command line, which are optional, and it imports little, so
+Here stands no more than what runs without the packages of the command line, which are optional. It imports little, so
 that Ctrl-C is answered from the first moment on.
 """
 

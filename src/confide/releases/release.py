@@ -100,4 +100,6 @@ def load(path: str | Path) -> Release:
     return Release.load(path)
 
 
-load_release = load
+def load_release(path: str | Path) -> Release:
+    """As `confide.load`."""
+    return load(path)
