@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         NoisyLabelCalibration,
         RiskCalibration,
         SidesCalibration,
+        load,
     )
     from confide.reports import report
     from confide.scores import (
@@ -128,22 +129,23 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "BudgetError", "Calibration", "Candidates", "Checkup", "ClassShift", "ConfideDeprecationWarning", "ConfideError",
-    "CoverageEstimate", "CoverageTable", "CoverageWarning", "Dataset", "EarlierReleaseWarning", "Evaluation",
-    "ExperimentalUniforms", "FormatError", "GroupCalibration", "Guarantee", "InputError", "InputTypeError", "Ledger",
-    "LedgerError", "LevelCalibration", "LevelEvaluation", "MaskEvaluation", "NoisyLabelCalibration", "OtherDataError",
-    "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets", "PrivacyStatement",
-    "PrivateConformalClassifier", "PrivateConformalRegressor", "PrivateEvaluation", "RetrainedWarning",
-    "RiskCalibration", "Schedule", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning", "Watch", "WatchPower",
-    "absolute_residual_score", "all_scores", "aps_score", "budget_plan", "calibrate", "calibrate_false_negatives",
-    "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_masks",
-    "calibrate_noisy_labels", "calibrate_sides", "class_coverage", "class_score", "coverage", "cqr_score", "doctor",
-    "evaluate", "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets", "false_claims_losses",
-    "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score", "load_evaluation",
-    "margin_score", "normalised_residual_score", "pipeline_intervals", "pipeline_sets", "plan", "plot_coverage",
-    "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch", "predict_interval", "predict_labels",
-    "predict_masks", "predict_set", "randomise_labels", "raps_score", "recalibrate", "report", "saps_score",
-    "score_name", "size_coverage", "top_k_score", "tune_raps", "tune_temperature", "watch", "watch_power",
+    "BudgetError", "Calibration", "Candidates", "Checkup", "ClassShift", "ConfideDeprecationWarning",
+    "ConfideError", "CoverageEstimate", "CoverageTable", "CoverageWarning", "Dataset", "EarlierReleaseWarning",
+    "Evaluation", "ExperimentalUniforms", "FormatError", "GroupCalibration", "Guarantee", "InputError",
+    "InputTypeError", "Ledger", "LedgerError", "LevelCalibration", "LevelEvaluation", "MaskEvaluation",
+    "NoisyLabelCalibration", "OtherDataError", "OtherDataWarning", "Plan", "PredictionIntervals", "PredictionSets",
+    "PrivacyStatement", "PrivateConformalClassifier", "PrivateConformalRegressor", "PrivateEvaluation",
+    "RetrainedWarning", "RiskCalibration", "Schedule", "ScoreHistogram", "SidesCalibration", "SimilarNameWarning",
+    "Watch", "WatchPower", "absolute_residual_score", "all_scores", "aps_score", "budget_plan", "calibrate",
+    "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels", "calibrate_losses",
+    "calibrate_masks", "calibrate_noisy_labels", "calibrate_sides", "class_coverage", "class_score", "coverage",
+    "cqr_score", "doctor", "evaluate", "evaluate_intervals", "evaluate_masks", "evaluate_scores", "evaluate_sets",
+    "false_claims_losses", "false_negative_rate", "gamma_score", "group_coverage", "interval_score", "lac_score",
+    "load", "load_evaluation", "margin_score", "normalised_residual_score", "pipeline_intervals", "pipeline_sets",
+    "plan", "plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch",
+    "predict_interval", "predict_labels", "predict_masks", "predict_set", "randomise_labels", "raps_score",
+    "recalibrate", "report", "saps_score", "score_name", "size_coverage", "top_k_score", "tune_raps",
+    "tune_temperature", "watch", "watch_power",
 ]  # fmt: skip
 
 _ROOMS = {
@@ -171,7 +173,9 @@ _ROOMS = {
     "mechanisms": "PrivacyStatement",
     "planning": "ClassShift Plan plan",
     "plots": "plot_coverage plot_intervals plot_price plot_sizes plot_thresholds plot_watch",
-    "releases": "Calibration GroupCalibration LevelCalibration NoisyLabelCalibration RiskCalibration SidesCalibration",
+    "releases": (
+        "Calibration GroupCalibration LevelCalibration NoisyLabelCalibration RiskCalibration SidesCalibration load"
+    ),
     "reports": "report",
     "scores": (
         "absolute_residual_score all_scores aps_score class_score cqr_score gamma_score interval_score "

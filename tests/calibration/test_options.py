@@ -93,7 +93,9 @@ def _called(call, **options):
 
 
 def test_the_table_has_all_arguments():
-    known = {name for name, one in inspect.signature(confide.calibrate).parameters.items() if one.kind is one.KEYWORD_ONLY}
+    known = {
+        name for name, one in inspect.signature(confide.calibrate).parameters.items() if one.kind is one.KEYWORD_ONLY
+    }
     assert set(OPTIONS) == known
     assert known == OF_CALIBRATE | {"score", "candidates", "unit"}
 
@@ -123,7 +125,6 @@ def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_pa
         assert ledger.accounts()["data"].entries
     else:
         assert _stated(made) != _stated(_called(call)), f"{name} swallows {option}"
-
 
 
 def test_what_was_swallowed_is_refused_by_name():

@@ -212,3 +212,15 @@ def test_every_advisory_is_whole():
         assert set(one.concerns) <= {"drawn", "score", "method", "kind"}
         assert all(len(text) > 10 for text in (one.what, one.releases, one.remedy, one.reference))
     assert isinstance(known[0], Advisory)
+
+
+def test_who_asks_about_a_file_reads_about_it_first(tmp_path):
+    shutil.copy(RELEASES / "calibration.json", tmp_path / "one.json")
+    about_a_file, alone = str(confide.doctor(tmp_path / "one.json")), str(confide.doctor())
+    blocks = about_a_file.split("\n\n")
+    assert blocks[0].startswith("findings: ")
+    assert "one.json: a release" in blocks[1]
+    assert "pip install" not in about_a_file
+    assert len(about_a_file.splitlines()) < 20
+    assert "optional parts:\n" in alone
+    assert alone.splitlines()[-1].startswith("findings: ")

@@ -191,3 +191,24 @@ def test_the_console_script(tmp_path):
     again = subprocess.run([*command, *levels], capture_output=True, text=True)
     assert (again.returncode, again.stdout) == (4, "")
     assert again.stderr.count("\n") == 1
+
+
+_DURING_AN_IMPORT = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from confide.cli import main
+sys.exit(main(["--version"]))
+"""
+
+
+@pytest.mark.parametrize("module", ["confide.errors", "numpy", "confide.cli.app"])
+def test_ctrl_c_while_the_program_starts(module):
+    ran = subprocess.run([sys.executable, "-c", _DURING_AN_IMPORT, module], capture_output=True, text=True, check=False)
+    assert ran.returncode == 130
+    assert ran.stderr == "error: interrupted: unfinished output was removed\n"
+    assert ran.stdout == ""

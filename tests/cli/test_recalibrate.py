@@ -54,17 +54,17 @@ def test_a_year_begins(months, first, confide_run):
     second = load_release(months / "2.json")
     assert second.predecessors[0].checksum == first.checksum
     assert (second.alpha, second.score, second.recipe["around"]) == (first.alpha, "lac", first.threshold)
-    assert "renews: number 1 of its chain, and is number 2" in ran.out
+    assert "release 2 of a chain; it renews release 1" in ran.out
     assert "cost of privacy: 90." in ran.out
-    assert f"start: warm, around {first.threshold:.4g}; the promise is for new records" in ran.out
+    assert f"start: near the earlier threshold {first.threshold:.4g}. If no record was in an earlier" in ran.out
     ran = confide_run("recalibrate", "2.json", "3.parquet", *COLUMNS, "--out", "3.json", "--cold", "--json")
     third = load_release(months / "3.json")
     assert ran.json["calibration"] == json.loads(third.to_json())
     assert "around" not in third.recipe
     shown = confide_run("show", "3.json").out
-    assert "renews: number 2 of its chain, and is number 3" in shown
+    assert "release 3 of a chain; it renews release 2" in shown
     assert "start: cold" in shown
-    assert f"chain, number 1 (2026-01)            threshold {first.threshold:.4g}; epsilon 1" in shown
+    assert f"chain, release 1 (2026-01)           threshold {first.threshold:.4g}; epsilon 1" in shown
     assert "chain, all together                  epsilon 3 for a person who is in each" in shown
 
 
@@ -73,7 +73,7 @@ def test_verify_checks_the_links(months, first, confide_run):
     second.save("2.json")
     ran = confide_run("verify", "2.json", "--previous", "1.json")
     assert (ran.code, ran.err) == (0, "")
-    assert "chain: number 2\nnumber 1 of the chain is the release that is named" in ran.out
+    assert "chain: this is release 2\nrelease 1 of the chain is the file you named, and its figures match" in ran.out
     ran = confide_run("verify", "1.json", "--previous", "2.json")
     assert ran.code == 5
     assert ran.err.startswith("warning: the release with SHA-256 ")

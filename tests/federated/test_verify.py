@@ -56,7 +56,7 @@ def test_a_signed_calibration_tells_what_it_may(four, method):
     other = federated.SiloKeys.generate("coordinator").public()
     assert "signed by another key than that of 'coordinator'" in federated.verify(again, other).wrong
     unsigned = federated.verify(federated.FederatedCalibration.from_json(plain.to_json()), None, answers[:1])
-    assert unsigned.found[0] == "not signed: nobody vouches for the threshold"
+    assert unsigned.found[0] == "not signed: no signature vouches for the threshold"
     assert "which cannot be told: the calibration is not signed" in unsigned.wrong[0]
     assert not federated.verify(plain, coordinator).holds
 

@@ -59,6 +59,20 @@ def classifier(features=4, classes=3):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
 
 
+def linear(*kinds):
+    """A model of one node of each of these kinds, one after the other."""
+    more = {"Gemm": ["weight"], "Cast": []}
+    names = ["x", *(f"t{i}" for i in range(len(kinds) - 1)), "p"]
+    nodes = [
+        helper.make_node(kind, [names[i], *more.get(kind, [])], [names[i + 1]], **({"to": 1} if kind == "Cast" else {}))
+        for i, kind in enumerate(kinds)
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in ("x", "p")]
+    weight = numpy_helper.from_array(np.eye(3, dtype=np.float32), "weight")
+    graph = helper.make_graph(nodes, "model", ends[:1], ends[1:], [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
 def run(model, **given):
     onnx.checker.check_model(model)
     session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -357,6 +371,15 @@ def sequence_model():
         (classifier, None, {"output": "p", "logits": True}, "made by Softmax"),
         (sequence_model, None, {}, "zipmap"),
         (lambda: passing(["n", 3], name="sets"), None, {}, "must not use the name 'sets'"),
+        (
+            lambda: passing(["n", 3], name="logits"),
+            None,
+            {},
+            "'logits' is called so and may hold logits; pass logits=T",
+        ),
+        (lambda: linear("Gemm"), None, {}, "'p' is made by Gemm and may hold logits; pass logits=True, which appends"),
+        (lambda: linear("Gemm", "Identity", "Cast"), None, {}, "logits must be given: 'p' is made by Gemm"),
+        (lambda: linear("Softmax", "Cast"), None, {"logits": True}, "logits must be left out: 'p' is made by Softmax"),
         (lambda: passing(["n", 2]), "classes", {}, "must have one column for each of the 3 classes"),
         (lambda: passing(["n", 3]), None, {"alpha": 0.2}, "alpha must be left out, or 0.1"),
         (lambda: passing(["n", 3]), None, {"difficulty": "p"}, "difficulty must be left out"),
@@ -371,6 +394,15 @@ def test_what_cannot_be_appended_is_refused_with_what_to_do(released, model, rel
     given = calibration_at(0.5, release or "lac") if release != "classes" else released
     with pytest.raises(confide.InputError, match=words):
         append(model(), given, **options)
+
+
+@pytest.mark.parametrize(("kinds", "logits"), [(["Softmax"], None), (["Sigmoid", "Cast"], None), (["Gemm"], False)])
+def test_what_holds_probabilities_or_is_said_to(released, kinds, logits):
+    x = np.random.default_rng(0).dirichlet(np.ones(3), 50).astype(np.float32)
+    model = append(linear(*kinds), released, logits=logits)
+    found = run(model, x=x)
+    np.testing.assert_array_equal(found["sets"], run(append(passing(["n", 3]), released), x=found["p"])["sets"])
+    assert read(model) == released
 
 
 def test_what_is_no_model_and_what_has_sets_already(released):

@@ -140,7 +140,7 @@ def _signed(content):
 def test_links_hold(chain):
     found = links(chain[2], chain[:2])
     assert (found.holds, len(found.found)) == (True, 2)
-    assert links(chain[2], [chain[1]]).found[-1] == "not looked at: number 1 of the chain"
+    assert links(chain[2], [chain[1]]).found[-1] == "not compared: release 1 of the chain"
     assert links(chain[0], []).holds
 
 
@@ -158,7 +158,7 @@ def test_another_release_is_no_predecessor(chain):
 )
 def test_what_a_chain_says_wrongly_of_a_predecessor(chain, fields, words):
     told = Release.from_json(altered(chain[2], **fields))
-    assert links(told, chain[:1]).wrong == (f"number 1 of the chain has another {words} than this release says",)
+    assert links(told, chain[:1]).wrong == (f"release 1 of the chain has another {words} than this release says",)
 
 
 def test_a_release_of_another_kind_or_level_is_not_what_is_meant(chain, nested):

@@ -68,7 +68,9 @@ def _wide(threshold, score="absolute_residual"):
 
 
 PREDICTIONS = np.linspace(100.0, 400.0, 50)
-WARNED = pytest.warns(confide.CoverageWarning, match="the intervals are at least 1e[+]08 times as wide as the predictions")
+WARNED = pytest.warns(
+    confide.CoverageWarning, match="the intervals are at least 1e[+]08 times as wide as the predictions"
+)
 
 
 def test_intervals_far_wider_than_predictions_are_spread():

@@ -32,6 +32,16 @@ def test_sets_are_a_sequence():
         SETS[[[0, 1], [1, 2]]]
 
 
+@pytest.mark.parametrize("which", ["cat", "lower", 1.5, None, True, ["cat"], [0.5], (0, "cat"), {"cat": 1}, object()])
+def test_records_are_chosen_by_positions_alone(which):
+    with pytest.raises(confide.InputTypeError, match="sets must be chosen by one position, a slice, or a vector of"):
+        SETS[which]
+    if which is not True:  # which is the position 1, of the upper ends
+        with pytest.raises(confide.InputTypeError, match="intervals must be chosen by a slice, or a vector of"):
+            PredictionIntervals(np.zeros(4), np.ones(4))[which]
+    assert len(SETS[[]]) == len(PredictionIntervals(np.zeros(4), np.ones(4))[[]].lower) == 0
+
+
 def test_sets_that_exclude_nothing_say_so():
     """As those of a threshold of +inf, which keep their promise and tell nothing."""
     p = [[0.75, 0.25], [0.5, 0.5]]

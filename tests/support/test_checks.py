@@ -49,7 +49,7 @@ def test_losses_of_the_wrong_type(name, value):
 
 def test_one_loss_is_given():
     refused(confide.InputError, "^epsilon or rho must be given, and not both", epsilon=1.0, rho=1.0)
-    refused(confide.InputError, "^epsilon or rho must be given, and not both", epsilon=None)
+    refused(confide.InputError, "^epsilon or rho must be given: say how private, by epsilon=1.0, or", epsilon=None)
     refused(confide.InputError, "^rho needs selector='exponential'", epsilon=None, rho=1.0, selector="permute_and_flip")
 
 

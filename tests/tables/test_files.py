@@ -97,7 +97,7 @@ def test_a_pattern_that_no_file_has_as_its_name(tmp_path):
 def test_files_of_several_formats_are_refused(tmp_path):
     put(tmp_path / "a.parquet", SCORES)
     put(tmp_path / "b.csv", SCORES)
-    with pytest.raises(InputError, match=r"must be of one format; found \.csv, \.parquet, \.pq"):
+    with pytest.raises(InputError, match=r"must be of one format; found \.csv, \.parquet$"):
         counts(tmp_path)
 
 

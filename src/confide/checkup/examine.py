@@ -96,18 +96,18 @@ class Checkup(Shown):
     def __str__(self) -> str:
         rows = [("Python", f"{self.python}, {self.system}"), *((one.name, str(one)) for one in self.packages)]
         rows += [("sampler", self.sampler), ("file locks", self.locks)]
-        blocks = [aligned(rows)]
-        if self.parts:
-            blocks.append("optional parts:\n" + aligned([(f"  {one.extra}", str(one)) for one in self.parts]))
-        if self.files or self.others:
-            blocks.append(self._files())
-        for one in self._concerned():
-            blocks.append(
-                f"{one.id}: {one.package} {one.versions}\n  {one.what}\n  concerned: {one.releases}\n"
-                f"  do: {one.remedy}\n  see: {one.reference}"
-            )
-        blocks.append(f"findings: {len(self.findings) or 'none'}")
-        return "\n\n".join(blocks)
+        installed, verdict = aligned(rows), f"findings: {len(self.findings) or 'none'}"
+        concerned = [
+            f"{one.id}: {one.package} {one.versions}\n  {one.what}\n  concerned: {one.releases}\n"
+            f"  do: {one.remedy}\n  see: {one.reference}"
+            for one in self._concerned()
+        ]
+        if self.files or self.others:  # who asks about files reads about them first
+            there = sum(not one.missing for one in self.parts)
+            parts = f"optional parts: {there} of {len(self.parts)} are installed; doctor without files names them"
+            return "\n\n".join([f"{verdict}\n\n{self._files()}", *concerned, f"{installed}\n{parts}"])
+        parts = "optional parts:\n" + aligned([(f"  {one.extra}", str(one)) for one in self.parts])
+        return "\n\n".join([installed, *([parts] if self.parts else []), *concerned, verdict])
 
     def _files(self) -> str:
         """Files by what they were made with; what cannot be used comes first."""

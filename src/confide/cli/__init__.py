@@ -1,14 +1,14 @@
 """The command line: `confide calibrate`, `predict`, `evaluate`, `plan`, `show`, `report`, `demo` and more.
 
-Here stands no more than what runs without the packages of the command line, which are optional.
+Here stands no more than what runs without the packages of the command line, which are optional. It imports little, so
+that Ctrl-C is answered from the first moment on.
 """
 
 import sys
 from collections.abc import Sequence
 
 from confide.cli.exit_codes import USAGE
-from confide.errors import MissingExtraError
-from confide.support import needs_extra
+from confide.cli.interruption import interruptible, received, say_interrupted
 
 __all__ = ["main"]
 
@@ -21,10 +21,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         Without the program's name; by default those of the process.
     """
+    with interruptible():
+        try:
+            return _run(arguments)
+        except BaseException:  # an import that is interrupted may raise anything
+            if received():
+                return say_interrupted()
+            raise
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from confide.errors import MissingExtraError
+    from confide.support import needs_extra
+
     try:
         with needs_extra("the command line", "standard"):
             from confide.cli.run import main as run
     except MissingExtraError as error:
+        if received():
+            raise
         sys.stderr.write(f"error: {error}\n")
         return USAGE
     return run(arguments)

@@ -135,7 +135,7 @@ def calibrate(
         terms = o.one_level(alpha), label_epsilon, privacy.delta, chosen
         _from_noisy_labels(source, what, terms, words, output, as_json=as_json)
         return
-    levels = o.split(alpha)
+    levels = o.levels_of(alpha)
     bounded = people.people
     privacy = scheduled_privacy(schedule, privacy, bounded)
     if bounded is not None and privacy.records_per_person not in (1, bounded.most):

@@ -52,7 +52,7 @@ class Asked:
         privacy = vars(scheduled_privacy(self.schedule, self.privacy, bounded))
         divided = self.groups.arguments(label=self.columns.label, with_ledger=self.groups.partition is not None)
         divided.pop("partition", None)
-        levels = o.split(self.alpha)
+        levels = o.levels_of(self.alpha)
         asked = levels if len(levels) > 1 else levels[0]
         return CountingPlan.of(
             what,

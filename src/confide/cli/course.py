@@ -16,28 +16,30 @@ def renewed(release: Release) -> str:
     >>> rng = np.random.default_rng(0)
     >>> first = confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac")
     >>> print(renewed(confide.recalibrate(first, rng.random(2000), cold=True)))
-    renews: number 1 of its chain, and is number 2
+    release 2 of a chain; it renews release 1
     start: cold; the promise does not depend on what was released before
     """
     line, parts = predecessors_of(release), list(parts_of(release).values())
     if not line:
         return ""
     warm = [part for part in parts if is_warm(part)]
-    said = f"renews: number {len(line)} of its chain, and is number {len(line) + 1}"
+    said = f"release {len(line) + 1} of a chain; it renews release {len(line)}"
     if not warm:
         return f"{said}\nstart: cold; the promise does not depend on what was released before"
-    of = f"{len(warm)} of {len(parts)} thresholds around their predecessors" if len(parts) > 1 else ""
-    return f"{said}\nstart: warm, {of or f'around {number(line[-1].threshold)}'}; {condition(release)}"
+    near = f"near the earlier threshold {number(line[-1].threshold)}"
+    if len(parts) > 1:
+        near = f"near the earlier thresholds, {len(warm)} of {len(parts)}"
+    return f"{said}\nstart: {near}. {condition(release)}"
 
 
 def condition(release: Release) -> str:
     """For which records the promise of a warm start is, and what is left of it for others."""
     missed = [miss_if_reused(part) for part in parts_of(release).values() if is_warm(part)]
     least = None if None in missed else 1 - max(one for one in missed if one is not None)
-    left = "nothing is" if least is None else f"only coverage of {math.floor(1000 * least) / 1000:g} is certain"
+    left = "no coverage" if least is None else f"only {math.floor(1000 * least) / 10:g} % coverage"
     return (
-        "the promise is for new records, of other people or of people who come back as those do whose sets are wanted; "
-        f"for records that were in an earlier release of the chain, too, {left}, and --cold keeps the promise whole"
+        "If no record was in an earlier calibration of the chain, the promise is whole. "
+        f"If some were, {left} is certain for them: use --cold"
     )
 
 
@@ -54,7 +56,7 @@ def course(release: Release) -> list[tuple[str, str]]:
         date = "" if one.date is None else f" ({one.date})"
         rows.append(
             (
-                f"chain, number {place + 1}{date}",
+                f"chain, release {place + 1}{date}",
                 f"threshold {thresholds}{more}; epsilon {decimal_text(one.epsilon, 6)}; SHA-256 {one.checksum[:16]}...",
             )
         )

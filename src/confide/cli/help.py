@@ -13,6 +13,11 @@ _WIDEST = 22
 class Command(typer.core.TyperCommand):
     """A command whose examples stand as they are written, and whose options stand in their panels."""
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Arguments by their names, without those that help does not show."""
+        shown = [one for one in self.get_params(ctx) if not getattr(one, "hidden", False)]
+        return [str(self.options_metavar), *(piece for one in shown for piece in one.get_usage_pieces(ctx))]
+
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The docstring."""
         _write_text(self.help, formatter)

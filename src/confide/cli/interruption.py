@@ -5,11 +5,14 @@ signal is remembered, and looked at after every batch.
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
+
+from confide.cli.exit_codes import INTERRUPTED, TERMINATED
 
 _received: list[int] = []
 
@@ -39,6 +42,13 @@ def check_interruption() -> None:
 def received() -> int | None:
     """The signal that was received, if any."""
     return _received[0] if _received else None
+
+
+def say_interrupted() -> int:
+    """Say that the command was ended by a signal, and return its exit code."""
+    word, code = ("terminated", TERMINATED) if received() == signal.SIGTERM else ("interrupted", INTERRUPTED)
+    sys.stderr.write(f"error: {word}: unfinished output was removed\n")
+    return code
 
 
 def _receive(number: int, frame: FrameType | None) -> NoReturn:

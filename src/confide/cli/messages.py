@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 import click
 
@@ -30,6 +31,31 @@ def options_of(command: click.Command, words: Sequence[str]) -> dict[str, str]:
         command = command.commands.get(word, command)
     own = {str(one.name): one.opts[0] for one in command.params if isinstance(one, click.Option)}
     return own | {argument: own[name] for argument, name in _GIVEN_BY.items() if name in own}
+
+
+_AS_BEFORE = {"recalibrate": "calibrate"}
+"""Commands that read a request off a release, and the command whose options said it when the release was made."""
+
+
+def unknown_option(name: str, command: click.Command, commands: click.Command) -> str:
+    """What is said of an option that a command lacks: that the release says it, or which options have a name like it.
+
+    Examples
+    --------
+    >>> command = click.Command("cut", params=[click.Option(["--length"]), click.Option(["--again"])])
+    >>> unknown_option("--lenght", command, command), unknown_option("--calibration", command, command)
+    ('No such option: --lenght; did you mean --length?', 'No such option: --calibration')
+    """
+    earlier = options_of(commands, [_AS_BEFORE.get(str(command.name), "")])
+    if name in earlier.values():
+        return f"{name} must be left out: the release that is renewed says it, and the new one keeps it"
+    known = {opt.lstrip("-"): opt for one in command.params if isinstance(one, click.Option) for opt in one.opts}
+    typed = name.lstrip("-")
+    alike = get_close_matches(typed, known, cutoff=0.65)
+    if len(typed) > 2:
+        alike = [one for one in known if one.startswith(typed[:4])] or alike
+    meant = f"; did you mean {' or '.join(known[one] for one in alike)}?" if alike else ""
+    return f"No such option: {name}{meant}"
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:

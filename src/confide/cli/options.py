@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.mechanisms import NEIGHBORS
 from confide.releases import GroupCalibration, LevelCalibration, Release, load_release
 from confide.selection import SELECTORS
-from confide.support import Kind, Place, write_text
+from confide.support import Kind, Place, as_place, write_text
 from confide.tables import People, Progress, What, files_of, open_table
 
 
@@ -147,11 +147,30 @@ class Source(ReadingOptions):
             yield opened, what, progress
 
 
+RELEASE = "What `confide calibrate`, `recalibrate` or `federated aggregate` wrote."
+"""What a release is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOfRelease(Source):
+    """The table that is read, and the release that it is for; also typed as two arguments, RELEASE TABLE."""
+
+    second: Annotated[str | None, typer.Argument(hidden=True)] = None
+    calibration: Annotated[Path | None, columns("RELEASE", RELEASE)] = None
+
+    def separate(self) -> tuple[Path, Source]:
+        """The release, and the table alone."""
+        table = Source(**{field.name: getattr(self, field.name) for field in fields(Source)})
+        if self.second is None:
+            return only_one(None, self.calibration), table
+        return only_one(as_place(self.file), self.calibration), replace(table, file=self.second)
+
+
 @dataclass(frozen=True)
 class Released:
     """The release that a command works with, or its calibration of one level, and the column of its groups."""
 
-    calibration: Annotated[Path, columns("FILE", "What `confide calibrate` wrote.")]
+    calibration: Annotated[Path, columns("RELEASE", RELEASE)]
     alpha: Annotated[str | None, columns("LEVEL", "Of several levels this one only (default: all).")] = None
     by: ByColumn = None
 
@@ -224,7 +243,7 @@ class PeopleOptions:
     ] = None
     sample: Annotated[
         str | None,
-        owners("TEXT", "Take K by a hash of this text instead."),
+        owners("TEXT", "With --order: take K at random, by a hash of this text and of those columns."),
     ] = None
 
     @property
@@ -233,7 +252,10 @@ class PeopleOptions:
         if (self.person, self.max_records_per_person, self.order, self.sample) == (None, None, None, None):
             return None
         if self.person is None or self.max_records_per_person is None or self.order is None:
-            raise InputError("--person, --max-records-per-person and --order must be given together")
+            raise InputError(
+                "--person, --max-records-per-person and --order must be given together; --sample draws records by what "
+                "--order names"
+            )
         return People(self.person, self.max_records_per_person, tuple(split(self.order)), self.sample)
 
 
@@ -290,8 +312,33 @@ class Output:
         say(f"{what}: {self.out}")
 
 
+SameRelease: TypeAlias = Annotated[
+    Path | None, option(None, "RELEASE", "The same file, as commands that read a table name it.")
+]
+
+
+def only_one(argument: Any, calibration: Any) -> Any:
+    """The release, which an argument names, or --calibration."""
+    if argument is not None and calibration is not None:
+        raise click.UsageError("--calibration must be left out where an argument names the release; name it once")
+    if argument is None and calibration is None:
+        raise click.UsageError("Missing option '--calibration'.")
+    return calibration if argument is None else argument
+
+
+def levels_of(alpha: str) -> list[str]:
+    """The levels between commas; whole numbers among them are a decimal comma."""
+    found = split(alpha)
+    if len(found) > 1 and any(one.isdigit() for one in found):
+        raise click.UsageError(
+            f"--alpha must be levels; found {alpha!r}: a comma separates levels, write 0.1 with a point"
+        )
+    return found
+
+
 def one_level(alpha: str) -> str:
     """The level; several are another command's."""
+    levels_of(alpha)
     if "," in alpha:
         raise click.UsageError(
             f"--alpha is one level here; found {alpha!r}. `confide calibrate` divides --epsilon evenly among several: "

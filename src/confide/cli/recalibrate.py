@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import typer
 
 from confide.calibration import Renewal
 from confide.cli import options as o
@@ -35,8 +34,7 @@ from confide.tables import SIDES, What, recalibrate_table
 
 @command
 def recalibrate(
-    previous: Annotated[Path, typer.Argument(metavar="PREVIOUS", help="The release to renew.")],
-    source: o.Source,
+    source: o.SourceOfRelease,
     *,
     columns: TrueColumns,
     by: o.ByColumn = None,
@@ -74,16 +72,17 @@ def recalibrate(
     r"""Renew a release on new records with known truth.
 
     What is asked - level, score, relation, groups, loss - is read off
-    PREVIOUS; name the columns of TABLE again. Candidates are spread around
+    the release; name the columns of TABLE again. Candidates are spread around
     the earlier threshold, half of them as if there were none. The cost is that
-    of a new release (--epsilon: by default that of PREVIOUS) and adds up for
-    people who are in both. The file names PREVIOUS and all that it renewed.
+    of a new release (--epsilon: by default that of the earlier one) and adds
+    up for people who are in both. The file names all that it renewed.
 
     Example:
 
-      confide recalibrate january.json february.parquet \
+      confide recalibrate february.parquet --calibration january.json \
         --probabilities 'p_*' --label label --out february.json
     """
+    previous, records = source.separate()
     release = load_release(previous)
     words = stated_words(about)
     bounded = people.people
@@ -96,15 +95,15 @@ def recalibrate(
         raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
     if n is not None and not renewal.public_n:
         raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
-    output.check(Kind.RELEASE, previous, *source.files, *budget.files, schedule)
-    account: dict[str, Any] = {**budget.account(source.file), "partition": partition}
+    output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
+    account: dict[str, Any] = {**budget.account(records.file), "partition": partition}
     if n is not None or not renewal.public_n:  # what the ledger's limit does not allow is refused before all else
         renewal.price(n, **account).refuse_early()
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
     ):
-        with source.open("counting", what, columns.ways) as (opened, what, progress):
+        with records.open("counting", what, columns.ways) as (opened, what, progress):
             released = recalibrate_table(
                 release,
                 opened,
@@ -113,7 +112,7 @@ def recalibrate(
                 weights=weight_column,
                 n=n,
                 people=bounded,
-                skip_incomplete=source.skip_incomplete,
+                skip_incomplete=records.skip_incomplete,
                 about=words,
                 progress=progress,
                 **spent,
@@ -122,7 +121,7 @@ def recalibrate(
                 candidates=parsed(candidates),
                 **account,
             )
-            left_out = source.left_out(opened) if renewal.public_n else {}  # else it is secret
+            left_out = records.left_out(opened) if renewal.public_n else {}  # else it is secret
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
     if isinstance(released, Calibration) and isinstance(released.mechanism, Slopes) and not remarks(released):

@@ -17,16 +17,14 @@ from confide.support import Kind, read_text
 
 @command
 def report(
-    calibration: Annotated[
-        Path,
-        typer.Argument(metavar="CALIBRATION", help="A file that `confide calibrate` or `federated aggregate` wrote."),
-    ],
+    file: Annotated[Path | None, typer.Argument(metavar="RELEASE", help=o.RELEASE)] = None,
     *,
+    calibration: o.SameRelease = None,
     evaluation: Annotated[
         Path | None,
         o.content(
             "FILE",
-            "What `confide evaluate --out FILE` wrote for this calibration; private if it had --epsilon.",
+            "What `confide evaluate --out FILE` wrote for this release; private if it had --epsilon.",
         ),
     ] = None,
     title: Annotated[str | None, o.content("TEXT", "Heading of the page.")] = None,
@@ -46,11 +44,11 @@ def report(
 ) -> None:
     """Write a page that people can read: promise, protection, price, making.
 
-    CALIBRATION is a file that `confide calibrate` or `confide federated
-    aggregate` wrote, or one of several thresholds. Every claim is computed
-    again first. The page is one HTML file that loads nothing; without
-    --evaluation it holds nothing about the records but the calibration. With
-    --ledger it says what the data had spent before and with it.
+    RELEASE is a file that `confide calibrate` or `confide federated aggregate`
+    wrote, or one of several thresholds. Every claim is computed again first.
+    The page is one HTML file that loads nothing; without --evaluation it holds
+    nothing about the records but the release. With --ledger it says what the
+    data had spent before and with it.
 
     Example:
 
@@ -59,13 +57,14 @@ def report(
     from confide.federated import SiloReport
     from confide.reports import report as make_report
 
-    output.check(Kind.PAGE, calibration, evaluation, file_of(ledger), *(answer or ()), *(silo_report or ()))
+    path = o.only_one(file, calibration)
+    output.check(Kind.PAGE, path, evaluation, file_of(ledger), *(answer or ()), *(silo_report or ()))
     measured = None if evaluation is None else load_evaluation(evaluation)
-    released = load_release(calibration)
+    released = load_release(path)
     page = make_report(
         released,
         title=title,
-        file_name=calibration.name,
+        file_name=path.name,
         evaluation=measured,
         answers=[read_text(path) for path in answer or []],
         ledger=ledger,

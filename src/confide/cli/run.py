@@ -1,7 +1,6 @@
 """The program: runs a command and turns whatever happens into an exit code and at most one line on stderr."""
 
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -9,9 +8,9 @@ from functools import cache
 import click
 import typer
 
-from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, INTERRUPTED, PIPE_CLOSED, REFUSED, TERMINATED, USAGE
-from confide.cli.interruption import check_interruption, interruptible, received
-from confide.cli.messages import in_options, options_of
+from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, PIPE_CLOSED, REFUSED, USAGE
+from confide.cli.interruption import check_interruption, received, say_interrupted
+from confide.cli.messages import in_options, options_of, unknown_option
 from confide.errors import ConfideError
 from confide.support import OutputExistsError, harmless
 
@@ -26,14 +25,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     command = _command()
     options = options_of(command, sys.argv[1:] if arguments is None else arguments)
-    with interruptible():
-        try:
-            code = command.main(args=arguments, prog_name="confide", standalone_mode=False)
-            check_interruption()
-            sys.stdout.flush()
-            return code if isinstance(code, int) else DONE
-        except BaseException as error:
-            return _interrupted() if received() else _answer(error, options)
+    try:
+        check_interruption()  # an import may have swallowed it
+        code = command.main(args=arguments, prog_name="confide", standalone_mode=False)
+        check_interruption()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except BaseException as error:
+        return say_interrupted() if received() else _answer(error, options)
 
 
 @cache
@@ -48,7 +47,7 @@ def _answer(error: BaseException, options: Mapping[str, str]) -> int:
         case click.ClickException():
             return _say(_usage(error), USAGE)
         case KeyboardInterrupt() | click.Abort():
-            return _interrupted()
+            return say_interrupted()
         case OutputExistsError():
             return _say(in_options(str(error), options), EXISTS)
         case ConfideError():
@@ -64,12 +63,6 @@ def _answer(error: BaseException, options: Mapping[str, str]) -> int:
             return _unexpected(error)
 
 
-def _interrupted() -> int:
-    if received() == signal.SIGTERM:
-        return _say("terminated: unfinished output was removed", TERMINATED)
-    return _say("interrupted: unfinished output was removed", INTERRUPTED)
-
-
 def _say(message: str, code: int) -> int:
     line = harmless(" ".join(message.split()))
     sys.stderr.write(f"error: {line}\n")
@@ -78,7 +71,10 @@ def _say(message: str, code: int) -> int:
 
 def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
-    message = error.format_message().strip().rstrip(".")
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        message = unknown_option(error.option_name, context.command, _command())
+    else:
+        message = error.format_message().strip().rstrip(".")
     return f"{message}; see `{context.command_path} --help`" if context else message
 
 

@@ -101,6 +101,6 @@ def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selecto
     for name, was, stated, right in found:
         if not right:
             raise InputError(
-                f"PREVIOUS was made with {name} {was}, and --schedule says {stated}; begin a new chain with "
+                f"the release was made with {name} {was}, and --schedule says {stated}; begin a new chain with "
                 "`confide calibrate --schedule`"
             )

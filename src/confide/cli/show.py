@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,10 @@ import typer
 
 from confide.cli import options as o
 from confide.cli.course import course, renewed
-from confide.cli.federated import shown
+from confide.cli.federated import Shown, shown
 from confide.cli.output import emit, say, warn
 from confide.errors import InputError
-from confide.evaluation import PrivateEvaluation
+from confide.evaluation import PrivateEvaluation, load_evaluation
 from confide.federated import FederatedCalibration
 from confide.ledger import Schedule, decimal_form
 from confide.mechanisms import (
@@ -40,57 +41,49 @@ from confide.releases import (
     predecessors_of,
     remarks,
 )
-from confide.support import Kind, aligned, decimal_text, kind_of, positive_integer, versions_text
+from confide.support import SHOWN_ELSEWHERE, Kind, aligned, decimal_text, kind_of, positive_integer, versions_text
 from confide.warehouse import CountingPlan
 from confide.watching import Watch
 
 
 def show(
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="FILE",
-            help="A calibration, an evaluation, a schedule, a plan, a statement, a file of a federation.",
+            help="A release, an evaluation, a watch, a schedule, a plan, a statement, a file of a federation.",
         ),
-    ],
+    ] = None,
     records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
+    calibration: o.SameRelease = None,
     as_json: o.AsJson = False,
 ) -> None:
-    """Print what a calibration promises and what privacy it cost.
+    """Print what a release promises and what privacy it cost.
 
     FILE is what `confide calibrate` or `confide federated aggregate` wrote, or
     a release of several thresholds. It is checked: every claim is computed
-    again from the mechanisms that the file states. It may also be a private
-    evaluation; a schedule of `confide budget plan`; a plan of `confide sql`;
-    or a public file, a plan, a policy, an answer or a report of a silo:
-    signatures are checked, and the fingerprints printed that people compare.
+    again from the mechanisms that the file states. It may also be what
+    `confide evaluate --out` wrote; a watch; a schedule of `confide budget
+    plan`; a plan of `confide sql`; or a public file, a plan, a policy, an
+    answer or a report of a silo: signatures are checked, and the fingerprints
+    printed that people compare.
 
     Example:
 
       confide show cal.json --records 3
     """
     k = positive_integer("records", records)
-    if kind_of(file) is Kind.COUNTING:
-        counting = CountingPlan.load(file)
-        _once(k, "a counting plan")
-        emit({"counting_plan": json.loads(counting.to_json())}) if as_json else say(str(counting))
+    path = o.only_one(file, calibration)
+    kind = kind_of(path)
+    if kind in SHOWN_ELSEWHERE:
+        raise InputError(f"file {str(path)!r} is {kind}; {SHOWN_ELSEWHERE[kind]}")
+    own = _BY_KIND.get(kind)
+    if (other := own(path) if own else shown(path)) is not None:
+        if k != 1:
+            raise InputError(f"records must be 1 for {kind}; it belongs to releases")
+        emit(other.document) if as_json else say(other.text)
         return
-    if kind_of(file) is Kind.SCHEDULE:
-        schedule = Schedule.load(file)
-        _once(k, "a schedule")
-        emit({"schedule": schedule.fields, "statement": schedule.statement}) if as_json else say(_schedule(schedule))
-        return
-    if kind_of(file) is Kind.LABELLING:
-        beside = LabelStatement.load(file)
-        _once(k, "a statement about labels")
-        made = f"made with: {versions_text(beside.versions)}"
-        emit({"labelling": json.loads(beside.to_json())}) if as_json else say(f"{beside}\n{made}")
-        return
-    if (federated := shown(file)) is not None:
-        _once(k, "a file of a federation")
-        emit(federated.document) if as_json else say(federated.text)
-        return
-    released = load_release(file)
+    released = load_release(path)
     if isinstance(released, Watch):
         _show_watch(released, as_json=as_json)
         return
@@ -114,14 +107,36 @@ def show(
     say(aligned([*_words(released), *_losses(released.privacy, k), *making, *course(released)]))
 
 
-def _once(records: int, what: str) -> None:
-    if records != 1:
-        raise InputError(f"records must be 1 for {what}; it belongs to calibrations")
+def _counting(path: Path) -> Shown:
+    plan = CountingPlan.load(path)
+    return Shown(str(plan), {"counting_plan": json.loads(plan.to_json())})
 
 
-def _schedule(schedule: Schedule) -> str:
+def _schedule(path: Path) -> Shown:
+    schedule = Schedule.load(path)
     rows = [(entry.words, f"epsilon {decimal_form(entry.epsilon)} each") for entry in schedule.entries]
-    return f"{schedule}\n{aligned(rows)}"
+    return Shown(f"{schedule}\n{aligned(rows)}", {"schedule": schedule.fields, "statement": schedule.statement})
+
+
+def _labelling(path: Path) -> Shown:
+    beside = LabelStatement.load(path)
+    made = f"made with: {versions_text(beside.versions)}"
+    return Shown(f"{beside}\n{made}", {"labelling": json.loads(beside.to_json())})
+
+
+def _measured(path: Path) -> Shown:
+    """An evaluation that is not private."""
+    found = load_evaluation(path)
+    text = f"{found}\nof the release with SHA-256 {found.calibration}"
+    return Shown(text, {"evaluation": json.loads(found.to_json())})
+
+
+_BY_KIND: Mapping[Kind, Callable[[Path], Shown]] = {
+    Kind.COUNTING: _counting,
+    Kind.SCHEDULE: _schedule,
+    Kind.LABELLING: _labelling,
+    Kind.EVALUATION: _measured,
+}
 
 
 def _show_watch(watch: Watch, *, as_json: bool) -> None:

@@ -21,7 +21,9 @@ from confide.watching import Watch
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A calibration, or a private evaluation.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="RELEASE", help=f"{o.RELEASE} Or a private evaluation, or a watch.")
+    ] = None,
     coordinator: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The coordinator's public file: demand this signature.")
     ] = None,
@@ -32,13 +34,14 @@ def verify(
         list[Path] | None,
         typer.Option(metavar="FILE", help="An earlier release: demand that it is in the chain; repeat it."),
     ] = None,
+    calibration: o.SameRelease = None,
     as_json: o.AsJson = False,
 ) -> int:
-    r"""Check a calibration: its claims, its chain, who signed it.
+    r"""Check a release: its claims, its chain, who signed it.
 
-    Every claim is computed again from what FILE states; a file that claims
+    Every claim is computed again from what the file states; a file that claims
     more than follows is refused (exit code 3). Of a federation it is said who
-    signed the calibration and what its threshold was made from. No file shows
+    signed the release and what its threshold was made from. No file shows
     that a threshold was drawn with noise: that rests on whoever ran the
     calibration. Exit code 5 if the release is not private, is not signed by
     --coordinator, an --answer does not count in it, or a --previous release is
@@ -49,17 +52,21 @@ def verify(
       confide verify released.json --coordinator coordinator.json \
         --answer north-answer.json
     """
-    released = load_release(file)
+    path = o.only_one(file, calibration)
+    released = load_release(path)
     head = f"claims: computed again, and they hold\n{released}"
     if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
-            raise InputError(f"{str(file)!r} is no federated calibration: leave --coordinator and --answer out")
+            raise InputError(f"{str(path)!r} is no federated calibration: leave --coordinator and --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         found, wrong = _chain(released, previous or [])
-        unsigned = f"not signed: everything but the {what} was computed again from the public choices"
+        unsigned = (
+            f"not signed: no signature vouches for the {what} themselves. Everything else was recomputed from the "
+            "public choices"
+        )
         return _told([head, unsigned, _untold(what), *found], [*_bare(released), *wrong], as_json=as_json)
     if previous:
-        raise InputError(f"{str(file)!r} is a federated calibration, which renews none: leave --previous out")
+        raise InputError(f"{str(path)!r} is a federated calibration, which renews none: leave --previous out")
     signer = None if coordinator is None else read_silo(coordinator)
     told = verify_federated(released, signer, [read_text(path) for path in answer or ()])
     return _told([head, *told.found, _untold("thresholds")], [*_bare(released), *told.wrong], as_json=as_json)
@@ -81,7 +88,7 @@ def _chain(released: Release, previous: list[Path]) -> tuple[list[str], Sequence
     if not predecessors_of(released) and not previous:
         return [], []
     told = links(released, [load_release(path) for path in previous])
-    return [f"chain: number {len(predecessors_of(released)) + 1}", *told.found], told.wrong
+    return [f"chain: this is release {len(predecessors_of(released)) + 1}", *told.found], told.wrong
 
 
 def _told(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:

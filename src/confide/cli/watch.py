@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import typer
 
 from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
@@ -26,8 +25,7 @@ from confide.watching import watch as take_look
 
 @command
 def watch(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `confide calibrate` wrote.")],
-    source: o.Source,
+    source: o.SourceOfRelease,
     *,
     state: Annotated[
         Path,
@@ -84,17 +82,18 @@ def watch(
 
     TABLE is a new batch of records with known truth, of a day or a week. Two
     noisy counts of it are kept, and with those of all looks before it is said
-    whether coverage is still at least what RELEASE promised, minus a
+    whether coverage is still at least what the release promised, minus a
     tolerance. A false alarm has probability --error at most, ever, however
     often one looks. Whoever is in one batch loses epsilon once, in k batches
     k times. The first look, which needs --epsilon and --batch, fixes them.
 
     Example:
 
-      confide watch cal.json monday.parquet --state watch.json \
-        --look 2026-03-02 --epsilon 1 --batch 500 \
+      confide watch monday.parquet --calibration cal.json \
+        --state watch.json --look 2026-03-02 --epsilon 1 --batch 500 \
         --probabilities 'p_*' --label label
     """
+    release, records = source.separate()
     name = _look_name(look, budget)
     state = local_state(state)
     whole = load_release(release)
@@ -103,8 +102,8 @@ def watch(
         raise click.UsageError("--unlabelled needs --probabilities: of scores there are no sets whose sizes count")
     what = columns.to_predict(one, release) if unlabelled else columns.to_evaluate(one, release)
     o.Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not unlabelled)
-    check_output(out, Kind.PAGE, *source.files, release, state, schedule, force=force)
-    refuse_input(state, [*source.files, release, reference])
+    check_output(out, Kind.PAGE, *records.files, release, state, schedule, force=force)
+    refuse_input(state, [*records.files, release, reference])
     spent = {"epsilon": epsilon, "looks": looks, "neighbors": neighbors, "records_per_person": records_per_person}
     asked: dict[str, Any] = {
         **scheduled(schedule, "look", spent), "batch": batch, "tolerance": tolerance, "error": error,
@@ -119,8 +118,8 @@ def watch(
             _say_start(before)
     for note in notes:
         warn(note)
-    account = budget.account(source.file)
-    with heard() as caught, source.open("looking", what, columns.ways) as (table, read, progress):
+    account = budget.account(records.file)
+    with heard() as caught, records.open("looking", what, columns.ways) as (table, read, progress):
         after = take_look(
             table,
             read,
@@ -128,7 +127,7 @@ def watch(
             state=state,
             look=name,
             by=by,
-            skip_incomplete=source.skip_incomplete,
+            skip_incomplete=records.skip_incomplete,
             progress=progress,
             **asked,
             **account,

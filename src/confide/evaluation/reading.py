@@ -12,7 +12,8 @@ from confide.evaluation.private import KIND as PRIVATE_KIND
 from confide.evaluation.private import PrivateEvaluation
 from confide.evaluation.result import KIND, MOST_EXAMPLES, SCHEMAS, Evaluation, Example, LevelEvaluation, shares
 from confide.sets import Shortfall, count_limit, coverage_from_counts
-from confide.support import Fields, exact_level, parse_object, read_as
+from confide.support import Fields, exact_level, mistaken, parse_object, read_as
+from confide.support import Kind as FileKind
 
 SAID = ("worst", "warnings", "left_out", "shortfalls")
 """What `confide evaluate --json` says besides: it follows from the rest, or is for the one who evaluated."""
@@ -34,7 +35,8 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
     except (TypeError, ValueError):
         raise FormatError("the file is not an evaluation: it is not valid JSON, or not one object") from None
     if content.get("kind") != KIND:
-        raise FormatError("the file is not an evaluation; make one with `confide evaluate --out FILE`")
+        other = mistaken(text, FileKind.EVALUATION)
+        raise FormatError(other or "the file is not an evaluation; make one with `confide evaluate --out FILE`")
     if content.get("schema") not in SCHEMAS:
         raise FormatError(
             f"the evaluation must have schema {SCHEMAS[0]} or {SCHEMAS[1]}; use the version of confide that wrote it"

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.onnx.graph import OWN, Tail, Tensor, names_of, opset_of, refuse_unless_model
+from confide.onnx.graph import OWN, Tail, Tensor, maker_of, names_of, opset_of, refuse_unless_model
 from confide.onnx.intervals import DIFFICULTY, append_intervals
 from confide.onnx.limits import GROUPS, Limits
 from confide.onnx.sets import UNIFORMS, append_sets
@@ -44,7 +44,7 @@ def append(
     calibration: Release,
     *,
     output: str | tuple[str, str] | None = None,
-    logits: bool = False,
+    logits: bool | None = None,
     classes: Sequence[str | int] | None = None,
     alpha: Level | None = None,
     score: str | None = None,
@@ -67,8 +67,9 @@ def append(
         The tensor that holds probabilities, shape (n, K), predictions, shape (n,) or (n, 1), or for CQR quantiles,
         shape (n, 2), or two tensors, lower and upper; by default the only output.
     logits
-        Whether these are logits: then a softmax is appended first, for `calibrate_false_negatives` a sigmoid, and the
-        output `probabilities`.
+        True for logits: then a softmax is appended first, for `calibrate_false_negatives` a sigmoid, and the output
+        `probabilities`. False for probabilities. By default they are probabilities if the graph makes them by Softmax,
+        Sigmoid or a classifier of `ai.onnx.ml`, and what it makes otherwise is refused until you say it.
     classes
         The K class names in the order of the columns, where thresholds per class were calibrated for names.
     alpha
@@ -81,7 +82,8 @@ def append(
     Raises
     ------
     InputError, InputTypeError
-        If the model has no such tensor, is too old or has sets already, or the release does not fit what it holds.
+        If the model has no such tensor, is too old or has sets already, the release does not fit what it holds, or
+        `logits` is not given for a tensor that may hold logits.
 
     Notes
     -----
@@ -173,6 +175,7 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
     graph.output.extend(tail.outputs)
     if tail.uses_ml and not any(entry.domain == "ai.onnx.ml" for entry in model.opset_import):
         model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 2))
+    options = {**options, "logits": bool(options["logits"])}
     own = {_RELEASE: release.to_json(), _APPENDED: _json(options), **{KEY + name: text for name, text in words.items()}}
     for key, value in own.items():
         model.metadata_props.append(onnx.StringStringEntryProto(key=key, value=value))
@@ -195,7 +198,9 @@ def _append_sets(
     k = p.shape[1]
     inner = release.calibration if isinstance(release, RiskCalibration) else release
     names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
-    maker = next((node.op_type for node in model.graph.node if p.name in node.output), None)
+    maker = maker_of(model.graph, p.name)
+    if options["logits"] is None and maker != "LogSoftmax":
+        _refuse_perhaps_logits(p.name, maker)
     if options["logits"]:
         if maker in ("Softmax", "Sigmoid"):
             raise InputError(f"logits must be left out: {p.name!r} is made by {maker}, so it holds probabilities")
@@ -225,6 +230,21 @@ def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> Non
                     "classes must stand in the order of the model's columns; found its labels in another order; pass "
                     "classes=[...] in theirs"
                 )
+
+
+_MAKERS = ("Softmax", "Sigmoid", "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "Normalizer")
+"""Nodes that make probabilities."""
+
+
+def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
+    """Refuse a tensor that nobody said to hold probabilities, by what makes it; by its name if it is an input."""
+    if maker in _MAKERS or (maker is None and "logit" not in name.lower()):
+        return
+    made = "is called so" if maker is None else f"is made by {maker}"
+    raise InputError(
+        f"logits must be given: {name!r} {made} and may hold logits; pass logits=True, which appends a softmax or "
+        "sigmoid, or logits=False if it holds probabilities"
+    )
 
 
 def _append_intervals(

@@ -159,6 +159,18 @@ def names_of(graph: onnx.GraphProto) -> set[str]:
     return nodes | {one.name for one in (*graph.input, *graph.output, *graph.initializer)}
 
 
+_PASSING = ("Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+"""Nodes that change no number."""
+
+
+def maker_of(graph: onnx.GraphProto, name: str) -> str | None:
+    """The kind of the node that computes a tensor, before nodes that change no number; None of what is put in."""
+    makers = {output: node for node in graph.node for output in node.output}
+    while (node := makers.get(name)) is not None and node.op_type in _PASSING:
+        name = node.input[0]
+    return None if node is None else str(node.op_type)
+
+
 def refuse_unless_model(model: Any) -> None:
     """Refuse what is no model."""
     if not isinstance(model, onnx.ModelProto):

@@ -160,7 +160,9 @@ def check_request(
                 "not imply it"
             )
         concentrated, rho, epsilon = privacy_loss("rho", rho), None, MOST_LOSS
-    if (epsilon is None) == (rho is None):
+    if epsilon is None and rho is None:
+        raise InputError("epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP")
+    if epsilon is not None and rho is not None:
         raise InputError("epsilon or rho must be given, and not both")
     if rho is not None:
         if selector == "permute_and_flip":

@@ -33,7 +33,7 @@ from confide.releases.missed_area import MissedAreaLoss, area_of
 from confide.releases.needed import candidates_of, most_needed, records_needed, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.predecessors import MOST_PREDECESSORS, Predecessor
-from confide.releases.release import Release, load_release
+from confide.releases.release import Release, load, load_release
 from confide.releases.remarks import remark, remarks, warn_of, warn_of_choices
 from confide.releases.risk import FALSE_NEGATIVES, RiskCalibration, check_bound, critical_score
 from confide.releases.several import (
@@ -61,11 +61,10 @@ __all__ = [
     "GroupCalibration", "LabelStatement", "LevelCalibration", "Links", "MissedAreaLoss", "NoisyLabelCalibration",
     "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of", "area_of", "at_level",
     "calibration_json", "candidates_of", "check_about", "check_bound", "check_checksum", "class_list", "classes_of",
-    "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
-    "most_needed",
-    "names_among", "names_for", "noisy_labels_json", "parts_of", "predecessors_of", "promised_coverage", "promises",
-    "read_label_epsilon", "read_words", "records_needed", "register_kind", "remark", "remarks", "request_of",
-    "several_json", "warn_of", "warn_of_choices", "write_words",
+    "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load", "load_release",
+    "miss_if_reused", "most_needed", "names_among", "names_for", "noisy_labels_json", "parts_of", "predecessors_of",
+    "promised_coverage", "promises", "read_label_epsilon", "read_words", "records_needed", "register_kind",
+    "remark", "remarks", "request_of", "several_json", "warn_of", "warn_of_choices", "write_words",
 ]  # fmt: skip
 
 

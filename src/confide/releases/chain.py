@@ -18,7 +18,7 @@ class Links:
 
     Examples
     --------
-    >>> Links(("number 1 is the release that is named",), ()).holds
+    >>> Links(("release 1 of the chain is the file you named, and its figures match",), ()).holds
     True
     """
 
@@ -71,11 +71,11 @@ def links(release: Release, earlier: Sequence[Release]) -> Links:
             continue
         seen.add(place)
         if differing := _differing(release, one, place):
-            wrong.append(f"number {place + 1} of the chain has another {differing} than this release says")
+            wrong.append(f"release {place + 1} of the chain has another {differing} than this release says")
         else:
-            found.append(f"number {place + 1} of the chain is the release that is named, and released what is said")
+            found.append(f"release {place + 1} of the chain is the file you named, and its figures match")
     if missing := [str(place + 1) for place in range(len(line)) if place not in seen]:
-        found.append(f"not looked at: number {', '.join(missing)} of the chain")
+        found.append(f"not compared: release {', '.join(missing)} of the chain")
     return Links(tuple(found), tuple(wrong))
 
 

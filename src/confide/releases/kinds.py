@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
-from confide.support import Fields, needs_extra, parse_object
+from confide.support import Fields, mistaken, needs_extra, parse_object
+from confide.support import Kind as FileKind
 
 MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
@@ -118,6 +119,8 @@ def read(text: str) -> Any:
     if isinstance(kind, str) and kind in _ABOVE:
         import_module(_ABOVE[kind])
     if not isinstance(kind, str) or kind not in _READERS:
+        if other := mistaken(text, FileKind.RELEASE):
+            raise FormatError(other)
         raise FormatError("the file is not a confide calibration; its field 'kind' names none that this version knows")
     with needs_extra("computing again what this release claims", None):
         return _READERS[kind](text)

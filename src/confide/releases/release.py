@@ -47,7 +47,9 @@ class Release(Shown):
         """
         release = kinds.read(text)
         if not isinstance(release, cls):
-            raise FormatError(f"the file is not a {cls.__name__}; it holds a {type(release).__name__}")
+            raise FormatError(
+                f"the file is not a {cls.__name__}; it holds a {type(release).__name__}, and confide.load reads both"
+            )
         return release
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -71,6 +73,33 @@ class Release(Shown):
         return type(self).from_json, (self.to_json(),)
 
 
-def load_release(path: str | Path) -> Release:
-    """Read a file that holds a release of any kind."""
+def load(path: str | Path) -> Release:
+    """Read a release of any kind from a file: one threshold or several, a private evaluation, or a watch.
+
+    Parameters
+    ----------
+    path
+        What `save` or `confide calibrate --out` wrote, or an address of an object store.
+
+    Raises
+    ------
+    FormatError
+        If it is no release, is damaged, altered or of a newer schema, or claims what does not follow.
+    InputError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import confide, numpy as np, tempfile
+    >>> released = confide.calibrate_levels(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     released.save(f"{folder}/released.json")
+    ...     confide.load(f"{folder}/released.json") == released
+    True
+    """
     return Release.load(path)
+
+
+def load_release(path: str | Path) -> Release:
+    """As `confide.load`."""
+    return load(path)

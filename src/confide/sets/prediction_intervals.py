@@ -10,6 +10,7 @@ from confide.errors import InputError
 from confide.releases import Release
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
 from confide.sets.drawn_intervals import draw_intervals
+from confide.sets.prediction_sets import positions_of
 from confide.sets.promise import warn_of_shortfall
 from confide.support import Level, html_table, needs_extra
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 MOST_SHOWN = 10
+_CHOSEN = "intervals must be chosen by a slice, or a vector of positions or booleans"
 
 
 class _Ends(NamedTuple):
@@ -186,9 +188,7 @@ class PredictionIntervals(_Ends):
         if isinstance(which, SupportsIndex) and np.ndim(which) == 0:  # type: ignore[arg-type]
             end: NDArray[np.float64] = tuple.__getitem__(self, which)
             return end
-        chosen = which if isinstance(which, slice) else np.asarray(which)
-        if not isinstance(chosen, slice) and chosen.ndim != 1:
-            raise InputError("intervals must be chosen by a slice, or a vector of positions or booleans")
+        chosen = positions_of(_CHOSEN, which)
         calibration = self.calibration if isinstance(which, slice) else None
         index = None if self.index is None else self.index[chosen]
         return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration, index)

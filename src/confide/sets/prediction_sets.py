@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_labels, frame_of, refuse_other_rows
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.releases import Release
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
 from confide.sets.promise import warn_of_shortfall
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10
 _MOST_NAMED = 20
+_CHOSEN = "sets must be chosen by one position, a slice, or a vector of positions or booleans"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,12 +179,10 @@ class PredictionSets(Shown):
 
     def __getitem__(self, which: Any) -> "list[Any] | PredictionSets":
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
-        chosen = which if isinstance(which, slice) else np.asarray(which)
+        chosen = positions_of(_CHOSEN, which)
         found = self.mask[chosen]
         if found.ndim == 1:
             return self._members(found)
-        if found.ndim != 2:
-            raise InputError("sets must be chosen by one position, a slice, or a vector of positions or booleans")
         calibration = self.calibration if isinstance(which, slice) else None
         index = None if self.index is None else self.index[chosen]
         return PredictionSets(found, self.classes, self.promised, calibration, index)
@@ -203,6 +202,19 @@ class PredictionSets(Shown):
         mean = f"{sizes.mean():.2f}" if n else "undefined"
         full = ", every class in every set" if n and k > 1 and sizes.min() == k else ""
         return f"n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full}"
+
+
+def positions_of(requirement: str, which: Any) -> "slice | NDArray[Any]":
+    """What chooses records: a slice, one position, or a vector of positions or booleans; names are refused."""
+    if isinstance(which, slice):
+        return which
+    positions = np.asarray(which)
+    if positions.ndim > 1:
+        raise InputError(requirement)
+    kinds = "iub" if positions.ndim else "iu"
+    if positions.size and positions.dtype.kind not in kinds:
+        raise InputTypeError(f"{requirement}; found {type(which).__name__} of dtype {positions.dtype}")
+    return positions if positions.size else positions.astype(np.int64)
 
 
 def _listed(members: list[Any]) -> str:

@@ -50,6 +50,7 @@ class Deprecation:
             self.warn()
             return function(*args, **kwargs)
 
+        called.__deprecated__ = str(self)  # type: ignore[attr-defined]  # as PEP 702 calls it
         return called  # type: ignore[return-value]
 
     def when_given(self, value: Any) -> Any:

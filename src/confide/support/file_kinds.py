@@ -78,6 +78,31 @@ _DOCUMENTS = {
 }
 
 
+SHOWN_ELSEWHERE = {
+    Kind.PAGE: "a browser shows it",
+    Kind.AUDIT: "`confide audit` printed them, and the file is JSON",
+    Kind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
+    Kind.HEAD: "`confide ledger check LEDGER --head FILE` compares it with the ledger",
+    Kind.LEDGER: "`confide ledger list FILE` shows it",
+    Kind.TABLE: "`confide evaluate` and other commands read its records",
+}
+"""What shows a kind of file that `confide show` does not show."""
+
+
+def mistaken(text: str, wanted: Kind) -> str | None:
+    """What is said of the text of a file where one of another kind is wanted; None if `confide` did not write it.
+
+    Examples
+    --------
+    >>> mistaken('{"kind": "confide.federated.plan", "schema": 1}', Kind.RELEASE)
+    'it is a federated plan, not a release; `confide show` shows it'
+    """
+    found = kind_of_content(text[:HEAD].encode())
+    if found in (wanted, Kind.EMPTY, Kind.OTHER):
+        return None
+    return f"it is {found}, not {wanted}; {SHOWN_ELSEWHERE.get(found, '`confide show` shows it')}"
+
+
 def kind_of(path: Place) -> Kind:
     """What a file is; what is no regular file, or cannot be read, is of another kind.
 

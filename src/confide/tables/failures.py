@@ -40,7 +40,10 @@ def _of_file(text: str, form: Format) -> str:
     line = re.search(r"\A[A-Za-z ]*Error: CSV Error on Line: ([0-9]{1,15})$", text.partition("\n")[0])
     where = f" on line {line[1]}" if line else ""
     if "Invalid unicode" in text or "not utf-8 encoded" in text:
-        return f"cannot be read{where}: it is not UTF-8 text"
+        return (
+            f"cannot be read{where}: it is not UTF-8 text; save it anew as UTF-8 (in Excel: Save as, CSV UTF-8), or "
+            "convert it, as Latin-1 by iconv -f latin1 -t utf-8 OLD > NEW"
+        )
     if text.startswith("Conversion Error"):
         return (
             f"cannot be read{where}: a value does not fit the type that the first rows of its column have; "

@@ -14,7 +14,7 @@ from confide.tables.csv_dialect import csv_rows, sniff_all
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.failures import of_files
 from confide.tables.findings import Rows
-from confide.tables.formats import ENDINGS, Format, file_format, format_of
+from confide.tables.formats import ENDINGS, Format, ending_of, file_format, format_of
 from confide.tables.sql import select, text
 
 
@@ -50,7 +50,7 @@ def refuse_several_formats(source: str, found: Sequence[Place], what: str) -> No
         )
     kinds = {form for file in found if (form := format_of(str(file)))}
     if len(kinds) > 1:
-        endings = sorted(ending for ending, form in ENDINGS.items() if form in kinds)
+        endings = sorted({ending for file in found if (ending := ending_of(str(file)))})
         raise InputError(f"files of {source!r} must be of one format; found {', '.join(endings)}")
 
 
@@ -73,7 +73,7 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
     paths = files_named(source)
     if format_of(paths[0]) is None and not paths[0].suffix:
         _check_readable(paths[0])  # a name without an ending is mostly a folder that is not there
-    form = file_format(paths[0])
+    form = file_format(paths[0], to_read=True)
     for path in paths:
         _check_readable(path)
     name = f"file {source!r}" if len(paths) == 1 else f"files {source!r}"

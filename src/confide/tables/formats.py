@@ -46,6 +46,18 @@ ENDINGS: dict[str, Format] = {
 }
 
 
+def ending_of(name: str | Place) -> str | None:
+    """The known ending of a name; None of any other.
+
+    Examples
+    --------
+    >>> ending_of("scores.CSV.gz"), ending_of("scores")
+    ('.csv.gz', None)
+    """
+    lower = str(name).lower()
+    return next((ending for ending in ENDINGS if lower.endswith(ending)), None)
+
+
 def format_of(name: str | Place) -> Format | None:
     """The format that the ending of a name stands for; None for any other ending.
 
@@ -54,21 +66,32 @@ def format_of(name: str | Place) -> Format | None:
     >>> format_of("scores.Parquet").kind, format_of("scores.csv.gz").compressed, format_of("scores")
     ('parquet', True, None)
     """
-    lower = str(name).lower()
-    return next((ENDINGS[ending] for ending in ENDINGS if lower.endswith(ending)), None)
+    ending = ending_of(name)
+    return None if ending is None else ENDINGS[ending]
 
 
-def file_format(path: Place) -> Format:
+_SPREADSHEET = "; in Excel: Save as, CSV UTF-8"
+_REMEDIES = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls"), _SPREADSHEET),
+    ".ods": "; in LibreOffice: Save as, Text CSV, UTF-8",
+    ".txt": "; a text table may be renamed: .csv, or .tsv where tabs separate values",
+    ".dat": "; a text table may be renamed: .csv, or .tsv where tabs separate values",
+}
+
+
+def file_format(path: Place, *, to_read: bool = False) -> Format:
     """The format of a file.
 
     Raises
     ------
     InputError
-        If its ending is not known.
+        If its ending is not known; of a file `to_read` with what makes it one that is.
     """
     found = format_of(path)
     if found is None:
+        remedy = _REMEDIES.get(path.suffix.lower(), "") if to_read else ""
         raise InputError(
             f"file {str(path)!r} must end in one of {', '.join(ENDINGS)}; found {path.suffix or 'no extension'!r}"
+            f"{remedy}"
         )
     return found

@@ -130,7 +130,7 @@ def open_objects(source: str, decimal: str = ".") -> Iterator["ObjectTable"]:
         If an object is empty, truncated or of another format than its ending says.
     """
     paths = objects_named(source)
-    form = file_format(paths[0])
+    form = file_format(paths[0], to_read=True)
     name = f"file {source!r}" if len(paths) == 1 else f"files {source!r}"
     in_words = _Words(name, form, paths[0])
     with embedded() as connection:

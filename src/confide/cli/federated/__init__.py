@@ -12,10 +12,10 @@ from confide.cli.federated.own import own
 from confide.cli.federated.plan import plan
 from confide.cli.federated.policy import policy
 from confide.cli.federated.report import report
-from confide.cli.federated.show import shown
+from confide.cli.federated.show import Shown, shown
 from confide.cli.help import Command, Group
 
-__all__ = ["SiloRecords", "app", "read_silo", "shown"]
+__all__ = ["Shown", "SiloRecords", "app", "read_silo", "shown"]
 
 app = typer.Typer(
     name="federated",

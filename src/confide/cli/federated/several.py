@@ -34,7 +34,7 @@ def planned(
     silos: Sequence[Silo], alpha: str, epsilon: float | None, names: GroupNames, *, n_min: int | None, **options: Any
 ) -> FederatedPlan | SeveralPlans:
     """The plan, or the plans of several levels, or of groups or classes; `alpha` as it was typed."""
-    levels = o.split(alpha)
+    levels = o.levels_of(alpha)
     if names.groups is not None and names.by_class:
         raise click.UsageError("give --groups or --by-class, not both")
     if names.given and len(levels) > 1:

@@ -1,0 +1,164 @@
+"""A release is named by --calibration everywhere; what a file is, and which option was meant, is said."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.exit_codes import DONE, REFUSED, USAGE
+from tests.files import NAMES, classified, write
+
+P, Y = classified(3000, dtype=np.float64)
+COLUMNS = ("--probabilities", "p_*", "--label", "name")
+
+
+@pytest.fixture
+def records(folder):
+    columns = {f"p_{name}": P[:, k] for k, name in enumerate(NAMES)} | {"name": np.array(NAMES)[Y]}
+    released = confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0, score="lac", classes=list(NAMES))
+    released.save("cal.json")
+    return write(folder / "records.parquet", columns)
+
+
+FIRST = ("--state", "watch.json", "--look", "1", "--epsilon", 1, "--batch", 500)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("watch", "records.parquet", *COLUMNS, *FIRST),
+        ("recalibrate", "records.parquet", *COLUMNS, "--out", "new.json"),
+        ("evaluate", "records.parquet", *COLUMNS),
+        ("predict", "records.parquet", "--probabilities", "p_*", "--out", "sets.csv"),
+        ("report", "--out", "page.html"),
+        ("show",),
+        ("verify",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_takes_the_release_by_one_option(confide_run, records, words):
+    missing = confide_run(*words)
+    assert missing.code == USAGE
+    assert missing.error.startswith("Missing option '--calibration'; see")
+    ran = confide_run(*words, "--calibration", "cal.json")
+    assert ran.code == DONE, ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("watch", "cal.json", "records.parquet", *COLUMNS, *FIRST),
+        ("recalibrate", "cal.json", "records.parquet", *COLUMNS, "--out", "new.json"),
+        ("report", "cal.json", "--out", "page.html"),
+        ("show", "cal.json"),
+        ("verify", "cal.json"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_release_may_come_first_and_is_named_once(confide_run, records, words):
+    twice = confide_run(*words, "--calibration", "cal.json")
+    assert twice.code == USAGE
+    assert "--calibration must be left out where an argument names the release; name it once" in twice.error
+    assert confide_run(*words).code == DONE
+    usage = confide_run(words[0], "--help").out.splitlines()[0]
+    assert "SECOND" not in usage
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("watch t.csv --again-and-again", "No such option: --again-and-again; did you mean --again?;"),
+        ("sql --calibration r.json", "No such option: --calibration; see"),
+        ("watch t.csv --probs p", "No such option: --probs; did you mean --probabilities?;"),
+        ("evaluate t.csv --lables y", "No such option: --lables; did you mean --table or --label?;"),
+        ("recalibrate t.csv --alpha 0.1", "--alpha must be left out: the release that is renewed says it"),
+        ("recalibrate t.csv --score lac", "--score must be left out: the release that is renewed says it"),
+    ],
+)
+def test_only_what_is_close_is_suggested(confide_run, words, says):
+    ran = confide_run(*words.split())
+    assert ran.code == USAGE
+    assert ran.error.startswith(says)
+
+
+def test_an_evaluation_is_shown(confide_run, records):
+    assert confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--out", "found.json").code == DONE
+    shown = confide_run("show", "found.json")
+    assert shown.code == DONE, shown.err
+    for words in ("coverage", "not private", confide.load("cal.json").checksum):
+        assert words in shown.out
+    document = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    assert confide_run("show", "found.json", "--json").json == {"evaluation": document}
+    assert "records must be 1 for an evaluation" in confide_run("show", "found.json", "--records", 2).error
+
+
+def test_another_file_than_a_release_is_called_by_its_kind(confide_run, records):
+    assert confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--out", "found.json").code == DONE
+    counting = ("--dialect", "duckdb", "--table", "t", "--classes", ",".join(NAMES), *COLUMNS, "--alpha", 0.1)
+    assert confide_run("sql", *counting, "--epsilon", 1, "--plan", "plan.json").code == DONE
+    confide.report(confide.load("cal.json")).save("page.html")
+    ledger = confide.Ledger("budget.db")
+    ledger.set_limit("patients", 1.0)
+    assert confide_run("ledger", "export", "budget.db", "--out", "export.json").code == DONE
+    predict = ("predict", records, "--probabilities", "p_*", "--out", "sets.csv", "--calibration")
+    said = "file {!r} cannot be used: it is {}, not a release; {}"
+    show = "`confide show` shows it"
+    assert confide_run(*predict, "found.json").error == said.format("found.json", "an evaluation", show)
+    assert confide_run(*predict, "plan.json").error == said.format("plan.json", "a counting plan", show)
+    elsewhere = {
+        "page.html": "a page; a browser shows it",
+        "budget.db": "a ledger; `confide ledger list FILE` shows it",
+        "export.json": "an export of a ledger; `confide ledger show LEDGER DATASET` shows the ledger",
+        "records.parquet": "a table; `confide evaluate` and other commands read its records",
+    }
+    for name, words in elsewhere.items():
+        ran = confide_run("show", name)
+        assert ran.code == REFUSED
+        assert ran.error.startswith(f"file {name!r} is {words}")
+    with pytest.raises(confide.FormatError, match="it is a release, not an evaluation; `confide show` shows it"):
+        confide.load_evaluation("cal.json")
+
+
+def test_one_function_reads_every_release(folder):
+    scores = np.random.default_rng(0).random(3000)
+    levels = confide.calibrate_levels(scores, [0.2, 0.1], 1.0)
+    levels.save("levels.json")
+    assert confide.load("levels.json") == levels
+    with pytest.raises(confide.FormatError, match=r"it holds a LevelCalibration, and confide\.load reads both"):
+        confide.Calibration.load("levels.json")
+
+
+@pytest.mark.parametrize("alpha", ["0,1", "0,05", "0.2, 1", "0,1,0,2"])
+@pytest.mark.parametrize("command", ["calibrate", "sql", "plan"])
+def test_a_decimal_comma_is_told_from_several_levels(confide_run, command, alpha):
+    source = {"calibrate": ("t.csv", "--out", "x.json"), "sql": ("--dialect", "duckdb", "--table", "t"), "plan": ()}
+    columns = () if command == "plan" else (*COLUMNS, "--classes", ",".join(NAMES))
+    ran = confide_run(command, *source[command], *columns, "--alpha", alpha, "--epsilon", 1)
+    assert ran.code == USAGE
+    assert ran.error.startswith(f"--alpha must be levels; found {alpha!r}: a comma separates levels, write 0.1 with a")
+
+
+def test_how_private_has_to_be_said(confide_run, records):
+    asked = ("calibrate", records, *COLUMNS, "--alpha", 0.1, "--out", "new.json")
+    said = "--epsilon or --rho must be given: say how private, by --epsilon 1.0, or by --rho 0.1 for zCDP"
+    assert confide_run(*asked).error == said
+    assert "--sample draws records by what --order" in confide_run(*asked, "--person", "id", "--sample", "x").error
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("t.xlsx", b"PK", "found '.xlsx'; in Excel: Save as, CSV UTF-8"),
+        ("t.XLS", b"PK", "found '.XLS'; in Excel: Save as, CSV UTF-8"),
+        ("t.txt", b"a,b\n1,2\n", "found '.txt'; a text table may be renamed: .csv, or .tsv where tabs"),
+        ("t.foo", b"a,b\n1,2\n", "found '.foo'"),
+        ("t.csv", "s,name\n0.5,Müller\n".encode("latin-1"), "it is not UTF-8 text; save it anew as UTF-8 (in Excel:"),
+    ],
+)
+def test_what_makes_a_file_one_that_is_read(confide_run, folder, name, content, says):
+    (folder / name).write_bytes(content)
+    ran = confide_run("calibrate", name, "--score-column", "s", "--alpha", 0.1, "--epsilon", 1, "--out", "new.json")
+    assert ran.code == REFUSED
+    assert says in ran.error
