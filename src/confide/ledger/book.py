@@ -564,8 +564,7 @@ def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | N
 
 THREE_WAYS = (
     "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
-    "a new release; if they are other people, give them a name of their own; if neither, they are not the data that "
-    "were meant"
+    "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
 )
 """What to do about data that are not those of an earlier release."""
 
