@@ -335,6 +335,7 @@ class Ledger(Shown):
                     raise _other_relation(account, cost.neighbors)
             if not again:
                 check_binding(account, data)
+            check_cells(account, [one.dataset for one in charges])
             besides = account if at_most is None else replace(account, limit=check_limit(at_most))
             for bounded in (account, besides):
                 if not bounded.allows(*costs):
@@ -593,6 +594,20 @@ def check_binding(account: Account, data: Dataset) -> None:
         what = "no fingerprint was given" if data.fingerprint is None else "these data are others, or the key is"
         raise OtherDataError(
             f"dataset {account.dataset!r} is bound to a fingerprint, and {what}; nothing was charged. {THREE_WAYS}"
+        )
+
+
+def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
+    """Refuse cells whose people may be in other cells that were charged: whoever is in both would lose the sum."""
+    cells = {data.group for data in datasets if data.group is not None and data.one_cell is False}
+    partitions = {group.partition for group in cells}
+    charged = {cost.group for cost in account.costs if cost.group is not None and cost.epsilon > 0}
+    if any(group.partition in partitions for group in charged - cells):
+        raise InputError(
+            f"dataset {account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and the "
+            "records of a person are bounded in this table alone: whoever is in two cells would lose the sum, and the "
+            "larger would be charged. If each person is in one cell, give one_cell=True; otherwise give this release "
+            "a partition of its own, which adds up"
         )
 
 

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError
 from confide.ledger.account import Account, Entry, known, replay
-from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, key_of, recognised, refusal
+from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, check_cells, key_of, recognised, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
 from confide.mechanisms import PrivacyStatement
@@ -88,6 +88,8 @@ class Bill(Generic[Part]):
 
         Raises
         ------
+        InputError
+            If people may be in other cells that were charged (`check_cells`).
         BudgetError
             Nothing was charged, and the data were not touched.
         """
@@ -98,6 +100,7 @@ class Bill(Generic[Part]):
         if account is None:
             first = new[0]
             account = Account(first.dataset.name, first.cost.neighbors, None, first.ledger.limit, ())
+        check_cells(account, [one.dataset for one in new])
         costs = [one.cost for one in new]
         if not account.allows(*costs):
             raise BudgetError(refusal(account, *costs))
