@@ -30,15 +30,13 @@ class LedgerOptions:
     ] = False
     group: Annotated[
         str | None,
-        accounting("PARTITION=CELL", "The records are one cell of a public partition, as region=north."),
+        accounting("PARTITION=CELL", "One cell of a public partition, as region=north."),
     ] = None
     one_cell: Annotated[
         bool,
-        accounting(None, "Each person is in one cell only; matters with --person.", "--one-cell"),
+        accounting(None, "With --person: each person is in one cell only.", "--one-cell"),
     ] = False
-    charged_by: Annotated[
-        str | None, accounting("NAME", "Who charges, kept in a ledger file; a server keeps the role itself.")
-    ] = None
+    charged_by: Annotated[str | None, accounting("NAME", "Who charges, kept in a file; a server has roles.")] = None
     ledger_key: Annotated[
         Path | None,
         accounting("FILE", "At least 16 secret random bytes: binds the name to this very input file."),

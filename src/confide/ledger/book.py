@@ -53,7 +53,8 @@ class Ledger(Shown):
         Whether a missing file is made.
     limit
         Limit that data sets get when they are first charged: a number (pure epsilon) or (epsilon, dp_delta); None for
-        no limit. It never changes a data set that is already known.
+        no limit. Known data sets keep the limit that they have; one without a limit is held to this one by every charge
+        through this `Ledger`, and the file does not record it.
     timeout
         Seconds to wait for other processes, and for a server, positive.
     by
@@ -110,7 +111,7 @@ class Ledger(Shown):
         return str(self.snapshot())
 
     def _brief(self) -> str:
-        limit = "" if self.limit is None else f", limit {decimal_form(self.limit.epsilon)} for new data sets"
+        limit = "" if self.limit is None else f", limit {decimal_form(self.limit.epsilon)} for data sets without one"
         return f"{str(self.path)!r}{limit}"
 
     def _repr_html_(self) -> str:
@@ -337,7 +338,7 @@ class Ledger(Shown):
                 check_binding(account, data)
             check_cells(account, [one.dataset for one in charges])
             besides = account if at_most is None else replace(account, limit=check_limit(at_most))
-            for bounded in (account, besides):
+            for bounded in (self.held(account), besides):
                 if not bounded.allows(*costs):
                     raise BudgetError(refusal(bounded, *costs))
             if key_of(writer.records) is None:
@@ -352,6 +353,10 @@ class Ledger(Shown):
                 of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
                 tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
+
+    def held(self, account: Account) -> Account:
+        """The account, under this ledger's limit if it has none of its own."""
+        return replace(account, limit=self.limit) if account.limit is None else account
 
     def _opened(self, writer: Writer, data: Dataset, neighbors: Neighbors) -> Account:
         """A new account, with the limit that data sets get."""

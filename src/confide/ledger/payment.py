@@ -96,14 +96,14 @@ class Bill(Generic[Part]):
         new = [one for name, one in self.payments.items() if name not in self.kept]
         if not new:
             return
-        account = self.account
+        account, first = self.account, new[0]
         if account is None:
-            first = new[0]
-            account = Account(first.dataset.name, first.cost.neighbors, None, first.ledger.limit, ())
+            account = Account(first.dataset.name, first.cost.neighbors, None, None, ())
         check_cells(account, [one.dataset for one in new])
         costs = [one.cost for one in new]
-        if not account.allows(*costs):
-            raise BudgetError(refusal(account, *costs))
+        held = first.ledger.held(account)
+        if not held.allows(*costs):
+            raise BudgetError(refusal(held, *costs))
 
     def settle(
         self,
