@@ -150,7 +150,7 @@ def test_ledgers_and_accounts(tmp_path):
         assert entry.release[:40] not in text
         assert entry.fingerprint not in text
     line, full, table = shown(ledger)
-    assert line.endswith("budget.db', limit 2 for new data sets)")
+    assert line.endswith("budget.db', limit 2 for data sets without one)")
     assert full == f"ward <b>: {account.summary}"
     assert "ward &lt;b&gt;" in table
     assert "1.5 left" in table

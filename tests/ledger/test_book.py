@@ -66,6 +66,23 @@ def test_default_limit_is_given_once(place):
     assert other.account("c").limit == (10.0, 1e-6)
 
 
+def test_data_sets_without_a_limit_are_held_to_the_one_that_was_given(place):
+    """Whoever opens a ledger with a limit is held to it, also where the data set was known without one."""
+    Ledger(place).charge("a", cost(1.0), digest(1))
+    ledger, scores = Ledger(place, limit=1.5), np.random.default_rng(0).random(300)
+    for charge in (
+        lambda: ledger.charge("a", cost(1.0), digest(2)),
+        lambda: confide.calibrate(scores, 0.5, 1.0, ledger=ledger, dataset="a"),
+    ):
+        with pytest.raises(BudgetError, match=r"0\.5 left of its limit epsilon = 1\.5"):
+            charge()
+    assert ledger.account("a").limit is None  # it is not on record
+    ledger.set_limit("a", 2.0)  # an own limit counts alone
+    ledger.charge("a", cost(1.0), digest(3))
+    Ledger(place).set_limit("a", None)
+    Ledger(place).charge("a", cost(1.0), digest(4))
+
+
 def test_limit_with_delta_allows_what_zcdp_allows(ledger):
     ledger.set_limit("patients", (4.0, 1e-6))
     one = cost(0.25, rho=0.25**2 / 8)

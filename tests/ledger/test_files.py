@@ -264,3 +264,15 @@ def test_sealed_nonsense_is_refused(path, body):
         connection.commit()
     with pytest.raises(FormatError, match="restore it from a backup"):
         Ledger(path).accounts()
+
+
+def test_nothing_stays_beside_a_ledger(tmp_path):
+    """SQLite's two files go with the last connection, also after reading; a file that may not be written is read."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger(path)
+    ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
+    for read in (ledger.accounts, ledger.snapshot, ledger.export, lambda: Ledger(path, create=False)):
+        read()
+        assert [one.name for one in tmp_path.iterdir()] == ["budget.db"]
+    path.chmod(0o400)
+    assert ledger.account("patients").spent().epsilon == 1.0

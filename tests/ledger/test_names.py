@@ -50,6 +50,10 @@ def test_spellings_ask_the_same(ledger):
         ("ward 10", "ward lO"),
         ("caf\u00e9", "cafe"),
         ("clinic", "\uff43linic"),  # a wide letter
+        ("patients", "patient"),  # a letter too few
+        ("north ward", "northh ward"),
+        ("patients 2024", "pateints 2024"),  # two letters exchanged
+        ("Patients-2024", "patjents 2024"),
     ],
 )
 def test_look_alikes_are_pointed_out_once(ledger, known, new):
@@ -76,8 +80,13 @@ def test_a_warning_that_is_an_error_charges_nothing(ledger):
 
 
 def test_different_names_are_not_pointed_out(ledger):
-    for k, name in enumerate(("patients 2024", "patients 2025", "north", "south", "東", "西", "---", "+++")):
-        ledger.charge(name, COST, f"{k}" * 64)
+    names = (
+        "patients 2024", "patients 2025", "patients 2124", "north", "south", "東", "西", "---", "+++",
+        "ward 1a", "ward 1b", "site a", "site b", "males", "females", "ears", "eyes", "patients", "inpatients",
+        "2024-03-01", "2024-03-10", "left eye 2024",
+    )  # fmt: skip
+    for k, name in enumerate(names):
+        ledger.set_limit(name, float(k))
 
 
 def test_ledgers_of_0_1_with_several_spellings_go_on(tmp_path):

@@ -84,7 +84,12 @@ def test_the_refusal_names_the_three_ways_and_no_value(ledger):
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
     with pytest.raises(OtherDataError) as caught:
         confide.calibrate(month(2), 0.1, 1.0, ledger=ledger, dataset="clinic")
-    for way in ("the same people with new records, a new model", "again=True", "other people", "not the data"):
+    for way in (
+        "the same people with new records, a new model",
+        "again=True",
+        "other people",
+        "otherwise this is probably the wrong file",
+    ):
         assert way in str(caught.value)
     assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].made, "")
 

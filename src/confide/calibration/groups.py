@@ -1,6 +1,7 @@
 """One threshold per group or class, with group sizes kept secret."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -175,7 +176,7 @@ def payers_of(
     if whole.group is not None:
         raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
     paid = {"ledger": ledger, "accounts": ledger.accounts() if isinstance(ledger, Ledger) else None}
-    cells = {name: Dataset(whole.name, Group(partition, str(name)), whole.fingerprint) for name in names}
+    cells = {name: replace(whole, group=Group(partition, str(name))) for name in names}
     return {name: {**paid, "dataset": cell} for name, cell in cells.items()}
 
 

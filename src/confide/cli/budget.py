@@ -30,11 +30,13 @@ class LedgerOptions:
     ] = False
     group: Annotated[
         str | None,
-        accounting("PARTITION=CELL", "The records are one cell of a public partition, as region=north."),
+        accounting("PARTITION=CELL", "One cell of a public partition, as region=north."),
     ] = None
-    charged_by: Annotated[
-        str | None, accounting("NAME", "Who charges, kept in a ledger file; a server keeps the role itself.")
-    ] = None
+    one_cell: Annotated[
+        bool,
+        accounting(None, "With --person: each person is in one cell only.", "--one-cell"),
+    ] = False
+    charged_by: Annotated[str | None, accounting("NAME", "Who charges, kept in a file; a server has roles.")] = None
     ledger_key: Annotated[
         Path | None,
         accounting("FILE", "At least 16 secret random bytes: binds the name to this very input file."),
@@ -48,14 +50,14 @@ class LedgerOptions:
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
         named = (self.ledger, self.dataset, self.group, self.charged_by, self.ledger_key)
-        if not self.again and named == (None,) * len(named):
+        if not (self.again or self.one_cell) and named == (None,) * len(named):
             return {}
         if self.ledger is None or self.dataset is None:
             raise InputError("--ledger and --dataset must be given together")
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("--ledger-key binds to one file's bytes; leave it out for everything else")
         mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
-        dataset = Dataset(self.dataset, _group(self.group), mark)
+        dataset = Dataset(self.dataset, _group(self.group), mark, self.one_cell or None)
         return {"ledger": Ledger(self.ledger, by=self.charged_by), "dataset": dataset, "again": self.again}
 
 

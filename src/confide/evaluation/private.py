@@ -95,12 +95,15 @@ class Question:
 
     def __post_init__(self) -> None:
         one_of("neighbors", self.neighbors, NEIGHBORS)
-        privacy_loss("epsilon", self.epsilon)
-        positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
+        plain = {
+            "epsilon": privacy_loss("epsilon", self.epsilon),
+            "records_per_person": positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON),
+            "n": None if self.n is None else positive_integer("n", self.n, most=MOST_RECORDS),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         if (self.n is None) != (self.neighbors == "add_remove"):
             raise InputError("n must be given under neighbors='replace_one', and only there: else it is secret")
-        if self.n is not None:
-            positive_integer("n", self.n, most=MOST_RECORDS)
         names = tuple(self.statements)
         expected = {"covered": ("",), "sides": SIDES}.get(self.outcome, names)
         if names != expected or not names or not all(0 <= level <= 1 for level in self.statements.values()):

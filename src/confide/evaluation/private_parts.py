@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from confide.errors import InputError
-from confide.support import check_names
+from confide.support import as_number, check_names, several
 
 PartKind: TypeAlias = Literal["class", "group", "size", "width"]
 """By what records are divided: the true class, a column, the size of the set, the width of the interval."""
@@ -125,7 +125,7 @@ def width_parts(bins: Sequence[float]) -> Partition:
     >>> width_parts([1, 2.5]).names
     ('below 1', '1 to 2.5', '2.5 or more')
     """
-    ends = [float(one) for one in bins]
+    ends = [as_number("width_bins", one) for one in several("width_bins", bins)]
     rising = all(a < b for a, b in zip([0.0, *ends], ends, strict=False))
     if not 0 < len(ends) <= _MOST_WIDTHS or not rising or not math.isfinite(ends[-1]):
         raise InputError(f"width_bins must be 1 to {_MOST_WIDTHS} finite numbers above 0 that increase")

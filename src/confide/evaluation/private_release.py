@@ -37,7 +37,7 @@ from confide.releases import (
     SidesCalibration,
     promised_coverage,
 )
-from confide.support import Level, exact_level, outside, tell
+from confide.support import Level, exact_level, outside, several, tell
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -87,6 +87,12 @@ class Asking:
     ledger: "Ledger | None" = None
     dataset: "str | Dataset | None" = None
     again: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("parts", "group_names", "width_bins"):
+            values = getattr(self, name)
+            if values is not None and not isinstance(values, str):
+                object.__setattr__(self, name, tuple(several(name, values)))
 
     def question(self, release: Release, tally: Tally, n: int | None) -> Question:
         """The question about a release, checked; `n` is used where it is public."""
@@ -155,13 +161,13 @@ def answer(
             raise InputError("there must be records under neighbors='replace_one'; found none")
     question = first if known is None else asking.question(release, tally, known.total)
     payment = _payment(asking, question)
-    tell("evaluation", "evaluating privately", epsilon=asking.epsilon, neighbors=asking.neighbors)
+    tell("evaluation", "evaluating privately", epsilon=question.epsilon, neighbors=question.neighbors)
+    _refuse_unwritable(question, confidence, kept=payment is not None)
     look = counted if known is None else lambda: known
     if payment is None:
         return look().draw(question, confidence).judged(release)
     from confide.ledger import pay
 
-    _refuse_too_long(question, confidence)
     text = pay(
         payment,
         look,
@@ -177,11 +183,17 @@ def _compact(evaluation: PrivateEvaluation) -> str:
     return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
 
 
-def _refuse_too_long(question: Question, confidence: float) -> None:
-    """Refuse, before anything is charged, what no ledger keeps: numbers take at most twice the room of empty ones."""
+def _refuse_unwritable(question: Question, confidence: float, *, kept: bool) -> None:
+    """Refuse, before anything is charged or drawn, what cannot be written; and what no ledger keeps, where one must.
+
+    Numbers take at most twice the room of empty ones.
+    """
+    written = _compact(empty(question, confidence))
+    if not kept:
+        return
     from confide.ledger import MOST_RELEASE
 
-    if 2 * len(_compact(empty(question, confidence))) > MOST_RELEASE:
+    if 2 * len(written) > MOST_RELEASE:
         raise InputError(
             f"parts must be fewer with a ledger, which keeps at most {MOST_RELEASE:,} characters of a release; ask for "
             "parts=()"

@@ -54,7 +54,8 @@ class Ledger(Shown):
         Whether a missing file is made.
     limit
         Limit that data sets get when they are first charged: a number (pure epsilon) or (epsilon, dp_delta); None for
-        no limit. It never changes a data set that is already known.
+        no limit. Known data sets keep the limit that they have; one without a limit is held to this one by every charge
+        through this `Ledger`, and the file does not record it.
     timeout
         Seconds to wait for other processes, and for a server, positive.
     by
@@ -113,7 +114,7 @@ class Ledger(Shown):
         return str(self.snapshot())
 
     def _brief(self) -> str:
-        limit = "" if self.limit is None else f", limit {decimal_form(self.limit.epsilon)} for new data sets"
+        limit = "" if self.limit is None else f", limit {decimal_form(self.limit.epsilon)} for data sets without one"
         return f"{str(self.path)!r}{limit}"
 
     def _repr_html_(self) -> str:
@@ -338,8 +339,9 @@ class Ledger(Shown):
                     raise _other_relation(account, cost.neighbors)
             if not again:
                 check_binding(account, data)
+            check_cells(account, [one.dataset for one in charges])
             besides = account if at_most is None else replace(account, limit=check_limit(at_most))
-            for bounded in (account, besides):
+            for bounded in (self.held(account), besides):
                 if not bounded.allows(*costs):
                     raise BudgetError(refusal(bounded, *costs))
             _key(writer)
@@ -353,6 +355,10 @@ class Ledger(Shown):
                 of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
                 tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
+
+    def held(self, account: Account) -> Account:
+        """The account, under this ledger's limit if it has none of its own."""
+        return replace(account, limit=self.limit) if account.limit is None else account
 
     def _opened(self, writer: Writer, data: Dataset, neighbors: Neighbors) -> Account:
         """A new account, with the limit that data sets get."""
@@ -620,8 +626,7 @@ def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | N
 
 THREE_WAYS = (
     "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
-    "a new release; if they are other people, give them a name of their own; if neither, they are not the data that "
-    "were meant"
+    "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
 )
 """What to do about data that are not those of an earlier release."""
 
@@ -650,6 +655,20 @@ def check_binding(account: Account, data: Dataset) -> None:
         what = "no fingerprint was given" if data.fingerprint is None else "these data are others, or the key is"
         raise OtherDataError(
             f"dataset {account.dataset!r} is bound to a fingerprint, and {what}; nothing was charged. {THREE_WAYS}"
+        )
+
+
+def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
+    """Refuse cells whose people may be in other cells that were charged: whoever is in both would lose the sum."""
+    cells = {data.group for data in datasets if data.group is not None and data.one_cell is False}
+    partitions = {group.partition for group in cells}
+    charged = {cost.group for cost in account.costs if cost.group is not None and cost.epsilon > 0}
+    if any(group.partition in partitions for group in charged - cells):
+        raise InputError(
+            f"dataset {account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and the "
+            "records of a person are bounded in this table alone: whoever is in two cells would lose the sum, and the "
+            "larger would be charged. If each person is in one cell, give one_cell=True; otherwise give this release "
+            "a partition of its own, which adds up"
         )
 
 

@@ -24,6 +24,9 @@ NO_EPSILON = "no epsilon"
 class Group(NamedTuple):
     """One cell of a public partition of the records: every record is in exactly one cell, by what it says itself.
 
+    Releases about different cells cost their maximum if `records_per_person` bounds a person's records in all cells
+    together: one record, or k of them, wherever they are.
+
     Examples
     --------
     >>> Group("region", "north")

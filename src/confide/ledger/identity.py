@@ -28,10 +28,15 @@ class Dataset:
         The name under which its budget is kept, 1 to 200 printable characters. It is public to readers of the ledger.
     group
         The cell (partition, cell) of a public partition that the release is about; releases about different cells
-        of one partition cost their maximum instead of their sum.
+        of one partition cost their maximum instead of their sum, if `records_per_person` bounds the records of a person
+        in all cells together.
     fingerprint
         From `fingerprint`: binds the name to these data. A data set that was opened with one refuses every request
         about others, where an unbound one refuses only a request that it has answered before.
+    one_cell
+        Whether each person is in one cell only of the partition. It matters where a person's records are bounded in
+        each table (`People`): unless it is true, such a release is refused once other cells of its partition were
+        charged, because a person in two cells would lose both.
 
     Examples
     --------
@@ -42,6 +47,7 @@ class Dataset:
     name: str
     group: Group | None = None
     fingerprint: str | None = None
+    one_cell: bool | None = None
 
     def __post_init__(self) -> None:
         check_name("dataset", self.name)
@@ -49,6 +55,8 @@ class Dataset:
             object.__setattr__(self, "group", check_group(self.group))
         if self.fingerprint is not None and not is_hexadecimal(self.fingerprint, least=64):
             raise InputError("fingerprint must be 64 hexadecimal digits, as `confide.ledger.fingerprint` makes them")
+        if self.one_cell not in (None, True, False):
+            raise InputTypeError(f"one_cell must be True, False or None; found {type(self.one_cell).__name__}")
 
 
 def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError
 from confide.ledger.account import Account, Entry, known, replay
-from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, key_of, recognised, refusal
+from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, check_cells, key_of, recognised, refusal
 from confide.ledger.cost import Cost
 from confide.ledger.identity import Dataset, request_digest
 from confide.mechanisms import PrivacyStatement
@@ -88,19 +88,22 @@ class Bill(Generic[Part]):
 
         Raises
         ------
+        InputError
+            If people may be in other cells that were charged (`check_cells`).
         BudgetError
             Nothing was charged, and the data were not touched.
         """
         new = [one for name, one in self.payments.items() if name not in self.kept]
         if not new:
             return
-        account = self.account
+        account, first = self.account, new[0]
         if account is None:
-            first = new[0]
-            account = Account(first.dataset.name, first.cost.neighbors, None, first.ledger.limit, ())
+            account = Account(first.dataset.name, first.cost.neighbors, None, None, ())
+        check_cells(account, [one.dataset for one in new])
         costs = [one.cost for one in new]
-        if not account.allows(*costs):
-            raise BudgetError(refusal(account, *costs))
+        held = first.ledger.held(account)
+        if not held.allows(*costs):
+            raise BudgetError(refusal(held, *costs))
 
     def settle(
         self,

@@ -93,6 +93,8 @@ class Store:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
                 for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=FULL", "fullfsync=ON"):
                     connection.execute(f"PRAGMA {pragma}")
+                if not write:
+                    connection.execute("PRAGMA query_only=ON")
                 _check_database(connection)
                 yield connection
         except sqlite3.Error as error:
@@ -101,10 +103,12 @@ class Store:
             raise failure(self.path, sqlite3.DatabaseError()) from None
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
-        # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is.
+        # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is. Only a
+        # connection that may write removes -wal and -shm when it is the last to close.
         wal = self.path.with_name(self.path.name + "-wal")
         fixed = not write and _size(wal) == 0 and not os.access(self.path.parent, os.W_OK)
-        mode = "mode=rw" if write else "mode=ro&immutable=1" if fixed else "mode=ro"
+        may_write = write or (not fixed and os.access(self.path, os.W_OK))
+        mode = "mode=rw" if may_write else "mode=ro&immutable=1" if fixed else "mode=ro"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
         return sqlite3.connect(uri, uri=True, timeout=self.timeout, isolation_level=None)
 

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Real
 
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
@@ -18,6 +17,7 @@ from confide.support import (
     MOST_PER_PERSON,
     MOST_RECORDS,
     Level,
+    as_number,
     exact_level,
     float_below,
     one_of,
@@ -221,11 +221,10 @@ def check_request(
 
 
 def _from_0_to(name: str, value: float, most: float, what: str, end: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputTypeError(f"{name} must be {what}; found {type(value).__name__}")
-    if not 0 <= value <= most:
-        raise InputError(f"{name} must be {what} from 0 to {end}; found {value!r}")
-    return float(value)
+    number = as_number(name, value, what)
+    if not 0 <= number <= most:
+        raise InputError(f"{name} must be {what} from 0 to {end}; found {number!r}")
+    return number
 
 
 def _listed(candidates: int | Candidates | Spread) -> Candidates:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -28,6 +29,24 @@ LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
 Choice = TypeVar("Choice", bound=str)
 
 
+def as_number(name: str, value: Any, what: str = "a number") -> float:
+    """A number of any type as a float: two that are equal as floats are one request.
+
+    Examples
+    --------
+    >>> as_number("epsilon", Decimal("0.5")), as_number("epsilon", np.int64(1))
+    (0.5, 1.0)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise InputTypeError(f"{name} must be {what}; found {type(value).__name__}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
 def positive_number(name: str, value: Any) -> float:
     """A finite number above zero.
 
@@ -36,12 +55,7 @@ def positive_number(name: str, value: Any) -> float:
     >>> positive_number("epsilon", 1)
     1.0
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputTypeError(f"{name} must be a positive number; found {type(value).__name__}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = as_number(name, value, "a positive number")
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{name} must be a positive, finite number; found {number!r}")
     return number

@@ -195,6 +195,8 @@ def calibrate_table(
     }
     if isinstance(what, Losses) and what.losses is not None:
         what = what.over(candidates)
+    if people is not None:
+        options["dataset"] = people.payer(options.get("dataset"))
     if (weights is None) != (weight_bound is None):
         raise InputError("weights, the column, and weight_bound must be given together")
     population = shifted_population(class_weights, weight_bound)

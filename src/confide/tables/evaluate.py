@@ -162,7 +162,7 @@ def evaluate_table_privately(
     if people is not None:
         if asking.records_per_person not in (1, people.most):
             raise InputError("records_per_person must be left out with people, which bounds the records itself")
-        asking = replace(asking, records_per_person=people.most)
+        asking = replace(asking, records_per_person=people.most, dataset=people.payer(asking.dataset))
     with opened(source) as table:
         reading, tally = _tally(table, what, release, 0)
         own = isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified))

@@ -1,10 +1,13 @@
 """At most so many records of one person, chosen by the engine in an order that does not look at scores."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from confide.errors import InputError
 from confide.support import MOST_PER_PERSON, positive_integer
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset
 
 FLAG = "confide_person"
 """The column that says what is wrong with a record's person or place: the position of a requirement from 1 on, or 0."""
@@ -17,7 +20,8 @@ class People:
     """Who owns which record, and how many of each person's records count.
 
     A person's kept records follow from that person's records alone, so adding or removing a person changes at most
-    `most` of them, and a loss per person follows by group privacy.
+    `most` of them, and a loss per person follows by group privacy. The bound holds in one table: of a ledger's cells,
+    each in a table of its own, a person can be in several (`confide.Dataset`).
 
     Parameters
     ----------
@@ -56,6 +60,15 @@ class People:
             f"column {self.person!r} must name the person of a record (not missing)",
             f"{'column' if len(self.order) == 1 else 'columns'} {shown} must tell one person's records apart",
         )
+
+    def payer(self, dataset: "str | Dataset | None") -> "Dataset | None":
+        """The data set that pays, whose people may be in other cells, too, unless it says that they are not."""
+        from confide.ledger import Dataset
+
+        if dataset is None:
+            return None
+        data = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+        return data if data.one_cell else replace(data, one_cell=False)
 
     def limit(self, table: Any) -> Any:
         """An Ibis table with the rows that count, and those whose owner or place is not clear, which FLAG marks."""

@@ -97,7 +97,8 @@ def recalibrate_table(
         weight = WeightColumn.of(table, weights, population) if isinstance(population, RecordWeights) else None
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
             names_in(previous, *what.columns(table))
-        account = {"ledger": ledger, "dataset": dataset, "partition": partition, "again": again}
+        payer = dataset if people is None else people.payer(dataset)
+        account = {"ledger": ledger, "dataset": payer, "partition": partition, "again": again}
 
         def price(n: int | None, counting: Counting) -> PricedRelease:
             return renewal.price(n, about=stated_outputs(what, about), **account)

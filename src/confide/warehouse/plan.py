@@ -242,6 +242,8 @@ class CountingPlan:
             raise InputError(f"n must be the number of records that count; n={self.n} was given, and found is another")
         own = {key: value for key, value in self.options.items() if key != "epsilon"}
         own |= {"score": self.score, "classes": self.classes} | more
+        if self.people is not None:
+            own["dataset"] = self.people.payer(more.get("dataset"))
         epsilon = self.options["epsilon"]
         if self.division is not None:
             return calibrate_histogram(dict(counted), self.alphas[0], epsilon, by=self.division.by, **own)

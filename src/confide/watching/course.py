@@ -163,10 +163,10 @@ class Watch(Release):
         return cls(
             Settings(
                 release.checksum,
-                float(epsilon),
+                epsilon,
                 batch,
                 {} if bins else promised_of(release),
-                0.0 if bins else float(tolerance),
+                0.0 if bins else tolerance,
                 tuple(bins),
                 looks,
                 float(exact_level("error", error)),

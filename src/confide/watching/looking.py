@@ -26,6 +26,7 @@ from confide.support import (
     Level,
     ObjectPath,
     Place,
+    as_number,
     as_place,
     canonical,
     exact_level,
@@ -149,6 +150,7 @@ def watch(
                 return size_counts(source, what, one, before.settings.bins, **ways)
             return covered_counts(source, what, one, **ways).ravel()
 
+        before.to_json()  # what cannot be written is refused before it is charged
         payment = _payment(before.settings, look, ledger, dataset, again=again)
         if any(known.name == look for known in before.looks):
             return _as_before(before, look, payment, count)
@@ -254,11 +256,14 @@ def _compare(found: Watch, release: Release, given: dict[str, Any], state: Path)
     if known is not None and (not made.bins or reference_of(known, made.release, made.bins) != made.reference):
         raise InputError("reference must be left out or be the one of the first look")
     for name, value in given.items():
-        wanted = float(exact_level(name, value)) if name == "error" else value
+        if name == "error":
+            wanted: Any = float(exact_level(name, value))
+        else:
+            wanted = as_number(name, value) if isinstance(kept[name], float) else value
         if wanted != kept[name]:
             raise InputError(
-                f"{name} must be left out or be {kept[name]}, as at the first look: what is chosen after looking voids "
-                f"the bound on false alarms; found {value}"
+                f"{name} must be left out or be {kept[name]}: it is fixed at the first look, and changing it later "
+                f"would break the false-alarm bound; found {value}"
             )
 
 

@@ -14,6 +14,7 @@ from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
     MOST_RECORDS,
+    as_number,
     exact_level,
     float_below,
     one_of,
@@ -75,10 +76,16 @@ class Settings:
     def __post_init__(self) -> None:
         if not (len(self.release) == 64 and set(self.release) <= set("0123456789abcdef")):
             raise InputError("release must be named by the SHA-256 of its JSON, 64 hexadecimal digits")
-        privacy_loss("epsilon", self.epsilon)
-        positive_integer("batch", self.batch, most=MOST_RECORDS)
-        positive_integer("looks", self.looks, most=MOST_LOOKS)
-        positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
+        plain = {
+            "epsilon": privacy_loss("epsilon", self.epsilon),
+            "batch": positive_integer("batch", self.batch, most=MOST_RECORDS),
+            "tolerance": as_number("tolerance", self.tolerance),
+            "looks": positive_integer("looks", self.looks, most=MOST_LOOKS),
+            "error": as_number("error", self.error),
+            "records_per_person": positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         one_of("neighbors", self.neighbors, NEIGHBORS)
         exact_level("error", self.error)
         if self.noise_epsilon < LEAST_LOSS:

@@ -1,0 +1,175 @@
+"""Cells of a partition whose people are bounded in each table: what is stated for a person in two of them is no less.
+
+A limit of K records of a person holds in one table. Whoever is in the tables of two cells gives K records to each, so
+the losses add up, and their maximum would understate them (docs/ledger.md, Lemma 1).
+"""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide import Candidates, Dataset, InputError, Ledger
+from confide.cli import main
+from confide.cli.exit_codes import REFUSED as REFUSED_CODE
+from confide.errors import InputTypeError
+from confide.evaluation import Asking
+from confide.tables import (
+    People,
+    Scored,
+    calibrate_table,
+    evaluate_table_privately,
+    recalibrate_table,
+    score_histogram,
+)
+from confide.warehouse import CountingPlan
+from tests.exact import added, histograms, mechanism_law, worst_log_ratio
+from tests.files import write
+
+PEOPLE = People("person", 1, ("visit",))
+CANDIDATES = Candidates.unit(3)
+NORTH, SOUTH = Dataset("patients", ("region", "north")), Dataset("patients", ("region", "south"))
+REFUSED = "was charged for other cells of the partition 'region', and the records of a person are bounded in this table"
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
+
+def records(people, bins):
+    """Three visits of each of these people, all with the score of a bin."""
+    scores = np.repeat((np.asarray(bins) + 0.5) / 3, 3)
+    names = np.repeat(people, 3)
+    visits = np.tile(np.arange(3), len(people))
+    return pa.table({"person": pa.array(names, pa.int64()), "visit": visits, "s": pa.array(scores, pa.float64())})
+
+
+def released(table, dataset, ledger, **options):
+    return calibrate_table(
+        table, Scored("s", "lac"), 0.5, 1.0, candidates=CANDIDATES, people=PEOPLE, ledger=ledger, dataset=dataset,
+        **options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "budget.db")
+
+
+def counts(table):
+    return tuple(score_histogram(table, Scored("s", "lac"), CANDIDATES, people=PEOPLE).counts.tolist())
+
+
+def test_what_is_stated_is_no_less_than_what_a_person_in_two_cells_loses(ledger):
+    """By the exact laws of two releases, over all small tables and whatever the person's score is."""
+    first = released(records(np.arange(9), [0] * 9), NORTH, ledger)
+    assert sum(counts(records([1, 2], [0, 1]))) == 2  # a person with three visits counts once, in each table
+
+    def one(h):
+        return mechanism_law(first.mechanism, h)
+
+    def both(h):
+        """The cells may hold the same scores, and their noise is independent."""
+        return np.outer(one(h), one(h)).ravel()
+
+    tables = [h for n in range(5) for h in histograms(n, 3)]
+    alone, together = (worst_log_ratio(law, tables, added) for law in (one, both))
+    assert alone <= 1.0 < together <= 2.0
+    assert together == pytest.approx(2 * alone)
+
+    assert ledger.account("patients").spent().epsilon == 1.0  # of one cell; the maximum would state as much of both
+    with pytest.raises(InputError, match=REFUSED):
+        released(records([0, 1], [0, 1]), SOUTH, ledger)
+    assert ledger.account("patients").spent().epsilon == 1.0
+    released(records([0, 1], [0, 1]), Dataset("patients", ("region, in the south", "south")), ledger)
+    assert ledger.account("patients").spent().epsilon == 2.0 >= together
+
+
+def test_people_in_one_cell_pay_the_maximum(ledger):
+    """Who says that each person is in one cell pays once, as before; the request is the same, so it is known."""
+    first = released(records([0, 1], [0, 1]), NORTH, ledger)
+    released(records([2, 3], [0, 1]), Dataset("patients", SOUTH.group, one_cell=True), ledger)
+    assert ledger.account("patients").spent().epsilon == 1.0
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert released(records([0, 1], [0, 1]), Dataset("patients", NORTH.group, one_cell=True), ledger) == first
+
+
+def test_a_table_that_is_divided_is_bounded_as_a_whole(ledger):
+    """Groups of one table: a person has at most K records in all of them, so they cost their maximum, every month."""
+    table = records(np.arange(40), [0, 1] * 20).append_column("region", pa.array(["north", "south"] * 60))
+    groups = {"by": "region", "groups": ["north", "south"], "partition": "region"}
+    first = released(table, "patients", ledger, **groups)
+    whole = {"people": PEOPLE, "by": "region", "partition": "region", "ledger": ledger, "dataset": "patients"}
+    recalibrate_table(first, table, Scored("s", "lac"), **whole)
+    assert ledger.account("patients").spent().epsilon == 2.0
+    north = table.filter(pa.compute.equal(table["region"], "north"))
+    with pytest.raises(InputError, match=REFUSED):  # bounded in other records than before
+        released(north, "patients", ledger, by="region", groups=["north"], partition="region", n_min=2)
+    assert ledger.account("patients").spent().epsilon == 2.0
+
+
+def evaluated(table, dataset, ledger):
+    release = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    asking = Asking(1.0, ledger=ledger, dataset=dataset)
+    return evaluate_table_privately(table, Scored("s", "lac"), release, asking, people=PEOPLE)
+
+
+def renewed(table, dataset, ledger):
+    release = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    return recalibrate_table(release, table, Scored("s", "lac"), people=PEOPLE, ledger=ledger, dataset=dataset)
+
+
+def in_batches(table, dataset, ledger):
+    return released(table.to_reader(), dataset, ledger)
+
+
+def from_sql(table, dataset, ledger):
+    plan = CountingPlan.of(Scored("s", "lac"), 0.5, 1.0, candidates=CANDIDATES, people=PEOPLE)
+    counted = score_histogram(table, Scored("s", "lac"), plan.candidates, people=PEOPLE)
+    return plan.calibrate({"lac": counted}, ledger=ledger, dataset=dataset)
+
+
+@pytest.mark.parametrize("release", [released, evaluated, renewed, in_batches, from_sql])
+def test_every_front_refuses_the_second_cell(release, ledger):
+    """Before anything is charged; a release about all records adds up as ever."""
+    released(records([0, 1], [0, 1]), NORTH, ledger)
+    with pytest.raises(InputError, match=REFUSED):
+        release(records([0, 1], [0, 1]), SOUTH, ledger)
+    assert ledger.account("patients").spent().epsilon == 1.0
+    release(records([0, 1], [0, 1]), "patients", ledger)
+    assert ledger.account("patients").spent().epsilon == 2.0
+
+
+def test_the_check_is_within_the_charge(ledger, monkeypatch):
+    """Another process may charge another cell after the limit was looked at: the transaction looks again."""
+    from confide.ledger import Bill
+
+    look = Bill.refuse_over_limit
+
+    def then_another_charges(bill):
+        look(bill)
+        ledger.charge(SOUTH, confide.ledger.Cost(1.0, "add_remove", "m", None, SOUTH.group), "0" * 64)
+
+    monkeypatch.setattr(Bill, "refuse_over_limit", then_another_charges)
+    with pytest.raises(InputError, match=REFUSED):
+        released(records([0, 1], [0, 1]), NORTH, ledger)
+
+
+def test_the_command_line_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for region in ("north", "south"):
+        write(tmp_path / f"{region}.parquet", records(np.arange(20), [0, 1] * 10))
+    asked = ["--score-column", "s", "--alpha", "0.5", "--epsilon", "1", "--person", "person", "--order", "visit"]
+    asked += ["--max-records-per-person", "1", "--ledger", "budget.db", "--dataset", "patients"]
+
+    def run(region, *more):
+        return main(["calibrate", f"{region}.parquet", *asked, "--group", f"region={region}", "--out", region, *more])
+
+    assert run("north") == 0
+    assert run("south") == REFUSED_CODE
+    assert "give --one-cell; otherwise give this release a partition of its own" in capsys.readouterr().err
+    assert run("south", "--one-cell") == 0
+    assert Ledger("budget.db").account("patients").spent().epsilon == 1.0
+
+
+def test_one_cell_is_said_or_not():
+    with pytest.raises(InputTypeError, match="one_cell must be True, False or None; found str"):
+        Dataset("patients", one_cell="yes")

@@ -1,0 +1,184 @@
+"""A request is what its numbers say, whatever their type: asked again with another type, it is answered again, free."""
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pytest
+
+import confide
+from confide.calibration import calibrate_losses
+from confide.cli import main
+from confide.errors import ConfideError
+from confide.evaluation import PrivateEvaluation
+from confide.federated import SiloLedger, coverage_in_silo
+from confide.ledger import Ledger
+from confide.releases import Calibration
+from confide.tables import Scored
+from confide.watching import Watch
+from tests.files import write
+
+SCORES = np.random.default_rng(0).random(400)
+WARDS = np.random.default_rng(1).integers(0, 2, 400)
+TABLE = pyarrow.table({"s": SCORES})
+RELEASE = Calibration.load(Path(__file__).parents[1] / "releases" / "samples" / "other" / "spread.json")
+NUMBERS = (float, int, np.int64, np.float32, Fraction, Decimal)
+INTEGERS = (int, np.int64)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::confide.EarlierReleaseWarning"),
+    pytest.mark.filterwarnings("ignore::confide.CoverageWarning"),
+]
+
+
+def looked(folder, **asked):
+    """A first look with a state file of its own: what is asked again must be answered from the ledger."""
+    state = folder / f"watch-{len(list(folder.iterdir()))}.json"
+    return confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="a", **{"epsilon": 1.0, "batch": 300} | asked)
+
+
+PAID = {
+    "calibrate epsilon": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, epsilon=x, **payer),
+    "calibrate rho": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, rho=x, **payer),
+    "calibrate alpha": lambda x, folder, **payer: confide.calibrate(SCORES, x / 4, 1.0, delta=x / 8, **payer),
+    "calibrate rise": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, rise=x, shift=x, **payer),
+    "calibrate unit": lambda x, folder, **payer: confide.calibrate(SCORES, 0.1, 1.0, unit=x, **payer),
+    "levels": lambda x, folder, **payer: confide.calibrate_levels(SCORES, [x / 8, x / 4], epsilon=x, **payer),
+    "groups": lambda x, folder, **payer: confide.calibrate_groups(
+        SCORES, WARDS, [0, 1], 0.1, epsilon=x, partition="ward", **payer
+    ),
+    "sides": lambda x, folder, **payer: confide.calibrate_sides(
+        np.stack([SCORES, SCORES + 1], axis=1), SCORES, 0.2, epsilon=x, **payer
+    ),
+    "risk": lambda x, folder, **payer: calibrate_losses(
+        np.linspace(1, 0, 9)[None].repeat(300, 0), confide.Candidates.unit(10), 0.5, x, bound=x, u=SCORES[:300],
+        loss="cost", **payer,
+    ),
+    "recalibrate": lambda x, folder, **payer: confide.recalibrate(RELEASE, SCORES, epsilon=x, **payer),
+    "labels": lambda x, folder, **payer: confide.randomise_labels(WARDS, 2, epsilon=x, **payer),
+    "evaluate": lambda x, folder, **payer: confide.evaluate(RELEASE, scores=SCORES, epsilon=x, **payer),
+    "evaluate confidence": lambda x, folder, **payer: confide.evaluate(
+        RELEASE, scores=SCORES, epsilon=1.0, confidence=x / 4, **payer
+    ),
+    "watch": lambda x, folder, **payer: looked(folder, epsilon=x, **payer),
+    "watch tolerance": lambda x, folder, **payer: looked(folder, tolerance=x / 4, error=x / 4, **payer),
+}  # fmt: skip
+
+COUNTED = {
+    "calibrate": lambda k, folder, **payer: confide.calibrate(
+        SCORES, 0.1, 2.0, records_per_person=k, n_min=k, n_typical=k, **payer
+    ),
+    "evaluate": lambda k, folder, **payer: confide.evaluate(
+        RELEASE, scores=SCORES, epsilon=2.0, records_per_person=k, **payer
+    ),
+    "evaluate n": lambda k, folder, **payer: confide.evaluate(
+        RELEASE, scores=SCORES[:2], epsilon=2.0, neighbors="replace_one", n=k, **payer
+    ),
+    "watch": lambda k, folder, **payer: looked(folder, batch=k, looks=k, records_per_person=k, **payer),
+}
+
+
+def requests(ask, values, folder):
+    """How many requests a ledger knows after the same was asked with each of these values."""
+    ledger = Ledger(folder / "budget.db")
+    for value in values:
+        ask(value, folder, ledger=ledger, dataset="d")
+    return [entry.request for entry in ledger.account("d").entries]
+
+
+SLOW = ("calibrate unit", "groups", "levels", "sides")
+
+
+@pytest.mark.parametrize(
+    "ask", [pytest.param(ask, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, ask in PAID.items()]
+)
+def test_numbers_of_every_type_are_one_request(ask, tmp_path):
+    """Parts that are released together are several requests, each asked once."""
+    first = requests(ask, [2.0], tmp_path)
+    assert requests(ask, [kind(2) for kind in NUMBERS], tmp_path) == first
+
+
+@pytest.mark.parametrize("ask", COUNTED.values(), ids=COUNTED)
+def test_integers_of_every_type_are_one_request(ask, tmp_path):
+    """What counts something is an integer; a float is refused before anything is charged."""
+    assert len(requests(ask, [kind(2) for kind in INTEGERS], tmp_path)) == 1
+    with pytest.raises(ConfideError, match="must be a positive integer"):
+        requests(ask, [2.0], tmp_path)
+
+
+def test_the_command_line_asks_the_same(tmp_path, monkeypatch):
+    """`--epsilon 1` of an evaluation is `epsilon=1` in Python, and 1.0."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "records.parquet", TABLE)
+    RELEASE.save("cal.json")
+    ledger = Ledger("budget.db")
+    for epsilon in (1, 1.0):
+        confide.evaluate(RELEASE, scores=SCORES, epsilon=epsilon, ledger=ledger, dataset="d")
+    asked = ["evaluate", "records.parquet", "--calibration", "cal.json", "--score-column", "s", "--score", "lac"]
+    code = main([*asked, "--epsilon", "1", "--ledger", "budget.db", "--dataset", "d"])
+    assert (code, ledger.account("d").spent().epsilon) == (0, 1.0)
+
+
+def test_a_silo_asks_the_same(tmp_path):
+    """A silo's report."""
+    silo = SiloLedger(tmp_path / "silo.db", dataset="d")
+    for kind in NUMBERS:
+        coverage_in_silo("north", SCORES, 0.9, kind(2), ledger=silo)
+    assert len(Ledger(tmp_path / "silo.db").account("d").entries) == 1
+
+
+WRITTEN_BY_0_2 = {
+    "evaluate": "0def693a035f50e0f67574e1f5235e8adf02faf6545d8915e74bd8344d304ad7",
+    "watch": "a62acdbca15241a2c07330bbf455a2baf1b086f1f5405c0cb835994c2ec18d39",
+    "calibrate epsilon": "0b9950237aca776fc4374a5ff576fc6bde9f4500ec854f78f99ce49c06257753",
+    "recalibrate": "bf6c8cc3eb5017bedc7f81d00d7b4f6ea61c7df8e6933fa1a58859584261cd85",
+}
+"""Digests that version 0.2 gave to the requests above, asked with floats."""
+
+
+@pytest.mark.parametrize("name", WRITTEN_BY_0_2)
+def test_requests_that_0_2_kept_are_known(name, tmp_path):
+    """A ledger of 0.2 answers them, and charges nothing."""
+    assert requests(PAID[name], [2.0], tmp_path) == [WRITTEN_BY_0_2[name]]
+
+
+def test_what_is_written_is_what_is_computed():
+    """The checksum of an evaluation that was asked with an integer is that of its file."""
+    found = confide.evaluate(RELEASE, scores=SCORES, epsilon=np.int64(1), records_per_person=np.int64(1))
+    assert PrivateEvaluation.from_json(found.to_json()).checksum == found.checksum
+    assert '"epsilon": 1.0' in found.to_json()
+
+
+def test_group_names_may_be_an_array():
+    """A public list may be an array, of names and of numbers; widths, too."""
+    found = confide.evaluate(RELEASE, scores=SCORES, groups=WARDS, epsilon=1, group_names=np.array([0, 1]))
+    assert [part.name for part in found.groups] == ["0", "1", "(other)"]
+
+
+def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypatch):
+    """Should a number slip through all checks, writing it fails first: nothing is drawn or charged."""
+    ledger = Ledger(tmp_path / "budget.db")
+    monkeypatch.setattr(PrivateEvaluation, "to_json", lambda self: json.dumps(np.int64(1)))
+    monkeypatch.setattr(Watch, "to_json", lambda self: json.dumps(np.int64(1)))
+    monkeypatch.setattr("confide.evaluation.private_counts.draw_counts", pytest.fail)
+    monkeypatch.setattr("confide.watching.course.draw_counts", pytest.fail)
+    for payer in ({}, {"ledger": ledger, "dataset": "d"}):
+        with pytest.raises(TypeError):
+            confide.evaluate(RELEASE, scores=SCORES, epsilon=1.0, **payer)
+        with pytest.raises(TypeError):
+            looked(tmp_path, **payer)
+    assert not ledger.accounts()
+
+
+def test_a_watch_is_asked_again_with_other_types(tmp_path):
+    """The second look may repeat the choices of the first with numbers of another type; other numbers are refused."""
+    state = tmp_path / "watch.json"
+    fixed = {"epsilon": 0.1, "batch": 300, "tolerance": 0.03}
+    confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="a", **fixed)
+    again = {"epsilon": Decimal("0.1"), "batch": np.int64(300), "tolerance": Fraction(3, 100)}
+    assert len(confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="b", **again).looks) == 2
+    with pytest.raises(ConfideError, match=r"epsilon must be left out or be 0\.1: it is fixed at the first look"):
+        confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="c", epsilon=Decimal("0.2"))
