@@ -253,7 +253,9 @@ def test_opening_a_ledger_leaves_the_locks_of_other_threads_in_place(tmp_path):
         writer.append(Opened("patients", "add_remove", None))
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(lambda: Ledger(ledger.path).accounts()).result() == {}
-        done = subprocess.run([sys.executable, "-c", TAKE, str(ledger.path)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", TAKE, str(ledger.path)], capture_output=True, text=True, check=True
+        )
         assert done.stdout.splitlines() == ["has to wait"] * 2
         assert (tmp_path / "budget.db-wal").exists()
     assert list(ledger.accounts()) == ["patients"]
