@@ -130,7 +130,7 @@ RELATIONS = {
 }
 
 
-@pytest.mark.everyday("secret sizes, replace_one", "public sizes, a new account")
+@pytest.mark.everyday("public sizes, a new account")
 @pytest.mark.parametrize("case", RELATIONS)
 def test_the_policy_allows_what_will_be_charged(tmp_path, case):
     """`per_plan` bounds the charge under the ledger's relation: at the charge it is answered, just below refused."""
@@ -150,6 +150,18 @@ def test_the_policy_allows_what_will_be_charged(tmp_path, case):
     silos.policy = dataclasses.replace(silos.policy, per_plan=charged)
     silos.answer(0, plan)
     assert silos.ledgers[0].spent == charged
+
+
+def test_the_policy_compares_what_the_ledger_charges(three, monkeypatch):
+    """Not the loss that the plan states, which is smaller where the ledger has another relation."""
+    three.policy = dataclasses.replace(three.policy, per_plan=2.2)
+    plan = three.plan(epsilon=2.0)
+    monkeypatch.setattr(silo_ledger.SiloLedger, "cost", lambda *_: Cost(2.5, "replace_one", "private-qq"))
+    with pytest.raises(federated.Refusal, match=r"^not-allowed: the ledger would charge 2.5 .* allows 2.2 for one"):
+        three.answer(0, plan)
+    monkeypatch.setattr(silo_ledger.SiloLedger, "cost", lambda *_: Cost(2.2, "replace_one", "private-qq"))
+    three.answer(0, plan)
+    assert three.ledgers[0].spent == 2.2  # and that is charged
 
 
 @pytest.mark.slow

@@ -772,8 +772,7 @@ FAULTS = (
           "tests/federated/test_sessions.py::test_a_torn_line_swallows_no_session[in the middle]"),
     Fault("the policy compares another cost than is charged", "federated/answer.py",
           "    policy.check_cost(read, cost)\n", "",
-          "tests/federated/test_silo_ledger.py"
-          "::test_the_policy_allows_what_will_be_charged[secret sizes, replace_one]"),
+          "tests/federated/test_silo_ledger.py::test_the_policy_compares_what_the_ledger_charges"),
     Fault("a restored ledger opens a second list", "federated/open_part.py",
           "    refuse_forgotten(known, opening_token(read), listed)\n", "",
           "tests/federated/test_sessions.py::test_an_opener_with_a_restored_ledger_opens_no_second_list"),
