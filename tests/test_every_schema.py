@@ -43,6 +43,7 @@ SCHEMAS = {
     "confide.labelling": {1, 2},
     "confide.federated.answer": {1, 2},
     "confide.federated.silo-report": {1, 2},
+    "confide.federated.silo": {1, 2},
     "confide.federated.private-keys": {None},
     "confide.federated.policy": {None},
 }

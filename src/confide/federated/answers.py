@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import Any, NamedTuple
 
+from confide.candidates import Candidates
 from confide.federated.envelope import digest, fields_of, read_time, unseal
 from confide.federated.protocols import CandidateReplies
 from confide.federated.refusals import Refusal
@@ -68,7 +69,7 @@ def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) ->
         As `aggregate`.
     """
     read, _ = read_plan(plan)
-    if not _replied(read):
+    if _replied(read) is None:
         return {}
     accepted, _ = read_answers(read, answers, drop_refused)
     return replies_of(read, accepted)
@@ -76,14 +77,17 @@ def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) ->
 
 def replies_of(plan: AnyPlan, accepted: Mapping[int, Answer]) -> dict[str, float]:
     """The same for answers that were read."""
-    if not _replied(plan):
+    if (candidates := _replied(plan)) is None:
         return {}
-    found = {plan.silos[i].name: float(plan.candidates.values[one.reply]) for i, one in accepted.items()}
+    found = {plan.silos[i].name: float(candidates.values[one.reply]) for i, one in accepted.items()}
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
-def _replied(plan: AnyPlan) -> bool:
-    return not isinstance(plan, SeveralPlans) and isinstance(plan.protocol, CandidateReplies)
+def _replied(plan: AnyPlan) -> Candidates | None:
+    """What silos reply one of; None where messages say nothing alone, or are of several thresholds."""
+    if isinstance(plan, SeveralPlans) or not isinstance(plan.protocol, CandidateReplies):
+        return None
+    return plan.candidates
 
 
 def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
@@ -102,7 +106,8 @@ def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
         What the silos replied, by name: see `replies`.
     """
     found = {name: reply for name, reply in replies.items() if math.isfinite(reply)}
-    if isinstance(plan, SeveralPlans) or plan.candidates.edges[-1] <= 1 or len(found) < 2 or min(found.values()) <= 0:
+    candidates = _replied(plan)
+    if candidates is None or candidates.edges[-1] <= 1 or len(found) < 2 or min(found.values()) <= 0:
         return None
     middle = median_low(found.values())
     far = {name: reply for name, reply in found.items() if not middle / _FAR < reply < middle * _FAR}
@@ -111,8 +116,8 @@ def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
     named = ", ".join(f"{name!r} ({reply:.6g})" for name, reply in list(far.items())[:_SHOWN])
     more = f" and {len(far) - _SHOWN} more" if len(far) > _SHOWN else ""
     return (
-        f"replies of {named}{more} are {_FAR} times as large as the middle one ({middle:.6g}), or as small; silos that "
-        "are alike hardly differ so much, and the promise assumes that they are alike. Compare their units, their "
+        f"replies of {named}{more} differ from the middle reply, {middle:.6g}, by a factor of {_FAR} or more; silos "
+        "that are alike hardly differ so much, and the promise assumes that they are alike. Compare their units, their "
         "model and their numbers of records"
     )
 
