@@ -461,7 +461,7 @@ class Ledger(Shown):
         They are a digest under the ledger's own key, so nothing in it follows from them. A ledger that was moved, or
         restored from a backup, keeps them.
         """
-        with self._store().writing() as writer:
+        with self._writing() as writer:
             return keyed_digest(_key(writer), _IDENTITY)
 
     def snapshot(self) -> "Snapshot":
