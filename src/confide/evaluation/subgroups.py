@@ -11,11 +11,15 @@ from confide.evaluation.parts import Subgroup
 from confide.support import canonical, refuse_marked
 
 MOST_SUBGROUPS = 1000
-TOO_MANY = f"must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
 
 
 class TooManyGroupsError(InputError):
-    """So many values are no groups; who knows their column names it."""
+    """So many values are no groups; what knows their column names it."""
+
+    def __init__(self, what: str = "groups") -> None:
+        super().__init__(
+            f"{what} must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
+        )
 
 
 class SubgroupCounts:
@@ -40,7 +44,7 @@ class SubgroupCounts:
                 before = self._rows.get(name, [0, 0, 0.0])
                 self._rows[name] = [one + more for one, more in zip(before, row, strict=True)]
         if len(self._rows) > MOST_SUBGROUPS:
-            raise TooManyGroupsError(f"groups {TOO_MANY}")
+            raise TooManyGroupsError
 
     def of_sets(self) -> tuple[Subgroup, ...]:
         """The groups that occur, in the order of their names, with the labels in their sets."""
