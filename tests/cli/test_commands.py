@@ -29,7 +29,7 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert released.n is None
     lines = made.out.splitlines()
     assert "\n".join(lines[:3]) == str(released)
-    assert lines[3].startswith("cost: mean coverage 0.90")
+    assert lines[3].startswith("cost of privacy: 90.")
     assert "with 1000 records, a public guess: the true number stays secret" in lines[4]
     few = "with fewer, +inf or beyond all scores is likelier than 1%"
     assert lines[5] == f"records needed: about {confide.plan(0.1, 1.0).records_needed}; {few}"
@@ -292,10 +292,10 @@ def test_records_needed_and_cost_are_said_where_they_help(confide_run, folder):
     arguments = ("calibrate", records, "--prediction", "f", "--target", "y", *LEVELS, "--out")
     far = confide_run(*arguments, "far.json")
     assert "state a public typical size of the scores (unit=, --unit)" in far.err
-    assert "cost:" not in far.out
+    assert "cost of privacy" not in far.out
     near = confide_run(*arguments, "unit.json", "--unit", 1e40).out
     assert "on bell-shaped residuals of the size of the unit, with 1000 records, a public guess" in near
-    assert "cost: mean coverage 0.90" in near
+    assert "cost of privacy: 90." in near
     enough = confide_run(*arguments, "n.json", "--unit", 1e40, "--neighbors", "replace_one").out
     assert "cost:" in enough
     assert "records needed" not in enough
@@ -325,7 +325,7 @@ def test_plan_says_what_it_will_cost(confide_run):
         assert words in text
     public = confide_run("plan", *LEVELS, "--neighbors", "replace_one", "--candidates", "geometric:2").out
     assert "unlimited: the number of records is public" in public
-    assert "gaps jumped           half of the candidates without scores, if that begins within" in text
+    assert "gaps in the scores    a draw may cross one, half of the candidates wide, that starts within" in text
     residuals = confide_run("plan", *LEVELS, "--score", "absolute_residual", "--unit", 25).out
     assert "by the decade, densest around the unit 25" in residuals
     assert "on bell-shaped residuals of the size of the unit" in residuals

@@ -55,7 +55,7 @@ def test_a_year_begins(months, first, confide_run):
     assert second.predecessors[0].checksum == first.checksum
     assert (second.alpha, second.score, second.recipe["around"]) == (first.alpha, "lac", first.threshold)
     assert "renews: number 1 of its chain, and is number 2" in ran.out
-    assert "cost: mean coverage 0.9" in ran.out
+    assert "cost of privacy: 9" in ran.out
     assert f"start: warm, around {first.threshold:.4g}; the promise is for new records" in ran.out
     ran = confide_run("recalibrate", "2.json", "3.parquet", *COLUMNS, "--out", "3.json", "--cold", "--json")
     third = load_release(months / "3.json")

@@ -275,8 +275,8 @@ def report_release(
     if plan is not None:
         known = "" if released.n is not None else ", a public guess: the true number stays secret"
         say(
-            f"cost: mean coverage {plan.expected_coverage:.4f} instead of {float(1 - released.alpha):g}, as if "
-            f"{plan.expected_excess:.1f} {plan.unit_of_cost} more were covered\n"
+            f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
+            f"{100 * float(1 - released.alpha):g} %\n"
             f"      (on {plan.typical_scores}, with {plan.n} records{known})"
         )
         if released.n is None or released.n < plan.records_needed:

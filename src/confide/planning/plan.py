@@ -183,8 +183,10 @@ class Plan(Shown):
         if r.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.counted} of the largest weight, which ranks are of")
         if self.mechanism is not None:
-            near = f"within {self.desert:.0f} ranks after the one without privacy"
-            with_n.append(("gaps jumped", f"half of the candidates without scores, if that begins {near}"))
+            near = f"within {self.desert:.0f} ranks of the non-private one"
+            with_n.append(
+                ("gaps in the scores", f"a draw may cross one, half of the candidates wide, that starts {near}")
+            )
         always = [
             ("records needed", f"about {self.records_needed}; with fewer, +inf or beyond all scores is likelier than "
              f"{UNLIKELY:.0%}"),
