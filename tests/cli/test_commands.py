@@ -324,7 +324,7 @@ def test_plan_says_what_it_will_cost(confide_run):
         assert words in text
     public = confide_run("plan", *LEVELS, "--neighbors", "replace_one", "--candidates", "geometric:2").out
     assert "unlimited: the number of records is public" in public
-    assert "gaps jumped           half of the candidates without scores, if that begins within" in text
+    assert "gaps in the scores    a draw may cross one, half of the candidates wide, that starts within" in text
     residuals = confide_run("plan", *LEVELS, "--score", "absolute_residual", "--unit", 25).out
     assert "by the decade, densest around the unit 25" in residuals
     assert "on bell-shaped residuals of the size of the unit" in residuals

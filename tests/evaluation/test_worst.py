@@ -163,7 +163,7 @@ def test_groups_that_cannot_be_used(monkeypatch):
     with pytest.raises(InputTypeError, match="found dtype float64"):
         evaluate_sets(released, p, y, groups=np.linspace(0, 1, 100))
     monkeypatch.setattr(subgroups_module, "MOST_SUBGROUPS", 50)
-    with pytest.raises(InputError, match="at most 50 different groups"):
+    with pytest.raises(InputError, match="at most 50 different values"):
         evaluate_sets(released, p, y, groups=range(100))
 
 

@@ -181,7 +181,7 @@ def test_each_side_promises_its_side_and_names_its_score():
 def test_a_bound_on_a_loss_is_not_called_coverage():
     text = page_of(several()["risk"])
     words = words_of(text)
-    assert "the loss “false_negative_rate” is at most 0.1" in words
+    assert "On average, at most 10 % of a record's true labels are missed." in words
     assert "Of a hundred new records" not in words
     assert "A label is in the set if the model gives it a probability of at least" in words
 

@@ -53,6 +53,7 @@ def evaluate(
             "Exit with code 5 if coverage is surely less than promised, and luck in calibrating does not explain it. A "
             "correct release fails once in 1,000 times at most; where the number of calibration records is secret, "
             "that is of 1,000 records or more.",
+            "--fail-below-promise",
         ),
     ] = False,
     force: o.Force = False,

@@ -11,11 +11,15 @@ from confide.evaluation.parts import Subgroup
 from confide.support import Name, canonical, refuse_marked
 
 MOST_SUBGROUPS = 1000
-TOO_MANY = f"must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
 
 
 class TooManyGroupsError(InputError):
-    """So many values are no groups; who knows their column names it."""
+    """So many values are no groups; what knows their column names it."""
+
+    def __init__(self, what: str = "groups") -> None:
+        super().__init__(
+            f"{what} must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
+        )
 
 
 class SubgroupCounts:
@@ -59,7 +63,7 @@ class SubgroupCounts:
 def refuse_many_groups(number: int) -> None:
     """Refuse groups of which there are so many that they are hardly groups."""
     if number > MOST_SUBGROUPS:
-        raise TooManyGroupsError(f"groups {TOO_MANY}")
+        raise TooManyGroupsError
 
 
 def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:

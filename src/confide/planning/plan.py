@@ -187,8 +187,10 @@ class Plan(Shown):
         if r.population is not None:
             with_n[-1] = ("their weight", f"that of about {self.counted} of the largest weight, which ranks are of")
         if self.mechanism is not None:
-            near = f"starts within {self.desert:.0f} ranks of the one without privacy"
-            with_n.append(("gaps", f"a draw may cross a gap in the scores, of half of the candidates, if it {near}"))
+            near = f"within {self.desert:.0f} ranks of the non-private one"
+            with_n.append(
+                ("gaps in the scores", f"a draw may cross one, half of the candidates wide, that starts {near}")
+            )
         always = [
             ("records needed", needed_text(self.records_needed)),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),

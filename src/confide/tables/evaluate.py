@@ -16,7 +16,6 @@ from confide.evaluation import (
     TooManyGroupsError,
     answer,
 )
-from confide.evaluation.subgroups import TOO_MANY
 from confide.releases import GroupCalibration, Release, RiskCalibration
 from confide.tables.labelled import Labelled
 from confide.tables.named_column import AnyGroups, NamedColumn, group_column
@@ -108,7 +107,7 @@ def tally_table(
             try:
                 count(*arrays, None if groups is None else groups.keys(batch)[0])
             except TooManyGroupsError:
-                raise InputError(f"column {by!r} {TOO_MANY}") from None
+                raise TooManyGroupsError(f"column {by!r}") from None
 
         if not (labelled.run(add, progress) or may_be_empty):
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
