@@ -390,7 +390,7 @@ def test_labels_outside_the_classes(bad):
 
 def test_labels_that_are_no_class_are_refused_without_naming_them():
     labels = np.array(["cat", "secret-123456789", "dog", None], dtype=object)
-    with pytest.raises(confide.InputError, match=r"found 2 that are not, the first at position 1; add") as refusal:
+    with pytest.raises(confide.InputError, match=r"found 2 that are not, the first at position 1; name") as refusal:
         confide.lac_score(np.full((4, 2), 0.5), labels, classes=["cat", "dog"])
     assert_error_is_private(refusal.value)
 

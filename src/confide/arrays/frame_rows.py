@@ -9,7 +9,7 @@ from confide.errors import InputError
 def row_index(data: Any) -> Any:
     """The index of a pandas object, or of whatever carries one of its kind; None for anything without."""
     index = getattr(data, "index", None)
-    if not hasattr(index, "equals"):
+    if index is None or not hasattr(index, "equals"):
         return None
     return index.to_pandas() if hasattr(index, "to_pandas") else index  # the former of frames on a GPU
 
