@@ -1,6 +1,5 @@
 """The command line says the number of records needed that Python says, in text and in JSON."""
 
-import json
 import re
 
 import numpy as np

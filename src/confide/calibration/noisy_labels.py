@@ -15,7 +15,15 @@ from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
-from confide.releases import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, Words, read_label_epsilon, remark, warn_of_choices
+from confide.releases import (
+    MOST_CLASSES,
+    LabelStatement,
+    NoisyLabelCalibration,
+    Words,
+    read_label_epsilon,
+    remark,
+    warn_of_choices,
+)
 from confide.scores import all_scores, score_kind
 from confide.support import Classes, Level, canonical, exact_level, library_versions, outside, positive_integer, tell
 

@@ -63,7 +63,8 @@ __all__ = [
     "calibration_json", "candidates_of", "check_about", "check_bound", "check_checksum", "class_list", "classes_of",
     "critical_score", "everything", "facts_of", "is_warm", "kinds", "links", "load_release", "miss_if_reused",
     "most_needed", "names_among", "names_for", "noisy_labels_json", "parts_of", "predecessors_of", "promised_coverage",
-    "read_label_epsilon", "read_words", "records_needed", "register_kind", "remark", "remarks", "request_of", "several_json",
+    "read_label_epsilon", "read_words", "records_needed", "register_kind", "remark", "remarks", "request_of",
+    "several_json",
     "warn_of", "warn_of_choices", "write_words",
 ]  # fmt: skip
 

@@ -31,9 +31,7 @@ class Tally:
             with np.errstate(invalid="ignore"):
                 width, centre = high - low, high + low
             width_so_far, least, most = self._halves
-            self._halves = np.array(
-                [min(width_so_far, width.min()), min(least, centre.min()), max(most, centre.max())]
-            )
+            self._halves = np.array([min(width_so_far, width.min()), min(least, centre.min()), max(most, centre.max())])
 
     def figures(self) -> Figures:
         """Rows and mean set size."""
