@@ -31,6 +31,8 @@ def fronts(candidates):
     yield "levels", levels[0.2].recipe
     yield "groups", groups[0].recipe
     yield "losses", confide.calibrate_false_negatives(p, truth, 0.2, 2.0, **own).calibration.recipe
+    images = [(one.reshape(2, 1), true.reshape(2, 1)) for one, true in zip(p, truth, strict=True)]
+    yield "masks", confide.calibrate_masks(images, 0.2, 2.0, **own).calibration.recipe
     yield "renewal", confide.recalibrate(released, SCORES, candidates=candidates).recipe
     table = {"s": SCORES}
     what = confide.tables.Scored("s", "lac")

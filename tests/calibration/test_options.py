@@ -100,6 +100,15 @@ def test_the_table_has_all_arguments():
     assert known == OF_CALIBRATE | {"score", "candidates", "unit"}
 
 
+def _check_refusal(error, name, option):
+    """It names the argument and the public call, and nothing inside the library."""
+    said = str(error)
+    assert option in said or TOGETHER.get(option, option) in said
+    assert not any(word in said for word in ("price_", "suited_", "_terms"))
+    assert isinstance(error, confide.ConfideError) or f"{name.split()[0]}()" in said
+    assert name != "calibrate" or option in INTERNAL or option in ("again", "unit")
+
+
 @pytest.mark.parametrize("option", [*OPTIONS, *INTERNAL])
 @pytest.mark.parametrize("name", KIN)
 def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_path):
@@ -115,11 +124,7 @@ def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_pa
     try:
         made = _called(call, **asked)
     except (InputError, TypeError) as error:
-        said = str(error)
-        assert option in said or TOGETHER.get(option, option) in said
-        assert not any(word in said for word in ("price_", "suited_", "_terms"))
-        assert isinstance(error, confide.ConfideError) or f"{name.split()[0]}()" in said
-        assert name != "calibrate" or option in INTERNAL or option in ("again", "unit")
+        _check_refusal(error, name, option)
         return
     if ledger is not None:
         assert ledger.accounts()["data"].entries

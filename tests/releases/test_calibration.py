@@ -97,8 +97,8 @@ def test_what_it_says():
         f"threshold {threshold:.12g} for the unnamed score\n"
         "promise: coverage at least 0.9 on average over calibration data and new records, for every number of records\n"
         "privacy: 1-differential privacy for adding or removing one record\n"
-        "records needed: about 90; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above "
-        "every score)"
+        "records needed: about 90; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or "
+        "above every score)"
     )
     assert "records needed" not in str(released("only infinity"))  # no number is enough
     text = str(released("rho, replace_one"))

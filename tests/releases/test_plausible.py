@@ -1,4 +1,4 @@
-"""A threshold of no plausible size is called so: by every recipe of candidates, where it is made and where it is used."""
+"""A threshold of no plausible size is called so: by every recipe, where it is made and where it is used."""
 
 import itertools
 import math
@@ -68,9 +68,7 @@ def _wide(threshold, score="absolute_residual"):
 
 
 PREDICTIONS = np.linspace(100.0, 400.0, 50)
-WARNED = pytest.warns(
-    confide.CoverageWarning, match="the intervals are at least 1e[+]08 times as wide as the predictions"
-)
+WARNED = pytest.warns(confide.CoverageWarning, match="the intervals are at least 1e[+]08 times as wide as")
 
 
 def test_intervals_far_wider_than_predictions_are_spread():

@@ -14,7 +14,7 @@ from confide.candidates.spread import SpreadKind
 _Range: TypeAlias = tuple[float, float]
 
 _UNITS = 100.0
-"""A unit, or a guess, helps within a factor of so much: a threshold beyond was drawn by chance, or the unit is wrong."""
+"""A unit, or a guess, helps within a factor of so much: beyond it the draw was chance, or the unit is wrong."""
 _NO_UNIT = 1e6
 """Residuals in an unstated unit, and scores of which nothing is known."""
 

@@ -283,7 +283,7 @@ def _rivals(mechanism: Slopes, m: int) -> float:
         return rivals
     # In four digits, mechanisms that differ by the rounding of heights only share what is computed for them.
     rivals = max(rivals, _LEAST_RIVALS)
-    digits = 10 ** max(3 - math.floor(math.log10(rivals)), 0)
+    digits: int = 10 ** max(3 - math.floor(math.log10(rivals)), 0)
     return min(m - 1.0, (math.floor(rivals * digits) + 1) / digits)
 
 

@@ -61,10 +61,10 @@ def request_of(calibration: Stated) -> Request:
     >>> request_of(released) == confide.plan(0.1, 1.0, 500, neighbors="replace_one").request
     True
     """
-    c = calibration
+    c, epsilon = calibration, calibration.privacy.epsilon
     return check_request(
         alpha=c.alpha,
-        epsilon=c.epsilon if 0 < c.epsilon <= MOST_LOSS else 1.0,
+        epsilon=epsilon if 0 < epsilon <= MOST_LOSS else 1.0,
         n=c.guarantee.n or 1,
         neighbors=c.privacy.neighbors,
         candidates=candidates_of(c),
@@ -128,11 +128,13 @@ def _unlike(parts: Iterable[Stated]) -> list[Stated]:
 
 def _plan(calibration: Stated) -> Plan | None:
     """The plan that a release carries out; None for other mechanisms, and for documents that no request explains."""
-    slopes = isinstance(calibration.mechanism, Slopes) and math.isfinite(calibration.epsilon)
-    if not slopes or calibration.candidates == 1:  # with +inf alone no number is enough
+    mechanism = calibration.mechanism
+    if not isinstance(mechanism, Slopes) or not math.isfinite(calibration.privacy.epsilon):
+        return None
+    if calibration.candidates == 1:  # +inf alone: no number is enough
         return None
     try:
         request = request_of(calibration)
     except ConfideError:
         return None
-    return Plan(request, calibration.mechanism, calibration.guarantee.n or max(request.n_min, request.n_typical))
+    return Plan(request, mechanism, calibration.guarantee.n or max(request.n_min, request.n_typical))

@@ -147,7 +147,8 @@ def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, groupe
         few = f"there are too few calibration records {at}: {_MORE}"
     elif known < needed:
         there = "there may be fewer" if c.n is None else f"there are {c.n}"
-        few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}{_if_public(c, grouped)}"
+        few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
+        few += _if_public(c, grouped)
     else:
         there = f"there are {'at least ' if c.n is None else ''}{known} calibration records"
         few = f"{there}, where about {needed} are needed {at}"
