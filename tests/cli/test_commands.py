@@ -33,7 +33,8 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "with 1000 records, a public guess: the true number stays secret" in lines[4]
     few = "with fewer, +inf or beyond all scores is likelier than 1%"
     assert lines[5] == f"records needed: about {confide.plan(0.1, 1.0).records_needed}; {few}"
-    assert lines[6:] == ["saved: cal.json"]
+    alone = "no ledger: the losses of all runs about the same people add up, and --ledger keeps the sum"
+    assert lines[6:] == [alone, "saved: cal.json"]
 
     done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")
     assert (done.code, done.err) == (0, "")

@@ -1,6 +1,7 @@
 """`confide calibrate`: a table of calibration records in, a private calibration out."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.counted import Asked, CountsOptions, one_file, released_from_counts
 from confide.cli.output import EXPECTED, emit, heard, say, say_left_out, warn
 from confide.cli.parameters import command
+from confide.cli.receipt import Receipt
 from confide.cli.schedule import ScheduleFile, scheduled_privacy
 from confide.cli.shift import ShiftOptions
 from confide.errors import EarlierReleaseWarning, InputError
@@ -143,6 +145,7 @@ def calibrate(
     for level in levels:
         price(alpha=level, n=n, candidates=thresholds)  # public choices are refused before anything is opened
     output.check(Kind.RELEASE, *source.files, *budget.files, schedule)
+    receipt = budget.receipt()
     account = budget.account(source.file)
     known = n is not None or privacy.neighbors == "add_remove"
     if account and known and not divided and len(levels) == 1 and columns.one_score:
@@ -151,6 +154,7 @@ def calibrate(
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
+        receipt,
     ):
         with source.open("counting", what, columns.ways) as (opened, what, progress):
             released = calibrate_table(
@@ -175,7 +179,7 @@ def calibrate(
         request = price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request
         expected = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, expected, str(output.out), said, left_out, as_json=as_json)
+    report_release(released, expected, str(output.out), said, left_out, receipt, as_json=as_json)
 
 
 def _from_noisy_labels(
@@ -204,7 +208,7 @@ def _from_noisy_labels(
             left_out = source.left_out(opened)
         part.write_text(released.to_json(), encoding="utf-8")
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, None, str(output.out), said, left_out, as_json=as_json)
+    report_release(released, None, str(output.out), said, left_out, None, as_json=as_json)
 
 
 def _from_counts(
@@ -222,12 +226,14 @@ def _from_counts(
         raise click.UsageError("--plan belongs to --counts: what the query of `confide sql` gave")
     plan = asking.planned(counted.plan)
     output.check(Kind.RELEASE, *files, counted.plan, *budget.files, asking.schedule)
+    receipt = budget.receipt()
     account = budget.account(one_file(files, budget.ledger_key))
     if account and asking.groups.partition is not None:
         account["partition"] = asking.groups.partition
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
+        receipt,
     ):
         released = released_from_counts(plan, files, account, about=words)
         part.write_text(released.to_json(), encoding="utf-8")
@@ -238,7 +244,7 @@ def _from_counts(
         ).request
         expected = make_plan(priced, priced.n or priced.n_typical)
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, expected, str(output.out), said, {}, as_json=as_json)
+    report_release(released, expected, str(output.out), said, {}, receipt, as_json=as_json)
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
@@ -252,9 +258,19 @@ def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
 
 
 def report_release(
-    released: Any, plan: Plan | None, out: str, said: list[Warning | str], left_out: dict[str, int], *, as_json: bool
+    released: Any,
+    plan: Plan | None,
+    out: str,
+    said: list[Warning | str],
+    left_out: dict[str, int],
+    receipt: Receipt | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Print a release, what it is expected to cost, and what was warned of."""
+    """Print a release, what it is expected to cost, what was warned of, and what was charged.
+
+    There is no receipt of what was paid for elsewhere.
+    """
     earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
     notes = [str(one) for one in said if one not in earlier]
     for note in notes:
@@ -266,7 +282,8 @@ def report_release(
             expected["records_needed"] = plan.records_needed
         made = [time for one in earlier for time in one.made]
         document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
-        emit({**document, "earlier": made, "warnings": notes, **left_out})
+        paid = {} if receipt is None else receipt.fields()
+        emit({**document, "earlier": made, "warnings": notes, **paid, **left_out})
         return
     for one in earlier:
         say(str(one))
@@ -282,4 +299,6 @@ def report_release(
         if released.n is None or released.n < plan.records_needed:
             few = "with fewer, +inf or beyond all scores is likelier than 1%"
             say(f"records needed: about {plan.records_needed}; {few}")
+    if receipt is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon)):
+        say(receipt.text())
     say(f"saved: {out}")

@@ -351,6 +351,7 @@ class Ledger(Shown):
             for one in charges:
                 price, left = one.cost, after.remaining(one.cost.group)
                 of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
+                of |= {} if price.group is None else price.group._asdict()
                 tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
 
