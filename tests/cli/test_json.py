@@ -59,7 +59,7 @@ def test_every_command_prints_one_line(confide_run, tables):
         assert done.out.endswith("}\n"), name
         assert done.out.count("\n") == 1, name
         assert isinstance(json.loads(done.out), dict)
-        assert all(line.startswith(("2", "warning: ")) for line in done.err.splitlines()), done.err
+        assert all(line.startswith(("2", "warning: ", "note: ")) for line in done.err.splitlines()), done.err
 
 
 @pytest.mark.slow

@@ -38,6 +38,71 @@ def test_identical_requests_are_paid_once(confide_run, records, folder):
     assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.0, 2)]
 
 
+def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
+    """By every command that charges, on the screen and in JSON; an earlier release charges nothing."""
+    Ledger("budget.db").set_limit("patients", 2.5)
+    ran = calibrate(confide_run, records, "one.json")
+    assert "charged 1 to 'patients': spent 1 in 1 release (add_remove); limit 2.5, 1.5 left\n" in ran.out
+    assert ran.err == ""
+    again = calibrate(confide_run, records, "two.json")
+    assert "charged 0 to 'patients': spent 1 in 1 release (add_remove); limit 2.5, 1.5 left\n" in again.out
+    levels = calibrate(confide_run, records, "three.json", "--alpha", "0.1,0.2", "--json").json
+    assert levels["ledger"] == {
+        "ledger": "budget.db", "new": False, "charged": 1.0, "dataset": "patients", "spent": 2.0, "remaining": 0.5,
+        "limit": {"epsilon": 2.5, "dp_delta": 0.0},
+    }  # fmt: skip
+    groups = ("--by-class", "--partition", "class", "--epsilon", 0.5, "--json")
+    assert calibrate(confide_run, records, "four.json", *groups).json["ledger"]["charged"] == 0.5
+    assert confide_run("calibrate", records, *ASK, "--out", "five.json", "--json").json["ledger"] is None
+
+
+def test_every_command_that_charges_says_so(confide_run, records):
+    """Evaluations, renewals and looks, and labels; without a ledger each says that losses add up."""
+    assert calibrate(confide_run, records, "cal.json").code == 0
+    columns = ("--probabilities", "p_*", "--label", "name")
+    paid = ("--ledger", "budget.db", "--dataset", "others")
+    commands = (
+        ("evaluate", records, "--calibration", "cal.json", *columns, "--epsilon", 1),
+        ("recalibrate", "cal.json", records, *columns, "--out", "next.json"),
+        (
+            "watch",
+            "cal.json",
+            records,
+            *columns,
+            "--state",
+            "watch.json",
+            "--look",
+            "a",
+            "--epsilon",
+            1,
+            "--batch",
+            500,
+        ),
+    )
+    for command in commands:
+        assert "no ledger: the losses of all runs" in confide_run(*command).out
+        named = [word if word not in ("next.json", "watch.json") else f"paid-{word}" for word in command]
+        assert "charged 1 to 'others': spent " in confide_run(*named, *paid).out
+    labels = ("randomise-labels", records, "--label", "name", "--classes", "cat,dog,emu", "--epsilon", 1, "--out")
+    assert "no ledger: the losses of all runs" in confide_run(*labels, "noisy.parquet").out
+    assert (
+        "charged 1 to 'labels'"
+        in confide_run(*labels, "more.parquet", "--ledger", "budget.db", "--dataset", "labels").out
+    )
+
+
+def test_a_new_ledger_is_pointed_out(confide_run, records, folder):
+    """A name that was typed in another folder makes another ledger, which knows nothing of what was spent."""
+    first = calibrate(confide_run, records, "one.json")
+    assert first.err == "note: new ledger budget.db made in the current folder: nothing was charged in it before\n"
+    (folder / "sub").mkdir()
+    asked = ("calibrate", records, *ASK, "--ledger", "sub/budget.db", "--dataset", "patients", "--json", "--out")
+    other = confide_run(*asked, "two.json")
+    assert other.err == "note: new ledger budget.db made in sub: nothing was charged in it before\n"
+    assert other.json["ledger"]["new"] is True
+    assert calibrate(confide_run, records, "three.json").err == ""
+
+
 def test_other_data_are_refused_and_again_charges_them(confide_run, records, folder):
     assert calibrate(confide_run, records, "one.json").code == 0
     other = write(folder / "july.parquet", class_table().slice(1))

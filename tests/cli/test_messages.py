@@ -32,7 +32,7 @@ COMMAND = typer.main.get_command(app)
             "column 'p' holds lists; leave it out with --keep, or",
         ),
         ("predict", "classes must fit; pass classes=[...] in order", "--classes must fit; pass --classes ... in order"),
-        ("predict", "output 'x' exists already; allow overwriting", "output 'x' exists already; give --force"),
+        ("predict", "output 'x' exists already; give overwrite=True", "output 'x' exists already; give --force"),
         ("evaluate", "by and group_names must be given together", "--by and --groups must be given together"),
         ("evaluate", "release must be a calibration", "--calibration must be a calibration"),
         ("report", "evaluation, answers and silo_reports must", "--evaluation, --answer and --silo-report must"),

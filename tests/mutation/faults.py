@@ -1167,7 +1167,7 @@ FAULTS = (
           "roster_number([plan.coordinator, *plan.silos])", "roster_number(plan.silos)",
           f"{TRUST}::test_both_sides_see_the_same_digits"),
     Fault("--force offered where there is none", "cli/messages.py",
-          'message.replace("; choose another name or allow overwriting", "; choose another name")', "message",
+          'message.replace("; choose another name or give overwrite=True", "; choose another name")', "message",
           f"{TRUST}::test_keygen_never_replaces_keys_and_offers_what_it_has"),
     Fault("weighted records cost what one step of weight costs", SLOPES,
           "float_above(self.heaviest * distance / Fraction(self.scale))",

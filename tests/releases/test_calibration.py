@@ -181,7 +181,7 @@ def test_save_and_load(tmp_path):
 def test_saving_does_not_overwrite_unless_told(tmp_path):
     path = tmp_path / "c.json"
     released("add_remove").save(path)
-    with pytest.raises(confide.InputError, match="exists already; choose another name or allow overwriting"):
+    with pytest.raises(confide.InputError, match="exists already; choose another name or give overwrite=True"):
         released("lac").save(path)
     assert Calibration.load(path) == released("add_remove")
     released("lac").save(path, overwrite=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from confide.cli.options import accounting
+from confide.cli.receipt import Receipt
 from confide.errors import InputError
 from confide.ledger import Dataset, Group, Ledger, file_of, fingerprint
 
@@ -46,6 +47,10 @@ class LedgerOptions:
     def files(self) -> tuple[Path | None, ...]:
         """The files that are read, or written, to account for the release."""
         return file_of(self.ledger), self.ledger_key
+
+    def receipt(self) -> Receipt:
+        """What will say what was charged; to be made before `account`, which may make the ledger."""
+        return Receipt(self.ledger, self.dataset)
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""

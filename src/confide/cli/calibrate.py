@@ -1,6 +1,7 @@
 """`confide calibrate`: a table of calibration records in, a private calibration out."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from confide.cli.columns import Columns, chosen_candidates
 from confide.cli.counted import Asked, CountsOptions, one_file, released_from_counts
 from confide.cli.output import EXPECTED, emit, heard, say, say_left_out, warn
 from confide.cli.parameters import command
+from confide.cli.receipt import Receipt
 from confide.cli.schedule import ScheduleFile, scheduled_privacy
 from confide.cli.shift import ShiftOptions
 from confide.errors import EarlierReleaseWarning, InputError
@@ -158,6 +160,7 @@ def calibrate(
     for level in levels:
         price(alpha=level, n=n, candidates=thresholds)  # public choices are refused before anything is opened
     output.check(Kind.RELEASE, *source.files, *budget.files, schedule)
+    receipt = budget.receipt()
     account = budget.account(source.file)
     known = n is not None or privacy.neighbors == "add_remove"
     if account and known and not divided and len(levels) == 1 and columns.one_score:
@@ -166,6 +169,7 @@ def calibrate(
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
+        receipt,
     ):
         with source.open("counting", what, columns.ways) as (opened, what, progress):
             released = calibrate_table(
@@ -191,7 +195,7 @@ def calibrate(
         expected = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     guessed = guessed_for_groups(released, privacy.n_typical, mechanism)
-    report_release(released, expected, str(output.out), said, left_out, as_json=as_json, guessed=guessed)
+    report_release(released, expected, str(output.out), said, left_out, receipt, as_json=as_json, guessed=guessed)
 
 
 def _from_noisy_labels(
@@ -220,7 +224,7 @@ def _from_noisy_labels(
             left_out = source.left_out(opened)
         part.write_text(released.to_json(), encoding="utf-8")
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, None, str(output.out), said, left_out, as_json=as_json)
+    report_release(released, None, str(output.out), said, left_out, None, as_json=as_json)
 
 
 def _from_counts(
@@ -238,12 +242,14 @@ def _from_counts(
         raise click.UsageError("--plan belongs to --counts: what the query of `confide sql` gave")
     plan = asking.planned(counted.plan)
     output.check(Kind.RELEASE, *files, counted.plan, *budget.files, asking.schedule)
+    receipt = budget.receipt()
     account = budget.account(one_file(files, budget.ledger_key))
     if account and asking.groups.partition is not None:
         account["partition"] = asking.groups.partition
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
+        receipt,
     ):
         released = released_from_counts(plan, files, account, about=words)
         part.write_text(released.to_json(), encoding="utf-8")
@@ -255,7 +261,7 @@ def _from_counts(
         expected = make_plan(priced, priced.n or priced.n_typical)
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     guessed = guessed_for_groups(released, plan.options.get("n_typical"), plan.options["mechanism"])
-    report_release(released, expected, str(output.out), said, {}, as_json=as_json, guessed=guessed)
+    report_release(released, expected, str(output.out), said, {}, receipt, as_json=as_json, guessed=guessed)
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
@@ -274,13 +280,15 @@ def report_release(
     out: str,
     said: list[Warning | str],
     left_out: dict[str, int],
+    receipt: Receipt | None,
     *,
     as_json: bool,
     guessed: int | None = None,
 ) -> None:
-    """Print a release, what it is expected to cost, and what was warned of.
+    """Print a release, what it is expected to cost, what was warned of, and what was charged.
 
-    `guessed` is the number of records of each group that was taken for granted, where nobody stated one.
+    `guessed` is the number of records of each group that was taken for granted, where nobody stated one. There is no
+    receipt of what was paid for elsewhere.
     """
     earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
     notes = [str(one) for one in said if one not in earlier]
@@ -294,7 +302,8 @@ def report_release(
         made = [time for one in earlier for time in one.made]
         document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
         document |= {"records_needed": most_needed(parts_of(released).values()), "n_typical_guessed": guessed}
-        emit({**document, "earlier": made, "warnings": notes, **left_out})
+        paid = {} if receipt is None else receipt.fields()
+        emit({**document, "earlier": made, "warnings": notes, **paid, **left_out})
         return
     for one in earlier:
         say(str(one))
@@ -312,6 +321,8 @@ def report_release(
             f"candidates suit: about {guessed} records in each {released.by}, a public guess; state --n-typical if "
             "there are many more, or fewer"
         )
+    if receipt is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon)):
+        say(receipt.text())
     say(f"saved: {out}")
 
 

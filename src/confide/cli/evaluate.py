@@ -90,6 +90,7 @@ def evaluate(
         raise click.UsageError("--examples needs --out and --probabilities")
     kind = Kind.EVALUATION if private.epsilon is None else Kind.PRIVATE_EVALUATION
     check_output(out, kind, *source.files, release.calibration, *budget.files, schedule, force=force)
+    receipt = budget.receipt()
     asking = private.asking(bounded, account_of(budget, source.file, private.epsilon))
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed_list(candidates))
@@ -97,7 +98,7 @@ def evaluate(
     if fail_below_promise:
         refuse_unjudged(released)
     if asking is not None:
-        with heard() as caught, source.open("evaluating", what, columns.ways) as (opened, what, progress):
+        with heard() as caught, receipt, source.open("evaluating", what, columns.ways) as (opened, what, progress):
             private_one = evaluate_table_privately(
                 opened,
                 what,
@@ -111,7 +112,7 @@ def evaluate(
             known = source.left_out(opened) if asking.neighbors == "replace_one" else {}  # else it is secret
         if out is not None:
             write_text(out, private_one.to_json(), overwrite=force)
-        tell(private_one, caught, out, known, as_json=as_json)
+        tell(private_one, caught, out, known, receipt, as_json=as_json)
         return exit_code(private_one, fail=fail_below_promise)
     with (
         said_by_the_command(),

@@ -95,6 +95,6 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         return re.sub(rf"\b(?:{name})\b", lambda word: options[word[0]], found[0])
 
     if "force" in options:
-        message = message.replace("allow overwriting", f"give {options['force']}")
-    message = message.replace("; choose another name or allow overwriting", "; choose another name")
+        message = message.replace("give overwrite=True", f"give {options['force']}")
+    message = message.replace("; choose another name or give overwrite=True", "; choose another name")
     return pattern.sub(reworded, message)

@@ -34,6 +34,11 @@ def warn(text: str) -> None:
     sys.stderr.write(f"warning: {one_line(text)}\n")
 
 
+def note(text: str) -> None:
+    """Print what is worth a word and no warning on stderr."""
+    sys.stderr.write(f"note: {one_line(text)}\n")
+
+
 @contextmanager
 def said_by_the_command() -> Iterator[None]:
     """What the library warns of a release is left to the command, which prints it once, in its place."""

@@ -13,6 +13,7 @@ from confide.cli import options as o
 from confide.cli.budget import LedgerOptions
 from confide.cli.evaluated import shortfall_fields, shortfall_notes
 from confide.cli.output import emit, say, say_left_out, warn
+from confide.cli.receipt import Receipt
 from confide.cli.schedule import scheduled
 from confide.errors import EarlierReleaseWarning
 from confide.evaluation import PARTS, Asking, PrivateEvaluation
@@ -91,8 +92,7 @@ class PrivateOptions:
 
 def account_of(budget: LedgerOptions, file: str, epsilon: float | None) -> dict[str, Any]:
     """The ledger and the data set that pay, which only a private evaluation needs."""
-    named = (budget.ledger, budget.dataset, budget.group, budget.ledger_key, budget.again)
-    if epsilon is None and named != (None, None, None, None, False):
+    if epsilon is None and budget != LedgerOptions():
         raise click.UsageError("--ledger and its options need --epsilon: a private evaluation")
     return budget.account(file)
 
@@ -102,6 +102,7 @@ def tell(
     caught: list[warnings.WarningMessage],
     out: object,
     left_out: Mapping[str, Any],
+    receipt: Receipt,
     *,
     as_json: bool,
 ) -> None:
@@ -113,13 +114,14 @@ def tell(
         warn(note)
     if as_json:
         made = [time for one in earlier for time in one.made]
-        short = shortfall_fields(found)
-        emit({**json.loads(found.to_json()), "shortfalls": short, "earlier": made, "warnings": notes, **left_out})
+        short = {"shortfalls": shortfall_fields(found), "earlier": made, "warnings": notes}
+        emit({**json.loads(found.to_json()), **short, **receipt.fields(), **left_out})
         return
     for one in earlier:
         say(str(one))
     say(str(found))
     say_left_out(left_out)
+    say(receipt.text())
     if out is not None:
         say(f"saved: {out}")
     say("These numbers are private: they may be published.")

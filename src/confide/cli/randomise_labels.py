@@ -47,7 +47,8 @@ def randomise_labels(
         check_output(path, kind, *source.files, *budget.files, force=False)
     if beside.exists():
         raise OutputExistsError(f"output {str(beside)!r} exists already; choose another name")
-    with heard() as caught, source.opened(source.file, "randomising") as (opened, progress):
+    receipt = budget.receipt()
+    with heard() as caught, receipt, source.opened(source.file, "randomising") as (opened, progress):
         statement = randomise_table(
             opened,
             label,
@@ -63,9 +64,10 @@ def randomise_labels(
     earlier = [one.message for one in caught if issubclass(one.category, EarlierReleaseWarning)]
     if as_json:
         told = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(beside)}
-        emit({**told, "earlier": [time for one in earlier for time in one.made], "warnings": []})  # type: ignore[union-attr]
+        emit({**told, "earlier": [time for one in earlier for time in one.made], "warnings": [], **receipt.fields()})  # type: ignore[union-attr]
         return
     for one in earlier:
         warn(str(one))
     say(str(statement))
+    say(receipt.text())
     say(f"saved: {out}, {beside}")

@@ -96,12 +96,14 @@ def recalibrate(
     if n is not None and not renewal.public_n:
         raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
     output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
+    receipt = budget.receipt()
     account: dict[str, Any] = {**budget.account(records.file), "partition": partition}
     if n is not None or not renewal.public_n:  # what the ledger's limit does not allow is refused before all else
         renewal.price(n, **account).refuse_early()
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
+        receipt,
     ):
         with records.open("counting", what, columns.ways) as (opened, what, progress):
             released = recalibrate_table(
@@ -129,7 +131,7 @@ def recalibrate(
         plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     guessed = guessed_for_groups(released, n_typical)
-    report_release(released, plan, str(output.out), said, left_out, as_json=as_json, guessed=guessed)
+    report_release(released, plan, str(output.out), said, left_out, receipt, as_json=as_json, guessed=guessed)
     if not as_json:
         say(renewed(released))
 

@@ -118,8 +118,9 @@ def watch(
             _say_start(before)
     for note in notes:
         warn(note)
+    receipt = budget.receipt()
     account = budget.account(records.file)
-    with heard() as caught, records.open("looking", what, columns.ways) as (table, read, progress):
+    with heard() as caught, receipt, records.open("looking", what, columns.ways) as (table, read, progress):
         after = take_look(
             table,
             read,
@@ -141,11 +142,12 @@ def watch(
 
         write_text(out, report(after).html, overwrite=force)
     if as_json:
-        emit({**_document(after, name), "earlier": bool(earlier), "warnings": [*notes, *others]})
+        emit({**_document(after, name), "earlier": bool(earlier), "warnings": [*notes, *others], **receipt.fields()})
     else:
         for message in earlier:
             say(str(message))
         _say_look(after, name, budget)
+        say(receipt.text())
         if out is not None:
             say(f"saved: {out}")
     return DONE if after.alarm is None else ALARM

@@ -341,7 +341,7 @@ class Ledger(Shown):
                 check_binding(account, data)
             check_cells(account, [one.dataset for one in charges])
             besides = account if at_most is None else replace(account, limit=check_limit(at_most))
-            for bounded in (self.held(account), besides):
+            for bounded in (self.limited(account), besides):
                 if not bounded.allows(*costs):
                     raise BudgetError(refusal(bounded, *costs))
             _key(writer)
@@ -353,10 +353,11 @@ class Ledger(Shown):
             for one in charges:
                 price, left = one.cost, after.remaining(one.cost.group)
                 of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
+                of |= {} if price.group is None else price.group._asdict()
                 tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
 
-    def held(self, account: Account) -> Account:
+    def limited(self, account: Account) -> Account:
         """The account, under this ledger's limit if it has none of its own."""
         return replace(account, limit=self.limit) if account.limit is None else account
 

@@ -136,7 +136,7 @@ def to_disk(path: Path) -> None:
 
 
 def _exists(path: Place) -> OutputExistsError:
-    return OutputExistsError(f"output {str(path)!r} exists already; choose another name or allow overwriting")
+    return OutputExistsError(f"output {str(path)!r} exists already; choose another name or give overwrite=True")
 
 
 def _umask() -> int:
