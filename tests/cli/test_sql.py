@@ -140,3 +140,11 @@ def test_nothing_is_replaced(confide_run, folder):
     assert confide_run(*run, "plan.json", "--force").code == 0
     counts = ("calibrate", "--counts", "plan.json", "--plan", "plan.json", "--out", "plan.json", "--force")
     assert "would replace the input" in confide_run(*counts).error
+
+
+def test_help_lists_what_a_query_can_count(confide_run):
+    words = confide_run("sql", "--help").out.split()
+    assert {"--probabilities", "--prediction", "--score-column", "--label", "--target", "--score"} <= set(words)
+    for option in ("--truth", "--losses", "--loss", "--bound", "--logits"):
+        assert option not in words
+        assert confide_run("sql", "--dialect", "duckdb", option, "x").error.startswith(f"No such option: {option};")

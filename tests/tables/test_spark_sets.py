@@ -54,6 +54,21 @@ def test_intervals_are_written_by_the_executors(table, tmp_path):
     np.testing.assert_array_equal(found["upper"].to_numpy(), upper)
 
 
+def test_intervals_that_sql_does_not_compute(table, spark, tmp_path):
+    released = confide.calibrate(np.random.default_rng(0).random(4000), 0.1, 10.0, score="gamma")
+    price = np.exp(np.random.default_rng(5).normal(size=500))
+    priced = Spark(spark, tmp_path).table(pa.table({"id": np.arange(500), "price": price}))
+    assert predict_table(priced, Regressed("price"), released, tmp_path / "out") == {"rows": 500}
+    found = pq.read_table(tmp_path / "out").sort_by("id")
+    lower, upper = confide.predict_interval(price, released)
+    np.testing.assert_array_equal(found["lower"].to_numpy(), lower)
+    np.testing.assert_array_equal(found["upper"].to_numpy(), upper)
+    bad = Spark(spark, tmp_path).table(pa.table({"id": [1, 2], "price": [1.0, -1.0]}))
+    with pytest.raises(InputError):
+        predict_table(bad, Regressed("price"), released, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_the_executors_write_tables_without_rows(spark, tmp_path, score):
     schema = pa.schema([("id", pa.int64()), ("ward", pa.string()), ("p", pa.list_(pa.float32()))])

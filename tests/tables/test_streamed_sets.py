@@ -8,17 +8,19 @@ import pytest
 import confide
 from confide import InputError
 from confide.support import OutputExistsError
-from confide.tables import Classified, open_table, predict_table
+from confide.tables import Classified, Regressed, open_table, predict_table
 from tests.tables import postgres_server
 from tests.tables.class_records import NAMES, RNG, WARD, N, P, Y, calibrated
 
 NOTE = [None if i % 7 == 0 else f"it's \\N, \t{i} 100%" for i in range(N)]
+PRICE = np.exp(np.random.default_rng(5).normal(size=N))
 DATA = pa.table(
     {
         "id": np.arange(N),
         "ward": WARD,
         "note": NOTE,
         "f": np.append([np.inf, -0.0, 5e-324], RNG.normal(size=N - 3)),
+        "price": PRICE,
         "p": pa.array(P.tolist(), pa.list_(pa.float32())),
         **{f"p_{name}": P[:, k] for k, name in enumerate(NAMES)},
     }
@@ -118,6 +120,41 @@ def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):
     assert found.drop_columns(["prediction_set", "set_size"]).equals(before)
     assert found["prediction_set"].to_pylist() == expected.labels()
     assert found["set_size"].to_pylist() == expected.sizes.tolist()
+
+
+@pytest.mark.parametrize("by", [None, "group"])
+def test_intervals_that_sql_does_not_compute_in_a_table(owned, by):
+    """Relative to the prediction: of every group, and of a price that is an integer or a decimal, too."""
+    residuals = np.random.default_rng(0).random(4000)
+    released = confide.calibrate(residuals, 0.1, 10.0, score="gamma")
+    if by == "group":
+        wards = np.where(np.arange(4000) % 2, "north", "south")
+        released = confide.calibrate_groups(residuals, wards, sorted(set(WARD)), 0.1, 10.0, score="gamma")
+    name, refused = f"{owned.name}_ends_{by}", f"{owned.name}_none_{by}"
+    with owned.open() as table:
+        figures = predict_table(table, Regressed("price"), released, out_table=name, by="ward" if by else None)
+    assert figures == {"rows": N}
+    found, before = owned.read(name), owned.read()
+    assert found.column_names == [*before.column_names, "lower", "upper"]
+    lower, upper = confide.predict_interval(PRICE, released, groups=WARD if by else None)
+    np.testing.assert_array_equal(found["lower"].to_numpy(), lower)
+    np.testing.assert_array_equal(found["upper"].to_numpy(), upper)
+    with owned.open() as table, pytest.raises(InputError, match="must hold a positive number"):
+        predict_table(table, Regressed("f"), released, out_table=refused, by="ward" if by else None)
+    assert refused not in owned.tables()
+
+
+def test_several_levels_that_sql_does_not_compute_in_a_table(owned):
+    scores = confide.aps_score(P, Y)
+    released = confide.calibrate_levels(scores, [0.2, 0.1], 10.0, score="aps", classes=NAMES)
+    with owned.open() as table:
+        predict_table(table, Classified("p", classes=NAMES), released, out_table=f"{owned.name}_levels", keep=["id"])
+    found = owned.read(f"{owned.name}_levels")
+    assert found.column_names == [
+        "id", "prediction_set_0.2", "set_size_0.2", "prediction_set_0.1", "set_size_0.1"
+    ]  # fmt: skip
+    expected = confide.predict_set(P, released[0.1], NAMES)
+    assert found["prediction_set_0.1"].to_pylist() == expected.labels()
 
 
 @pytest.mark.parametrize("score", ["lac", "aps"])

@@ -60,6 +60,10 @@ def test_the_digest_is_that_of_what_is_counted():
 REFUSED = {
     "aps": (lambda: CountingPlan.of(Classified("p_*", "y", ("a", "b"), "aps"), 0.1, 1.0), "count that with"),
     "gamma": (lambda: CountingPlan.of(Regressed("f", "t", "gamma"), 0.1, 1.0), "not computed in SQL; compute it where"),
+    "logits": (
+        lambda: CountingPlan.of(Classified(("p_a", "p_b"), "y", ("a", "b"), logits=True), 0.1, 1.0),
+        "logits must be left out: their softmax is not computed in SQL; compute it where the model runs",
+    ),
     "losses": (lambda: CountingPlan.of(Losses("l_*"), 0.1, 1.0), "not computed in SQL"),
     "lists": (lambda: CountingPlan.of(Classified("p", "y", ("a", "b", "c")), 0.1, 1.0), "make a view with a column"),
     "no classes": (lambda: CountingPlan.of(Classified("p_*", "y"), 0.1, 1.0), "classes must be given, all of them"),

@@ -197,10 +197,10 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
             )
         return known_positions(name, _as_list(data, array), names, "classes")
     if array.size and array.dtype.kind not in "iu":
-        raise InputTypeError(
-            f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; fill or drop missing labels, and "
-            "for class names pass classes=[...]"
-        )
+        remedy = "fill or drop missing labels, and for class names pass classes=[...]"
+        if array.dtype.kind == "b":
+            remedy = "pass classes=[False, True], in the order of the columns, or integers"
+        raise InputTypeError(f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; {remedy}")
     if array.size and (array.min() < 0 or array.max() >= k):
         must, remedy = f"{name} must lie between 0 and {k - 1}", "; check the order and the number of the classes"
         refuse_marked((array < 0) | (array >= k), must, "outside", remedy)

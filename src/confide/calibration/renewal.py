@@ -135,7 +135,7 @@ class Renewal:
                     "your own records alone"
                 )
             raise InputTypeError(
-                "previous must be a release of calibrate or its kin, as confide.Calibration.load reads them; found "
+                "previous must be a release of calibrate or its kin, as confide.load reads them; found "
                 f"{type(previous).__name__}"
             )
         if not isinstance(cold, bool):

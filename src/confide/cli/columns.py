@@ -50,8 +50,8 @@ Score: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True)
-class ModelColumns:
-    """What a model says of each record."""
+class PredictedColumns:
+    """What a model says of each record, as a query reads it."""
 
     probabilities: Annotated[
         str | None,
@@ -69,6 +69,11 @@ class ModelColumns:
         str | None,
         o.columns("COLUMN[,COLUMN]", "Predicted numbers; or two quantiles, LOWER,UPPER."),
     ] = None
+
+
+@dataclass(frozen=True)
+class ModelColumns(PredictedColumns):
+    """What a model says of each record."""
 
     logits: Annotated[
         bool,
@@ -136,8 +141,8 @@ class ModelColumns:
 
 
 @dataclass(frozen=True)
-class TrueColumns(ModelColumns):
-    """The columns of records whose truth is known, for a score and a loss that are known from elsewhere."""
+class OneTruthColumns:
+    """The truth of records of which one class, or one number, is true; or their scores."""
 
     score_column: Annotated[
         str | None,
@@ -156,6 +161,24 @@ class TrueColumns(ModelColumns):
         ),
     ] = False
     target: Annotated[str | None, o.columns("COLUMN", "True numbers, for regression.")] = None
+
+
+@dataclass(frozen=True)
+class CountedColumns(OneTruthColumns, PredictedColumns):
+    """The columns that a query counts, and the score that it computes of them."""
+
+    score: Score = None
+
+    @property
+    def all(self) -> "Columns":
+        """The same among all that there are."""
+        return Columns(**vars(self))
+
+
+@dataclass(frozen=True)
+class TrueColumns(OneTruthColumns, ModelColumns):
+    """The columns of records whose truth is known, for a score and a loss that are known from elsewhere."""
+
     truth: Annotated[
         str | None,
         o.columns(

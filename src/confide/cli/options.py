@@ -155,7 +155,9 @@ RELEASE = "What `confide calibrate`, `recalibrate` or `federated aggregate` wrot
 class SourceOfRelease(Source):
     """The table that is read, and the release that it is for; also typed as two arguments, RELEASE TABLE."""
 
-    second: Annotated[str | None, typer.Argument(hidden=True)] = None
+    second: Annotated[
+        str | None, typer.Argument(metavar="TABLE", hidden=True, help="The table, where RELEASE was typed first.")
+    ] = None
     calibration: Annotated[Path | None, columns("RELEASE", RELEASE)] = None
 
     def separate(self) -> tuple[Path, Source]:
@@ -243,7 +245,7 @@ class PeopleOptions:
     ] = None
     sample: Annotated[
         str | None,
-        owners("TEXT", "With --order: take K at random, by a hash of this text and of those columns."),
+        owners("TEXT", "Take K by a hash of this text and --order."),
     ] = None
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated
 import click
 
 from confide.cli import options as o
-from confide.cli.columns import Columns
+from confide.cli.columns import CountedColumns
 from confide.cli.counted import Asked
 from confide.cli.output import check_output, say
 from confide.cli.parameters import command
@@ -24,7 +24,7 @@ def sql(
         str | None, o.content("NAME", "The table, its parts between points; with --dbt the model says it.")
     ] = None,
     dbt: Annotated[bool, o.content(None, "Print a macro for dbt instead of a query.", "--dbt")] = False,
-    columns: Columns,
+    columns: CountedColumns,
     alpha: o.Alphas,
     privacy: o.PrivacyOptions,
     n: Annotated[int | None, o.privacy("N", "The public number of records, needed under replace_one.")] = None,
@@ -70,7 +70,7 @@ def sql(
     check_output(plan, Kind.COUNTING, schedule, force=force)
     divided = o.GroupOptions(by, groups, by_class)
     asked = Asked(
-        columns, alpha, privacy, n, mechanism, candidates, unit, people, divided, skip_incomplete, schedule
+        columns.all, alpha, privacy, n, mechanism, candidates, unit, people, divided, skip_incomplete, schedule
     ).plan()
     dialects = o.split(dialect)
     if dbt:

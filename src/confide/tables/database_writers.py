@@ -7,11 +7,17 @@ from confide.support import OutputExistsError
 from confide.tables.failures import of_engine
 from confide.tables.figures import Figures, Tally, figures_of
 from confide.tables.predictions import Predictions
-from confide.tables.predictors import SetPredictor
+from confide.tables.predictors import Added
 from confide.tables.progress import Progress
 from confide.tables.sql import identifier, select
 
 _ROWS = 2**14
+_TYPES: dict[Added, str] = {
+    "texts": "text[]",
+    "integers": "bigint[]",
+    "size": "integer",
+    "number": "double precision",
+}
 
 
 def write_duckdb(connection: Any, predictions: Predictions, name: str, progress: Progress) -> Figures:
@@ -113,10 +119,9 @@ def _copied(expression: Any, predictions: Predictions, name: str, progress: Prog
     asked = ", ".join([*(f"{column}::text" for column in kept), *(identifier(read.column) for read in reads)])
     writing.execute(f"CREATE TABLE {target} AS {select(', '.join(kept) or '1 AS nothing', source)} WITH NO DATA")
     for one in predictions.predictors:
-        assert isinstance(one, SetPredictor)  # intervals are SQL
-        element = "text" if isinstance(one.names[0], str) else "bigint"
-        writing.execute(f"ALTER TABLE {target} ADD COLUMN {one.adds[0]} {element}[], ADD COLUMN {one.adds[1]} integer")
-    rows = missing = members = empty = 0
+        for column, kind in zip(one.adds, one.kinds, strict=True):
+            writing.execute(f"ALTER TABLE {target} ADD COLUMN {identifier(column)} {_TYPES[kind]}")
+    tally, rows, missing = Tally(predictions), 0, 0
     with backend.con.cursor(name="confide_reading") as reading:
         reading.execute(select(asked, source))
         while fetched := reading.fetchmany(_ROWS):
@@ -128,9 +133,9 @@ def _copied(expression: Any, predictions: Predictions, name: str, progress: Prog
             with writing.copy(f"COPY {target} ({', '.join([*kept, *map(identifier, added)])}) FROM STDIN") as copy:
                 for row, *values in zip(fetched, *columns, strict=True):
                     copy.write_row([*row[: len(kept)], *values])
-            proof = found[added.index(predictions.proof)]
-            rows, missing = rows + len(fetched), missing + proof.null_count
-            sizes = columns[added.index(predictions.proof)]
-            members, empty = members + sum(filter(None, sizes)), empty + sizes.count(0)
+            missing += found[added.index(predictions.proof)].null_count
+            if not missing:
+                tally.add(pa.RecordBatch.from_arrays(found, names=added))
+            rows += len(fetched)
             progress(len(fetched))
-    return figures_of(predictions, rows, missing, (members, empty) if predictions.counts_members else None)
+    return figures_of(predictions, rows, missing, None) if missing else tally.figures()

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ from confide.tables.table import Read, Table
 from confide.tables.what import Classified, Losses, Regressed, What
 
 SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
+Added: TypeAlias = Literal["texts", "integers", "size", "number"]
+"""What a column holds that is added: a list of names or of integers, how long it is, or an end of an interval."""
 _DOUBLE = np.dtype(np.float64)
 
 
@@ -79,6 +81,11 @@ class Predictor(ABC):
     def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
         """The added columns of a batch, and what is wrong with records; `as_text` writes lists as JSON."""
 
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[Added, Added]:
+        """What the added columns hold."""
+
     def faults(self, batch: Any) -> list[Fault]:
         """What is wrong column by column, for a batch in which something is."""
         group = [] if self.group is None else [self.group.fault(batch, len(self.requirements))]
@@ -113,6 +120,11 @@ class SetPredictor(Predictor):
     score: str
     by_class: bool
     sums: bool = True
+
+    @property
+    def kinds(self) -> tuple[Added, Added]:
+        """A list of names, and how many they are."""
+        return "texts" if isinstance(self.names[0], str) else "integers", "size"
 
     def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
         """Lists of class names, and their lengths."""
@@ -173,6 +185,11 @@ class IntervalPredictor(Predictor):
 
     predictions: tuple[str, ...]
     scores: tuple[str, str]
+
+    @property
+    def kinds(self) -> tuple[Added, Added]:
+        """Both ends."""
+        return "number", "number"
 
     def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
         """Both ends, rounded outwards."""

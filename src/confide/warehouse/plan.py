@@ -352,6 +352,8 @@ def _in_sql(what: What) -> Scored | Classified | Regressed:
         return replace(what, score=SIDES if len(named) > 1 else what.kind.name)
     if not isinstance(what, Classified):
         raise InputError(f"losses, and sets of several labels, are not computed in SQL; {_ELSEWHERE}")
+    if what.logits:
+        raise InputError(f"logits must be left out: their softmax is not computed in SQL; {_ELSEWHERE}")
     if what.score != "lac":
         raise InputError(f"score {what.score!r} is not computed in SQL, which has lac; {_ELSEWHERE}")
     if what.label is None:

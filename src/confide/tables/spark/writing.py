@@ -8,7 +8,7 @@ from confide.support import OutputExistsError
 from confide.tables.database_writers import approved, counted, exists, in_sql
 from confide.tables.figures import Figures
 from confide.tables.predictions import Predictions
-from confide.tables.predictors import SetPredictor
+from confide.tables.predictors import Added
 from confide.tables.progress import Progress
 from confide.tables.spark.connect import is_connect
 from confide.tables.spark.failures import in_words
@@ -25,15 +25,29 @@ def predicted(expression: Any, predictions: Predictions) -> Any:
         return in_sql(expression, predictions)
 
     def frame() -> Any:
-        from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+        from pyspark.sql.types import (
+            ArrayType,
+            DoubleType,
+            IntegerType,
+            LongType,
+            StringType,
+            StructField,
+            StructType,
+        )
 
+        types: dict[Added, Any] = {
+            "texts": ArrayType(StringType()),
+            "integers": ArrayType(LongType()),
+            "size": IntegerType(),
+            "number": DoubleType(),
+        }
         reads = {read.alias: expression[read.column] for one in predictions.predictors for read in one.reads}
         rows = frame_of(expression.select(*predictions.keep, **reads))
-        added = []
-        for one in predictions.predictors:
-            assert isinstance(one, SetPredictor)  # intervals are SQL
-            element = StringType() if isinstance(one.names[0], str) else LongType()
-            added += [StructField(one.adds[0], ArrayType(element)), StructField(one.adds[1], IntegerType())]
+        added = [
+            StructField(name, types[kind])
+            for one in predictions.predictors
+            for name, kind in zip(one.adds, one.kinds, strict=True)
+        ]
         kept = [rows.schema[name] for name in predictions.keep]
         made = rows.mapInArrow(_appended(predictions.keep, predictions.predictors), StructType([*kept, *added]))
         return table_of(made, expression.get_backend())
