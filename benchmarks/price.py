@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import confide
+from benchmarks.small import small
 from confide import Candidates
 from confide.planning import Plan
 from tests.answers import EVEN, HARD_IN_UNIT, HARD_RESIDUALS, Outcome, outcome, residuals, size_ratio, threshold_ratio
 from tests.first_version import first_version
-from tests.small import small
 
 PUBLIC, SECRET = "replace_one", "add_remove"
 WORDS = {PUBLIC: "public", SECRET: "secret"}

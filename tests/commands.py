@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.small import ROOT
+from benchmarks.small import ROOT
 from tests.stand_ins import write_stand_ins
 
 SECONDS, TOGETHER = 600, 2
