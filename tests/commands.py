@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -204,8 +205,8 @@ def named() -> dict[str, list[str]]:
 
 def walk(words: list[str]) -> int:
     """Run every row whose name contains one of the words, or all that do not run elsewhere; how many failed."""
-    chosen = {name: row for name, row in ROWS.items() if any(word in name for word in words)}
-    chosen = chosen or {name: row for name, row in ROWS.items() if not row.elsewhere}
+    wanted = (any(word in name for word in words) if words else not row.elsewhere for name, row in ROWS.items())
+    chosen = dict(compress(ROWS.items(), wanted))
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="confide-commands-") as folder:
         data = Path(folder).resolve()
