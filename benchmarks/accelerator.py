@@ -20,9 +20,9 @@ import torch
 
 import confide
 import confide.torch
+from benchmarks.small import small
 from confide.array_api import predict_mask, true_scores
 from confide.releases import Calibration, RiskCalibration, critical_score
-from tests.small import small
 
 SCORES = ("lac", "aps", "raps(penalty=0.01,k_reg=5)", "saps(penalty=0.1)", "top_k", "margin")
 RANDOMISED = ("aps_randomised", "raps_randomised(penalty=0.01,k_reg=5)", "saps_randomised(penalty=0.1)")

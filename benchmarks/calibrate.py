@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import confide
 from benchmarks.both_ways import with_numpy_alone
-from tests.small import SMALL, small
+from benchmarks.small import SMALL, small
 
 ALPHA, EPSILON = 0.1, 1.0
 IMPORT_LIMIT = 1.5

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.small import small
+from benchmarks.small import small
 
 ROWS, CLASSES, REPEATS = small(1_000_000, 2000), 10, small(3, 1)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.both_ways import with_numpy_alone
-from tests.small import small
+from benchmarks.small import small
 
 if TYPE_CHECKING:
     from confide import Calibration

@@ -7,9 +7,9 @@ import time
 
 import numpy as np
 
+from benchmarks.small import small
 from confide import federated
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, qq_coverage
-from tests.small import small
 
 
 def direct(l: int, k: int, m: int, n: int) -> float:

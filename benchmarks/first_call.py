@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.small import small
+from benchmarks.small import small
 
 REPEATS = small(5, 1)
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.small import small
 from confide import ClassShift, plan
 from confide.candidates import Candidates, Spread
 from confide.mechanisms import Slopes, slopes_for
 from confide.planning import check_request, mechanism_for
 from confide.selection import selection_law
-from tests.small import small
 
 CASES = ((3, 500, 1.0), (3, 1000, 1.0), (10, 1000, 1.0), (10, 3000, 1.0), (10, 10_000, 1.0), (10, 3000, 0.3))
 LEVEL, DATA_SETS = 0.9, small(100, 2)

@@ -9,9 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.small import small
 from confide.ledger import Cost, Ledger, make_server_ledger, move, request_digest, store
 from confide.ledger.events import FIRST_SEAL, Charged, Event, Keyed, Limited, Opened, Released, seal, write_event
-from tests.small import small
 from tests.tables.postgres_server import OWNER, running
 
 COST = Cost(0.05, "add_remove", "slopes", 0.05**2 / 8)

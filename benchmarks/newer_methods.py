@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import confide
+from benchmarks.small import small
 from confide.calibration.suited import suited_candidates
 from confide.candidates import Candidates
 from confide.mechanisms import NoisySearch, pcoqs_for, published_candidates, published_pcoqs_for
 from confide.papers import pcoqs, rob_fcp
 from confide.selection import selection_law
-from tests.small import small
 
 Floats = NDArray[np.float64]
 ALPHA = 0.1

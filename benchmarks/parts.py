@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.both_ways import with_numpy_alone
-from tests.small import small
+from benchmarks.small import small
 
 RUNS, MANY = small(40, 1), small(1_000_000, 1000)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.parts import lac_parts, print_times, regression_parts
-from tests.small import small
+from benchmarks.small import small
 
 ROWS, NEW, CLASSES = small((30_000, 20_000, 1000), (500, 300, 20))
 WORKER = Path(__file__).with_name("peers_worker.py")

@@ -15,9 +15,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.small import small
 from confide.noisy_counts import coverage_interval, one_count_interval, simultaneous
 from confide.sets import exact_interval
-from tests.small import small
 
 SHARES = (0.8, 0.9, 0.95, 0.99)
 

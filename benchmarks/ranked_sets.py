@@ -13,8 +13,8 @@ import numpy as np
 
 import confide.arrays.blocks
 from benchmarks.both_ways import NUMBA, numpy_alone
+from benchmarks.small import small
 from confide.scores import own_class_scores, ranked, set_mask
-from tests.small import small
 
 RUNS = small(11, 1)
 CASES = [

@@ -4,10 +4,10 @@ import hashlib
 
 import numpy as np
 
+from benchmarks.small import small
 from confide import Candidates, all_scores, federated, lac_score
 from confide.federated import comparison
 from confide.planning import Pilot
-from tests.small import small
 
 CASES = [  # silos, records in each, epsilon of the sum, candidates of the sum of replies
     (5, 200, 10.0, 100),

@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.small import small
 from confide.tables import Classified, Scored, score_histogram
 from confide.tables.spark import open_session
-from tests.small import small
 from tests.tables.spark_cluster import standalone_cluster
 
 CLASSES, FILES, REPEATS = 10, small(40, 2), small(3, 1)

@@ -14,9 +14,9 @@ import time
 
 import numpy as np
 
+from benchmarks.small import small
 from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
 from confide.watching.power import looks_to_alarm
-from tests.small import small
 
 NOTHING = 1e-300
 RULES = {

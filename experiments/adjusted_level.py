@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from benchmarks.small import small
 from experiments.cache import cached, write_docs
 from experiments.methods import NOISY, OURS, PPS, PPS_LAPLACE
 from experiments.plots import figure, save
-from tests.small import small
 
 ALPHA = Fraction(1, 10)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE)

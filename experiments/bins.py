@@ -1,9 +1,9 @@
 """Figure 4: the number of candidates over four orders of magnitude."""
 
+from benchmarks.small import small
 from experiments.methods import NOISY, OURS, PPS, PPS_LAPLACE
 from experiments.splits import study
 from experiments.sweep import Sweep
-from tests.small import small
 
 N, EPSILON, SPLITS = 1000, 1.0, small(1000, 2)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE)

@@ -8,6 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 import confide
+from benchmarks.small import small
 from confide.mechanisms import certify
 from experiments.cache import cached, write_docs
 from experiments.cost_page import page
@@ -15,7 +16,6 @@ from experiments.laws import law
 from experiments.methods import NONE, PRIVATE
 from experiments.scores import cifar100
 from experiments.splits import study
-from tests.small import small
 
 ALPHA = Fraction(1, 10)
 SIZES, LOSSES = small((200, 500, 1000, 5000), (500,)), (0.1, 0.3, 1.0, 3.0, 10.0)

@@ -1,9 +1,9 @@
 """Figure 5: the privacy loss from .1 to 10."""
 
+from benchmarks.small import small
 from experiments.methods import NOISY, OPENDP, OURS, PPS, PPS_LAPLACE
 from experiments.splits import study
 from experiments.sweep import Sweep
-from tests.small import small
 
 N, BINS, SPLITS = small(2000, 1000), 1000, small(1000, 2)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE, OPENDP)

@@ -3,12 +3,12 @@
 import numpy as np
 from tqdm import tqdm
 
+from benchmarks.small import small
 from experiments.cache import cached, write_docs
 from experiments.methods import NONE, OURS, PPS, quiet
 from experiments.plots import figure, histograms, save
 from experiments.scores import ScoreSet, blood, skin
 from experiments.splits import means, study
-from tests.small import small
 
 SPLITS, BINS, EPSILON = small(1000, 2), 1000, 1.0
 METHODS = (NONE, OURS, PPS)

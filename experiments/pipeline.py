@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from benchmarks.small import small
 from experiments import cifar10
 from experiments.cache import RESULTS, cached, write_docs
 from experiments.methods import NONE, OURS, PPS
@@ -24,7 +25,6 @@ from experiments.private_prediction_sets import published
 from experiments.scattering import Scattering
 from experiments.scores import ScoreSet
 from experiments.splits import study
-from tests.small import small
 
 EPSILON, DELTA, N, SPLITS, BINS = 8.0, 1e-5, *small((5000, 1000, 5000), (50, 2, 50))
 ALPHA = Fraction(1, 10)

@@ -11,7 +11,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from tests.small import small
+from benchmarks.small import small
 
 LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-max_len=16384", "-print_final_stats=1")
 

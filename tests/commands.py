@@ -3,9 +3,9 @@
     python -m tests.commands             all of them, two at a time, in some minutes
     python -m tests.commands price       those whose name contains one of these words
 
-It works in a copy of the checkout, so that nothing here is overwritten, and with stand-ins for the real data. It prints
-one line for every command, with its seconds; the exit code is 1 if one failed. A command that a document names has a
-row below, or `tests/test_commands.py` fails.
+Each works in a copy of the checkout, so that nothing here is overwritten, and with stand-ins for the real data. The
+walk prints one line for every command, with its seconds; the exit code is 1 if one failed. A command that a document
+names has a row below, or `tests/test_commands.py` fails.
 """
 
 import os
@@ -18,10 +18,11 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.small import ROOT
+from benchmarks.small import ROOT
 from tests.stand_ins import write_stand_ins
 
 SECONDS, TOGETHER = 600, 2
@@ -40,20 +41,20 @@ class Row(NamedTuple):
 IN_CI = Row(elsewhere=".ci/run runs it whole")
 BENCH, FUZZ, MUTATION = (Row(elsewhere=f"make {name}") for name in ("bench", "fuzz", "mutation"))
 PEERS, MUTANTS, PACKAGES = (Row(elsewhere=f"make {name}") for name in ("bench-peers", "mutants", "packages"))
-PART = Row(elsewhere="make experiments")
+PART, FULL = Row(elsewhere="make experiments"), Row(elsewhere="make experiments-full")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
 ENGINES = Row(elsewhere="tests/tables/test_examples.py")
 OWN_CSV = "python -m experiments.federated --csv {data}/CASP.csv --target RMSD --model ridge --draws 2 --out {out}"
 
 ROWS = {  # what takes longest comes first
-    "make experiments": Row("bash -c 'make experiments && make experiments-full'"),  # which have parts in common
+    "make experiments": Row(),
     "make mutants": Row(
         "env PYTEST_ADDOPTS=tests/selection/test_selector.py bash -c "
         "'make mutants EACH=4 && .venv/bin/python -m tests.mutation.mutants killers mutants.sqlite'"
     ),
     "make bench": Row(),
     "make bench-peers": Row(),
-    "make experiments-full": PART,
+    "make experiments-full": Row(),
     "make fuzz": Row(),
     "make mutation": Row(),
     "make screenshots": Row(),
@@ -94,9 +95,9 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.watch --alarms": Row(),
     "python -m examples.language_models": Row("python -m examples.language_models 1"),
     "python -m experiments": PART,
-    "python -m experiments --full": PART,
-    "python -m experiments --full federated-paper-full": PART,
-    "python -m experiments --full pps-figure3": PART,
+    "python -m experiments --full": FULL,
+    "python -m experiments --full federated-paper-full": FULL,
+    "python -m experiments --full pps-figure3": FULL,
     "python -m experiments NAME": PART,
     "python -m experiments cost": PART,
     "python -m experiments federated": PART,
@@ -119,7 +120,7 @@ ROWS = {  # what takes longest comes first
         "python -m experiments.federated --csv {data}/Chem97.csv --target score --silo lea --draws 2 --out {out}"
     ),
     "python -m experiments.federated.hospitals": PART,
-    "python -m experiments.federated.paper": PART,
+    "python -m experiments.federated.paper": Row(),
     "python -m fuzz.run": FUZZ,
     "python -m fuzz.run --each 1000000": FUZZ,
     "python -m release.packages .venv .venv-nvflare .venv-mlflow": Row(),
@@ -203,21 +204,21 @@ def named() -> dict[str, list[str]]:
 
 
 def walk(words: list[str]) -> int:
-    """Run every row whose name contains one of the words, or all; how many failed."""
-    chosen = {name: row for name, row in ROWS.items() if not words or any(word in name for word in words)}
+    """Run every row whose name contains one of the words, or all that do not run elsewhere; how many failed."""
+    wanted = (any(word in name for word in words) if words else not row.elsewhere for name, row in ROWS.items())
+    chosen = dict(compress(ROWS.items(), wanted))
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="confide-commands-") as folder:
-        copy, data = Path(folder).resolve() / "confide", Path(folder).resolve() / "data"
-        copied(copy)
+        data = Path(folder).resolve()
         write_stand_ins(data)
         with ThreadPoolExecutor(TOGETHER) as pool:
-            done = list(pool.map(lambda name: run(name, chosen[name], copy, data), chosen))
+            done = list(pool.map(lambda name: run(name, chosen[name], data), chosen))
     failed = done.count(False)
     print(f"{len(done)} commands in {time.monotonic() - begin:.0f} s, {failed} failed")
     return failed
 
 
-def copied(copy: Path) -> None:
+def write_copy(copy: Path) -> None:
     """The checkout with what is not committed yet, times of files included, and links to its environments."""
     for path in files():
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -226,13 +227,16 @@ def copied(copy: Path) -> None:
         (copy / environment.name).symlink_to(environment.resolve())
 
 
-def run(name: str, row: Row, copy: Path, data: Path) -> bool:
-    """Run a row in the copy and print a line about it; whether it did what it should."""
+def run(name: str, row: Row, data: Path) -> bool:
+    """Run a row in a copy of its own and print a line about it; whether it did what it should."""
     if row.elsewhere:
         print(f"{name}: not here: {row.elsewhere}", flush=True)
         return True
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryDirectory(prefix="confide-command-") as folder, tempfile.TemporaryFile("w+") as said:
+        copy, out = Path(folder).resolve() / "confide", Path(folder).resolve() / "out"
+        write_copy(copy)
+        out.mkdir()
         words = shlex.split((row.small or name).format(data=data, out=out))
         settings = {"CONFIDE_SMALL": str(copy), "CONFIDE_DATA": str(data), "PYTHONPATH": str(copy / "src")}
         process = subprocess.Popen(

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests import small
+from benchmarks import small
 from tests.commands import FOLDERS, IN_CI, ROOT, ROWS, files, named
 
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the repository, whose files git lists")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from benchmarks.small import small
 from experiments.cache import cached
 from experiments.federated import exact, page, problems, settings, silos
 from experiments.federated.data import folder
 from experiments.federated.study import rows_of, run
-from tests.small import small
 
 HERE = Path("docs/experiments/federated")
 

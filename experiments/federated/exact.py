@@ -6,6 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
+from benchmarks.small import small
 from confide.federated.order_statistics import conditional_coverage_failure
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.fedcp2_qq import best_published
@@ -13,7 +14,6 @@ from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
 from confide.federated.random_rank_reply import RandomRankReply
 from confide.papers.one_shot_federated import published_conditional_k, published_deviation
 from experiments.federated.study import ALPHA
-from tests.small import small
 
 LEVEL = 1 - ALPHA
 EPSILONS = (10.0, 5.0, 1.0)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.small import small
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import CoverageWarning
 from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 from experiments.federated.heart import NAMES, split
-from tests.small import small
 
 ALPHA, EPSILON, NET = 0.2, 4.0, 0.4
 

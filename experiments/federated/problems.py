@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.small import small
 from experiments.federated import tables
 from experiments.federated.models import MODELS
-from tests.small import small
 
 FILES = {"bio": ("CASP.csv", "RMSD"), "bike": ("bike_train.csv", "count"), "concrete": ("Concrete_Data.csv", None)}
 

@@ -1,6 +1,6 @@
 """Which federations are drawn, and the texts of the page."""
 
-from tests.small import small
+from benchmarks.small import small
 
 MODELS = ("ridge", "forest", "neural")
 _FEW = ((2, 40),)

@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.small import small
 from confide.mechanisms import pps
 from experiments.laws import law
-from tests.small import small
 
 ALPHA = Fraction(1, 10)
 OPTIONS = small(50, 2)

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from benchmarks.small import small
 from confide.mechanisms import pps_laplace
 from experiments.cache import cached, write_docs
 from experiments.methods import OURS
 from experiments.plots import figure, save
 from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorithm_5, bins_of, level
 from experiments.private_prediction_sets.published import Level, figure_2
-from tests.small import small
 
 FOLDER = "private-prediction-sets"
 LEVELS = {"n": (0.1, 1.0, 10.0), "epsilon": (100, 1000, 10_000)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.small import small
 from confide.mechanisms import pps
 from experiments import pipeline
 from experiments.cache import cached, write_docs
@@ -19,7 +20,6 @@ from experiments.private_prediction_sets import published
 from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorithm_5
 from experiments.private_prediction_sets.study import splits
 from experiments.private_prediction_sets.tail_scores import TailScores
-from tests.small import small
 
 N, EPSILON, SPLITS = small(5000, 50), 8.0, small(1000, 2)
 FOLDER = "private-prediction-sets"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import confide
+from benchmarks.small import small
 from confide.mechanisms import pps, pps_laplace
 from experiments.cache import cached, write_docs
 from experiments.cifar10 import data_folder
@@ -22,7 +23,6 @@ from experiments.private_prediction_sets.bins import ALPHA, CODE, TEXT, algorith
 from experiments.private_prediction_sets.study import splits, uniform, uniform_quantiles
 from experiments.private_prediction_sets.tail_scores import TailScores
 from experiments.scores import BLOOD, SKIN, softmax
-from tests.small import small
 
 N, TEST, SPLITS, EPSILON, EPSILON_1 = *small((1000, 500, 1000), (200, 100, 2)), 10.0, 8.0
 FOLDER = "private-prediction-sets"

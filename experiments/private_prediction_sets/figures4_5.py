@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from benchmarks.small import small
 from confide.mechanisms import pps, pps_laplace
 from experiments.cache import cached, write_docs
 from experiments.methods import OURS
@@ -21,7 +22,6 @@ from experiments.private_prediction_sets.public_law import imagenet_shaped
 from experiments.private_prediction_sets.study import splits, uniform
 from experiments.private_prediction_sets.tail_scores import TailScores
 from experiments.scores import imagenet
-from tests.small import small
 
 N, TEST, SPLITS, DATA_SETS = small((30_000, 20_000, 100, 40), (300, 200, 2, 2))
 FOLDER = "private-prediction-sets"

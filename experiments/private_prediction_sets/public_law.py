@@ -9,8 +9,8 @@ scores are continuous; set sizes are comparable in order only.
 
 import numpy as np
 
+from benchmarks.small import small
 from experiments.private_prediction_sets.tail_scores import TailScores
-from tests.small import small
 
 RECORDS, CLASSES, SCALE, SPREAD = *small((50_000, 1000), (500, 50)), 15.0, 0.9
 _BLOCK = 2000

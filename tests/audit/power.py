@@ -5,12 +5,12 @@ import math
 import numpy as np
 from scipy.stats import beta, binom
 
+from benchmarks.small import small
 from confide.audit.betting import bet_against
 from confide.audit.coverage import NASTY
 from confide.audit.effort import SECONDS, effort_at
 from confide.audit.run import LEVEL
 from confide.audit.subject import COVERAGE_SIZES
-from tests.small import small
 
 SHARE = LEVEL / (2 + len(NASTY))
 TRIALS = small(400, 4)

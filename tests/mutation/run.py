@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.small import small
 from tests.mutation.faults import FAULTS, Fault
-from tests.small import small
 
 ROOT = Path(__file__).parents[2]
 PASSED, FAILED = 0, 1

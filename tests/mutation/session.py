@@ -20,7 +20,7 @@ from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import WorkDB
 from cosmic_ray.work_item import MutationSpec
 
-from tests.small import small
+from benchmarks.small import small
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path("src", "confide")  # which a session stores, so that it is read from any folder

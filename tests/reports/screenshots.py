@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.small import small
 from tests.reports.browser import Opened, chromium
 from tests.reports.pages import CLASSES, write_all
-from tests.small import small
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 LOOKS = {"light": (1000, "light"), "dark": (1000, "dark"), "phone": (360, "light")}

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from benchmarks.small import small
 from experiments.federated import tables
 from experiments.federated.data import folder
-from tests.small import small
 
 Arrays = tuple[np.ndarray, np.ndarray]
 _FEW = ((10, 10), (5, 20))

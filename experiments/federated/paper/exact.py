@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.small import small
 from confide.federated import best_private_qq, best_published, best_qq, qq_coverage
 from experiments.cache import cached
 from experiments.federated.paper.measure import ALPHA, BINS
 from experiments.federated.paper.pictures import save
 from experiments.plots import figure
-from tests.small import small
 
 LISTED = (10, 20, 50, 100)
 ALPHAS = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))

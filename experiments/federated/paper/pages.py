@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.small import small
 from experiments.cache import cached
 from experiments.federated.paper import measure, splits
 from experiments.federated.paper.data_sets import BY_NAME, DataSet
@@ -13,7 +14,6 @@ from experiments.federated.paper.pictures import boxes, save
 from experiments.federated.paper.published import ALL, TEST_RECORDS, published
 from experiments.federated.paper.regressors import REGRESSORS
 from experiments.plots import figure
-from tests.small import small
 
 METHODS = (*measure.PLAIN, measure.NEXT_RANK, *measure.OURS)
 DRAWN = measure.PLAIN + measure.OURS

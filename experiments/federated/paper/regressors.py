@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.small import small
+from benchmarks.small import small
 
 TREES, LEAST_LEAF, SYNTHETIC_LEAF = small(1000, 5), 1, 40
 """The least records of a leaf: 1 on the real data, 40 on the synthetic data."""

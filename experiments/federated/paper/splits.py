@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.small import small
 from experiments.cache import RESULTS
 from experiments.federated.paper.data_sets import BY_NAME
 from experiments.federated.paper.regressors import REGRESSORS
-from tests.small import small
 
 SPLITS = small(20, 2)
 SHARES = (0.4, 0.4, 0.2)

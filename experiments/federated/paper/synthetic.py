@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from benchmarks.small import small
 from confide import federated
 from confide.federated import best_qq_unequal, published_ranks
 from confide.federated.quantile_of_quantiles import RankChoice
@@ -16,7 +17,6 @@ from experiments.federated.paper.pictures import save
 from experiments.federated.paper.regressors import SYNTHETIC_LEAF, forest
 from experiments.federated.silos import drawn
 from experiments.plots import figure
-from tests.small import small
 
 RECORDS, TEST, DRAWS = 2000, 5000, small(20, 2)
 EQUAL = (20,) * 50

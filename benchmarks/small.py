@@ -1,7 +1,7 @@
 """Commands in their small form: seconds in place of minutes, so that every command is run before a change lands.
 
-`python -m tests.commands` walks through them in a copy of the checkout, where results may be overwritten, and names
-that copy in `CONFIDE_SMALL`. Elsewhere every command runs whole.
+`python -m tests.commands` runs each in a copy of the checkout, where results may be overwritten, and names that copy in
+`CONFIDE_SMALL`. Elsewhere every command runs whole.
 """
 
 import os
