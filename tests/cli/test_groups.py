@@ -37,7 +37,7 @@ def test_per_group(confide_run, records, folder, suffix):
         made = confide_run("calibrate", path, *COLUMNS, *SURE, *options, "--out", "cal.json", "--force")
         assert (made.code, made.err) == (0, "")
         released = confide.GroupCalibration.load("cal.json")
-        *said, guess, _ = made.out.splitlines()
+        *said, guess, _, _ = made.out.splitlines()
         assert said == str(released).splitlines()
         assert guess.startswith("candidates suit: about 500 records in each group, a public guess; state --n-typical")
         for name, ward in zip(names, ("north", "south"), strict=True):

@@ -50,7 +50,7 @@ class LedgerOptions:
 
     def receipt(self) -> Receipt:
         """What will say what was charged; to be made before `account`, which may make the ledger."""
-        return Receipt(self.ledger, self.dataset)
+        return Receipt.of(self.ledger, self.dataset)
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""

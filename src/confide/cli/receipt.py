@@ -20,6 +20,7 @@ class _Charges(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.costs: list[Cost] = []
+        self.before = logging.NOTSET
 
     def emit(self, record: logging.LogRecord) -> None:
         if getattr(record, "event", None) == "charged":
@@ -28,7 +29,7 @@ class _Charges(logging.Handler):
             self.costs.append(Cost(facts["epsilon"], facts["neighbors"], facts["mechanism"], None, group))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Receipt:
     """Made before the ledger is opened, and entered while it is charged.
 
@@ -36,20 +37,24 @@ class Receipt:
     ----------
     ledger, dataset
         What was typed; None without a ledger.
+    new
+        Whether the ledger is a file that does not exist yet.
     """
 
     ledger: str | None
     dataset: str | None
-    new: bool = field(init=False)
+    new: bool
     _charges: _Charges = field(init=False, default_factory=_Charges)
 
-    def __post_init__(self) -> None:
-        path = file_of(self.ledger)
-        self.new = path is not None and not path.exists()
+    @classmethod
+    def of(cls, ledger: str | None, dataset: str | None) -> "Receipt":
+        """For what was typed."""
+        path = file_of(ledger)
+        return cls(ledger, dataset, path is not None and not path.exists())
 
     def __enter__(self) -> "Receipt":
         logger = logging.getLogger(_LOGGER)
-        self._before = logger.level
+        self._charges.before = logger.level
         logger.addHandler(self._charges)
         logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
         return self
@@ -59,8 +64,9 @@ class Receipt:
     ) -> None:
         logger = logging.getLogger(_LOGGER)
         logger.removeHandler(self._charges)
-        logger.setLevel(self._before)
-        if self.new and self.ledger is not None and (path := Path(self.ledger)).exists():
+        logger.setLevel(self._charges.before)
+        if error is None and self.new and self.ledger is not None:
+            path = Path(self.ledger)
             where = "the current folder" if path.parent == Path() else str(path.parent)
             note(f"new ledger {path.name} made in {where}: nothing was charged in it before")
 
