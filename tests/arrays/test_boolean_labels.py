@@ -12,5 +12,7 @@ Y = np.arange(200) % 2 == 1
 def test_booleans_are_names_if_that_is_said():
     named = confide.lac_score(P, Y, classes=[False, True])
     np.testing.assert_array_equal(named, confide.lac_score(P, Y.astype(int)))
-    with pytest.raises(confide.InputTypeError, match=r"found dtype bool; pass classes=\[False, True\], in the order of"):
+    with pytest.raises(
+        confide.InputTypeError, match=r"found dtype bool; pass classes=\[False, True\], in the order of"
+    ):
         confide.lac_score(P, Y)
