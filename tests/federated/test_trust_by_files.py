@@ -83,7 +83,7 @@ def test_show_says_what_a_plan_asks_before_anything_is_paid(files, run):
                   "however unlike the silos are"):  # fmt: skip
         assert words in shown
     assert not (files / "north.db").exists()
-    assert "belongs to calibrations" in run("show", "plan.json", "--records", 2, code=3)
+    assert "it belongs to releases" in run("show", "plan.json", "--records", 2, code=3)
 
 
 def test_show_reads_what_else_a_federation_writes(files, run):
