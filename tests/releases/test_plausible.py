@@ -82,6 +82,13 @@ def test_intervals_far_wider_than_predictions_are_spread():
         confide.predict_interval(np.column_stack([PREDICTIONS, PREDICTIONS]), sides)
 
 
+def test_a_private_evaluation_says_nothing_of_widths(recwarn):
+    """How the predictions of private records are spread is a secret of theirs."""
+    asked = {"predictions": PREDICTIONS, "targets": PREDICTIONS, "epsilon": 1.0}
+    confide.evaluate(_wide(1.5e10), **asked)
+    assert not [one for one in recwarn if "wide" in str(one.message)]
+
+
 def test_tables_say_it(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
     table, what = pa.table({"f": PREDICTIONS}), tables.Regressed("f")

@@ -15,7 +15,7 @@ from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Look, Tally
 from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of, warn_of
 from confide.scores import refuse_infinite
-from confide.sets import predict_interval
+from confide.sets import intervals_of
 
 
 def evaluate_intervals(
@@ -98,7 +98,7 @@ class IntervalTally(Tally):
         seen = []
         for counts in self.levels:
             own = groups if counts.names else None
-            lower, upper = predict_interval(predictions, counts.release, difficulty=difficulty, groups=own)
+            lower, upper = intervals_of(predictions, counts.release, difficulty=difficulty, groups=own)
             if len(lower) != len(targets):
                 raise InputError(f"targets must have one entry per prediction; found {len(targets)} for {len(lower)}")
             above, below = lower <= targets, targets <= upper

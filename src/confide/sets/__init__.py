@@ -11,7 +11,7 @@ promise.py          whether that breaks the promise, or luck in calibrating expl
 
 from confide.sets.coverage import CoverageEstimate, coverage_from_counts, exact_interval, share_covered
 from confide.sets.drawn_intervals import draw_intervals
-from confide.sets.predict import predict_interval, predict_labels, predict_masks, predict_set
+from confide.sets.predict import intervals_of, predict_interval, predict_labels, predict_masks, predict_set
 from confide.sets.prediction_intervals import PredictionIntervals
 from confide.sets.prediction_sets import PredictionSets
 from confide.sets.promise import (
@@ -28,8 +28,8 @@ from confide.sets.widths import warn_of_widths
 
 __all__ = [
     "CHANCE", "CoverageEstimate", "PredictionIntervals", "PredictionSets", "Shortfall", "count_limit",
-    "count_shortfall", "coverage_from_counts", "draw_intervals", "exact_interval", "has_law", "mean_limit",
-    "predict_interval", "predict_labels", "predict_masks", "predict_set", "sentence_of", "share_covered",
+    "count_shortfall", "coverage_from_counts", "draw_intervals", "exact_interval", "has_law", "intervals_of",
+    "mean_limit", "predict_interval", "predict_labels", "predict_masks", "predict_set", "sentence_of", "share_covered",
     "shortfall_at", "warn_of_widths",
 ]  # fmt: skip
 

@@ -152,6 +152,20 @@ def predict_interval(
     >>> bool(8.9 < lower[0] < 9.2 and 10.8 < upper[0] < 11.1)
     True
     """
+    found = intervals_of(predictions, calibration, difficulty=difficulty, groups=groups, score=score)
+    warn_of_intervals(as_numeric("predictions", predictions), *found)
+    return found
+
+
+def intervals_of(
+    predictions: ArrayLike,
+    calibration: Calibration | GroupCalibration | SidesCalibration,
+    *,
+    difficulty: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    score: str | None = None,
+) -> PredictionIntervals:
+    """The same, and nothing is said of how wide they are: of private records that would tell something."""
     refuse_other_rows(predictions=predictions, difficulty=difficulty, groups=groups)
     index = row_index(predictions)
     if isinstance(calibration, SidesCalibration):
@@ -161,13 +175,11 @@ def predict_interval(
         lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
         _, upper = interval_ends(predictions, "cqr_high", high.threshold)
         warn_of(calibration)
-        warn_of_intervals(as_numeric("predictions", predictions), lower, upper)
         return PredictionIntervals(lower, upper, promised_coverage(calibration), calibration, index)
     name = _score_of(calibration, "regression", score)
     threshold = _thresholds(calibration, groups, len(as_array("predictions", predictions)))
     ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
     warn_of(calibration)
-    warn_of_intervals(as_numeric("predictions", predictions), *ends)
     return PredictionIntervals(*ends, promised_coverage(calibration), calibration, index)
 
 
