@@ -113,8 +113,8 @@ def calibrate_areas(
     >>> 0.8 < calibrate_areas(areas, MissedAreaLoss(), 0.1, 1.0).threshold <= 1
     True
     """
-    check_options("calibrate_masks", options)
     refuse_weights(options, "here: an image is one record")
+    check_options("calibrate_masks", options)
     score, public = critical_score(area.name), options.get("neighbors") == "replace_one"
     spread = score_kind("lac").asked(candidates)  # thresholds of 1 - p, as those of lac
 
