@@ -190,4 +190,4 @@ def test_renewals_follow_a_schedule(confide_run, records, schedule, folder):
         assert confide_run("calibrate", records, *ASK, *options, "--out", "one.json", "--force").code == 0
         ran = confide_run("recalibrate", "one.json", records, *again, "--out", "three.json")
         assert ran.code == REFUSED
-        assert f"PREVIOUS was made with {says}; begin a new chain with `confide calibrate --schedule`" in ran.error
+        assert f"the release was made with {says}; begin a new chain with `confide calibrate --schedule`" in ran.error

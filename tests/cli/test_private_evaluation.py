@@ -107,7 +107,7 @@ def test_show_verify_and_report_know_it(evaluate, confide_run, released, folder)
     assert "Measured on labelled records, privately" in page
     assert "Not private" not in page
     wrong = confide_run("report", "private.json", "--out", "x.html")
-    assert "release must be the calibration; give its private evaluation as" in wrong.error
+    assert "--calibration must be the calibration; give its private evaluation as" in wrong.error
     asked = ("--probabilities", "p_*", "--calibration", "private.json", "--out", "x.parquet")
     assert (
         "must be a calibration, of any kind; found PrivateEvaluation"

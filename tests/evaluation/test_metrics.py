@@ -112,7 +112,7 @@ def test_records_without_a_group_are_refused(nothing):
 
 def test_more_than_a_thousand_groups_are_refused_as_everywhere():
     sets = PredictionSets(np.ones((1001, 2), dtype=bool))
-    with pytest.raises(InputError, match="there must be at most 1000 different groups; found more"):
+    with pytest.raises(InputError, match="at most 1,000 different values; found more"):
         group_coverage(sets, np.zeros(1001, int), range(1001))
 
 

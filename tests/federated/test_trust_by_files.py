@@ -180,7 +180,9 @@ def test_a_policy_file_states_what_options_state(files, run):
     assert "leave these out" in answer(run, "north", *RULES, "--policy", "policy.json", code=2)
     assert "or --policy" in answer(run, "north", "--budget", 4, code=2)
     plan(run)
-    assert "costs more than the 2" in answer(run, "north", "--policy", "policy.json", code=3)
+    assert "the policy asks for 2" in answer(run, "north", "--policy", "policy.json", code=3)
+    plan(run, "--colluding", 2, "--force")
+    assert "and the policy allows 2 for one" in answer(run, "north", "--policy", "policy.json", code=3)
 
 
 def test_a_silo_demands_tolerance_of_colluders_on_the_command_line(files, run):

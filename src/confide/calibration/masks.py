@@ -115,8 +115,8 @@ def calibrate_areas(
     True
     """
     risk = stated_risk(risk, options)
-    check_options("calibrate_masks", options)
     refuse_weights(options, "here: an image is one record")
+    check_options("calibrate_masks", options)
     score, public = critical_score(area.name), options.get("neighbors") == "replace_one"
     spread = score_kind("lac").asked(candidates)  # thresholds of 1 - p, as those of lac
 

@@ -87,8 +87,6 @@ def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | No
     if path is None:
         return
     path = as_place(path)
-    if kind is Kind.PAGE:
-        refuse_other_than_html(path)
     if isinstance(path, ObjectPath):
         path.check_bucket()
     if force or not path.exists():
@@ -97,6 +95,8 @@ def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | No
         refuse_existing_predictions(path, overwrite=force)
     else:
         refuse_existing(path, overwrite=force, kind=kind)
+    if kind is Kind.PAGE:
+        refuse_other_than_html(path)
     if not isinstance(path, ObjectPath) and not path.parent.is_dir():
         raise InputError(f"output {str(path)!r} cannot be written: its folder does not exist")
 

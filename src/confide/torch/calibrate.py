@@ -88,8 +88,8 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
-    check_options("confide.torch.calibrate", options)
     refuse_weights(options, "here: give `calibrate` the scores of your model, with labels or weights")
+    check_options("confide.torch.calibrate", options)
     public = options.get("neighbors") == "replace_one"
 
     def suited(n: int | None) -> Candidates:
