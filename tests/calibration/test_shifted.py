@@ -235,7 +235,7 @@ def test_counts_made_elsewhere_know_no_weights():
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     from confide import torch
 
-    with pytest.raises(InputError, match="found population"):
+    with pytest.raises(InputError, match="population must be left out here"):
         torch.calibrate(None, [], 0.1, 1.0, population=SHIFT)
 
 
