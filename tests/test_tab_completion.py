@@ -1,6 +1,7 @@
 """Tab completion shows what there is to use, and nothing else, in every room and adapter."""
 
 import importlib
+import inspect
 import pkgutil
 import types
 
@@ -43,3 +44,11 @@ def test_values_do_not_show_what_is_deprecated():
     assert not {"load", "from_json"} & set(dir(found))
     with pytest.warns(confide.ConfideDeprecationWarning):
         assert "<html" in released.report()
+
+
+def test_signatures_are_short():
+    """What a notebook shows of a call: names of types, and not what they stand for."""
+    functions = {name: getattr(confide, name) for name in confide.__all__ if inspect.isfunction(getattr(confide, name))}
+    shown = {name: str(inspect.signature(function)) for name, function in functions.items()}
+    assert not [name for name, text in shown.items() if "_typing" in text or "NestedSequence" in text]
+    assert len(shown["lac_score"]) < 200

@@ -1,5 +1,7 @@
 """The call that joins the parts: candidates, histogram, plan, selection, statement."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +45,10 @@ def calibrate(
     rise: float | None = None,
     shift: float | None = None,
     mechanism: MechanismName = "slopes",
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
+    ledger: Ledger | None = None,
+    dataset: str | Dataset | None = None,
     again: bool = False,
-    class_weights: "Mapping[Any, Any] | ClassShift | None" = None,
+    class_weights: Mapping[Any, Any] | ClassShift | None = None,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     weight_bound: float | None = None,

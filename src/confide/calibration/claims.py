@@ -5,6 +5,8 @@ where nothing is kept. Mohri and Hashimoto, "Language models with conformal fact
 second one, without privacy. The share of false claims *among those kept* does not fall, and cannot be bounded this way.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """One threshold per group or class, with group sizes kept secret."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -40,8 +42,8 @@ def calibrate_groups(
     unit: float | None = None,
     rho: float | None = None,
     neighbors: Neighbors = "add_remove",
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
+    ledger: Ledger | None = None,
+    dataset: str | Dataset | None = None,
     partition: str | None = None,
     **options: Any,
 ) -> GroupCalibration:
@@ -146,8 +148,8 @@ def _group_terms(
     *,
     neighbors: Neighbors,
     rho: float | None = None,
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
+    ledger: Ledger | None = None,
+    dataset: str | Dataset | None = None,
     partition: str | None = None,
     **options: Any,
 ) -> dict[str | int, dict[str, Any]]:
@@ -163,7 +165,7 @@ def _group_terms(
 
 
 def payers_of(
-    names: Iterable[str | int], ledger: "Ledger | None", dataset: "str | Dataset | None", partition: str | None
+    names: Iterable[str | int], ledger: Ledger | None, dataset: str | Dataset | None, partition: str | None
 ) -> dict[str | int, dict[str, Any]]:
     """Who pays for each group: a cell of one partition of the data set; nobody without a ledger."""
     if ledger is None and dataset is None and partition is None:

@@ -1,5 +1,7 @@
 """Nested thresholds for several levels under one budget."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

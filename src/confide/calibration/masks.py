@@ -5,6 +5,8 @@ falls with t and ends at 0: Theorem 1 of docs/theory-risk.md. The critical thres
 its true pixels, picked at random, and that number is all that is kept of an image.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 

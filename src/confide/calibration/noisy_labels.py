@@ -1,5 +1,7 @@
 """From model outputs and randomised labels to a threshold for the true ones (docs/theory-labels.md)."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,11 +47,11 @@ class LabelRequest:
     candidates: Candidates
     classes: Any = None
 
-    def counts(self) -> "NoisyLabelCounts":
+    def counts(self) -> NoisyLabelCounts:
         """Counts of nothing yet."""
         return NoisyLabelCounts(self.candidates, self.score)
 
-    def release(self, counts: "NoisyLabelCounts", names: Any, about: Mapping[str, str] | None) -> NoisyLabelCalibration:
+    def release(self, counts: NoisyLabelCounts, names: Any, about: Mapping[str, str] | None) -> NoisyLabelCalibration:
         """The calibration from counts of all records; `names` are the class names, or their number."""
         if not counts.n:
             raise InputError("noisy_labels must have at least one entry; found none")
@@ -58,7 +60,7 @@ class LabelRequest:
         mechanism = noisy_labels_for(1 - self.alpha, counts.n, self.epsilon, k, self.delta)
         return self._made(mechanism, counts, Words.stated(names, about))
 
-    def _made(self, mechanism: NoisyLabels, counts: "NoisyLabelCounts", words: Words) -> NoisyLabelCalibration:
+    def _made(self, mechanism: NoisyLabels, counts: NoisyLabelCounts, words: Words) -> NoisyLabelCalibration:
         guarantee = mechanism.guarantee(1 - self.alpha, counts.n, self.delta)
         assert guarantee is not None  # the rank was chosen to keep it
         released = NoisyLabelCalibration(

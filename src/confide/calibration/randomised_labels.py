@@ -1,5 +1,7 @@
 """The tool of whoever keeps true labels: each is randomised on its own, before anybody else sees it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -71,8 +73,8 @@ def randomise_labels(
     classes: Sequence[object] | int,
     epsilon: float,
     *,
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
+    ledger: Ledger | None = None,
+    dataset: str | Dataset | None = None,
     again: bool = False,
 ) -> RandomisedLabels:
     """Randomise labels one by one: K-ary randomised response, drawn by OpenDP's secure sampler, never seeded.

@@ -1,5 +1,7 @@
 """The call that renews a release on new records: the same request, from a warm start, charged anew."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,8 +48,8 @@ def recalibrate(
     cold: bool = False,
     candidates: AnyCandidates = None,
     about: Mapping[str, str] | None = None,
-    ledger: "Ledger | None" = None,
-    dataset: "str | Dataset | None" = None,
+    ledger: Ledger | None = None,
+    dataset: str | Dataset | None = None,
     partition: str | None = None,
     again: bool = False,
     **options: Any,

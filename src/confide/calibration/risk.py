@@ -7,6 +7,8 @@ L(t)/bound, so the loss of a released threshold is at most `risk` on average exa
 The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any

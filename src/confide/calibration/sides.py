@@ -1,5 +1,7 @@
 """One threshold for each side of conformalized quantile regression, under one budget."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from typing import Any
 

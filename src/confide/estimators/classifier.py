@@ -1,5 +1,7 @@
 """The classifier: prediction sets of class names."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -94,8 +96,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         neighbors: Neighbors = "add_remove",
         delta: Level | None = None,
         candidates: AnyCandidates = None,
-        ledger: "Ledger | None" = None,
-        dataset: "str | Dataset | None" = None,
+        ledger: Ledger | None = None,
+        dataset: str | Dataset | None = None,
         again: bool = False,
         about: Mapping[str, str] | None = None,
         random_state: Any = None,

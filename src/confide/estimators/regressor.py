@@ -1,5 +1,7 @@
 """The regressor: prediction intervals."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +81,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         delta: Level | None = None,
         candidates: AnyCandidates = None,
         unit: float | None = None,
-        ledger: "Ledger | None" = None,
-        dataset: "str | Dataset | None" = None,
+        ledger: Ledger | None = None,
+        dataset: str | Dataset | None = None,
         again: bool = False,
         about: Mapping[str, str] | None = None,
         random_state: Any = None,

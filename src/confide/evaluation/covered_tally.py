@@ -1,5 +1,7 @@
 """Intervals and scores of labelled records evaluated: how many are covered, in all, by group and by side."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

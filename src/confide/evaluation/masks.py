@@ -1,5 +1,7 @@
 """What masks are worth on images whose truth is known: how much area they miss, and how large they are."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

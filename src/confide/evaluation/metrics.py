@@ -1,5 +1,7 @@
 """Coverage with its exact confidence interval, as a whole, by class, by set size. Not private: it uses labels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real

@@ -1,5 +1,7 @@
 """Prediction sets of labelled records evaluated, at every level of a release: by true class, by size and by group."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

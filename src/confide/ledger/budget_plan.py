@@ -1,5 +1,7 @@
 """`budget_plan`: the dearest schedule that keeps a total, by each rule of composition; from public numbers alone."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal

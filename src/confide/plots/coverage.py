@@ -1,5 +1,7 @@
 """Who is covered how often: one row for each class or group, the least covered first."""
 
+from __future__ import annotations
+
 import textwrap
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Intervals along the prediction, or along any feature, and the targets outside them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from numpy.typing import ArrayLike

@@ -4,6 +4,8 @@ Each holds one `Calibration` per threshold and the privacy loss of the whole. Th
 it cannot be stated wrongly; reading one checks every part.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -4,6 +4,8 @@ One function computes the score of the true class for calibration, one the sets 
 prediction, one all scores. The three agree bit for bit, for every score, dtype and tie.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any

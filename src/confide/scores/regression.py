@@ -5,6 +5,8 @@ at most the rounded f + t+. So every y whose computed score is at most t lies be
 such y by the width of a float or two.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

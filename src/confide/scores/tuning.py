@@ -7,6 +7,8 @@ records depend on all of them: the threshold is then no longer protected by its 
 are no longer exchangeable. The tuning records themselves are not protected by anything, so use public ones.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

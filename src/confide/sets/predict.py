@@ -3,6 +3,8 @@
 A release whose threshold is +inf, or nearly so, gives a `CoverageWarning` wherever it is applied.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Prediction intervals as a value: a pair of arrays, lower and upper ends, that knows what it is."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 
 import numpy as np
@@ -181,9 +183,9 @@ class PredictionIntervals(_Ends):
     def __getitem__(self, which: SupportsIndex) -> NDArray[np.float64]: ...
 
     @overload
-    def __getitem__(self, which: "slice | ArrayLike") -> "PredictionIntervals": ...
+    def __getitem__(self, which: slice | ArrayLike) -> PredictionIntervals: ...
 
-    def __getitem__(self, which: Any) -> "NDArray[np.float64] | PredictionIntervals":
+    def __getitem__(self, which: Any) -> NDArray[np.float64] | PredictionIntervals:
         """The lower or upper ends, [0] or [1]; or the intervals of some records: a slice, positions, or booleans."""
         if isinstance(which, SupportsIndex) and np.ndim(which) == 0:  # type: ignore[arg-type]
             end: NDArray[np.float64] = tuple.__getitem__(self, which)
@@ -200,7 +202,7 @@ class PredictionIntervals(_Ends):
             raise InputError(f"{name} must have one entry per interval; found {len(found)} for {len(self.lower)}")
         return found
 
-    def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
+    def to_pandas(self, index: Any = None) -> pandas.DataFrame:
         """A data frame with the columns `lower` and `upper`; `index` names the records, by default their own.
 
         Examples

@@ -1,5 +1,7 @@
 """Prediction sets of classes as a value: one mask, class names, and the forms in which people want them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -118,7 +120,7 @@ class PredictionSets(Shown):
         names = range(self.mask.shape[1]) if self.classes is None else self.classes
         return frame_of([(name, self.mask[:, k]) for k, name in enumerate(names)], like, self.index)
 
-    def to_arrow(self) -> "pyarrow.Array":
+    def to_arrow(self) -> pyarrow.Array:
         """An Arrow list column of class names (class indices without names), one list per record.
 
         Examples
@@ -138,7 +140,7 @@ class PredictionSets(Shown):
         values = pa.array(members) if self.classes is None else _arrow_names(self.classes).take(pa.array(members))
         return column.from_arrays(pa.array(index), values)
 
-    def to_pandas(self, index: Any = None) -> "pandas.DataFrame":
+    def to_pandas(self, index: Any = None) -> pandas.DataFrame:
         """A boolean data frame, one column per class; `index` names the records, by default the sets' own.
 
         Examples
@@ -175,9 +177,9 @@ class PredictionSets(Shown):
     def __getitem__(self, which: int | np.integer) -> list[Any]: ...
 
     @overload
-    def __getitem__(self, which: "slice | ArrayLike") -> "PredictionSets": ...
+    def __getitem__(self, which: slice | ArrayLike) -> PredictionSets: ...
 
-    def __getitem__(self, which: Any) -> "list[Any] | PredictionSets":
+    def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
         chosen = positions_of(_CHOSEN, which)
         found = self.mask[chosen]
@@ -204,7 +206,7 @@ class PredictionSets(Shown):
         return f"n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full}"
 
 
-def positions_of(requirement: str, which: Any) -> "slice | NDArray[Any]":
+def positions_of(requirement: str, which: Any) -> slice | NDArray[Any]:
     """What chooses records: a slice, one position, or a vector of positions or booleans; names are refused."""
     if isinstance(which, slice):
         return which
@@ -223,7 +225,7 @@ def _listed(members: list[Any]) -> str:
     return names + (f" and {len(members) - _MOST_NAMED:,} more" if len(members) > _MOST_NAMED else "")
 
 
-def _arrow_names(classes: tuple[object, ...]) -> "pyarrow.Array":
+def _arrow_names(classes: tuple[object, ...]) -> pyarrow.Array:
     """Names as one Arrow column; of different kinds, as 1 beside "a", they become texts."""
     import pyarrow as pa
 

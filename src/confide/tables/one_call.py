@@ -1,5 +1,7 @@
 """One call for whatever there is to evaluate: arrays or a table, as it is or privately."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any

@@ -1,5 +1,7 @@
 """`Watch`: what was fixed before the first look, and the noisy counts of every look. All else follows from them."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -131,7 +133,7 @@ class Watch(Release):
         neighbors: Neighbors = "add_remove",
         records_per_person: int = 1,
         reference: PrivateEvaluation | None = None,
-    ) -> "Watch":
+    ) -> Watch:
         """A watch of a release, before its first look. Choose everything before any record is looked at.
 
         Parameters
@@ -196,12 +198,12 @@ class Watch(Release):
 
     def with_look(
         self, name: str, counts: Sequence[int], made: str | None = None, versions: Mapping[str, str] | None = None
-    ) -> "Watch":
+    ) -> Watch:
         """The watch after one more look, whose noisy counts are known; `versions` drew them, if that is known, too."""
         when = datetime.now(UTC).isoformat(timespec="seconds") if made is None else made
         return replace(self, looks=(*self.looks, Look(name, when, tuple(counts), versions or {})))
 
-    def look(self, name: str, counts: ArrayLike) -> "Watch":
+    def look(self, name: str, counts: ArrayLike) -> Watch:
         """The watch after one more look, drawn from the counts of a batch."""
         check_look_name(name)
         if any(one.name == name for one in self.looks):
