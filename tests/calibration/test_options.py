@@ -109,6 +109,7 @@ def _check_refusal(error, name, option):
     assert name != "calibrate" or option in INTERNAL or option in ("again", "unit")
 
 
+@pytest.mark.everyday(*(f"{name}-{option}" for name in KIN for option in INTERNAL))
 @pytest.mark.parametrize("option", [*OPTIONS, *INTERNAL])
 @pytest.mark.parametrize("name", KIN)
 def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_path):

@@ -101,6 +101,7 @@ def test_a_promise_of_this_calibration_leaves_luck_its_delta():
     assert "one of the 5 % that the promise leaves out" in found.sentence
 
 
+@pytest.mark.slow
 def test_two_ends_share_what_may_be_missed_and_groups_add_up():
     """A bound for ends that miss apart from each other, and for the worst of groups."""
     sides = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), np.linspace(-2, 2, 2000), 0.1, 1.0)
