@@ -203,7 +203,7 @@ def test_classes(confide_run, folder):
     assert by_score == evaluate_scores(released, confide.lac_score(p, y), groups=np.array(NAMES)[y])
     asked = ("evaluate", path, "--calibration", "release.json", "--score-column", "s")
     assert "the column of each record's true class" in confide_run(*asked).error
-    assert "classes must be the 3 that were calibrated" in (
+    assert "classes and columns must have the same names; found columns 'cat', 'dog', 'emu' beside 'a', 'b', 'c'" in (
         confide_run("evaluate", path, "--calibration", "release.json", *COLUMNS[:2], "--classes", "a,b,c",
                     "--label", "label").error
     )  # fmt: skip

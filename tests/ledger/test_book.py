@@ -249,8 +249,8 @@ def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
 def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypatch):
     def readings(groups):
         read, ledger, unit = [], Ledger(tmp_path / f"{groups}.db"), confide.Candidates.unit(20)
-        whole = store._chain
-        monkeypatch.setattr(store, "_chain", lambda connection: (read.append(1), whole(connection))[1])
+        whole = store.Store._chain
+        monkeypatch.setattr(store.Store, "_chain", lambda *given: (read.append(1), whole(*given))[1])
         asked = {"ledger": ledger, "dataset": "patients", "partition": "ward"}
         counts = dict.fromkeys(range(groups), confide.ScoreHistogram.from_scores(SCORES, unit))
         price_groups(list(counts), 0.1, 1.0, unit, "lac", **asked).release(lambda: counts)

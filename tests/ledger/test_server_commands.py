@@ -60,8 +60,8 @@ def test_the_commands_of_a_ledger(on_server, said, tmp_path):
     code, out = said("ledger", "show", officers, "patients")
     assert f"by {JOBS}" in out
     assert "limit 1.5, 0.5 left" in said("ledger", "list", officers)[1]
-    for command in ("export", "report"):
-        assert said("ledger", command, officers, "--out", tmp_path / f"{command}.out")[0] == 0
+    for command, out in (("export", "export.json"), ("report", "report.html")):
+        assert said("ledger", command, officers, "--out", tmp_path / out)[0] == 0
     assert said("ledger", "check", officers, "--head", tmp_path / "head.json")[0] == 0
     assert said("ledger", "move", owner, tmp_path / "moved.db")[0] == 0
     code, out = said(*paid, tmp_path / "four.json", "--epsilon", 0.25)

@@ -118,7 +118,7 @@ def test_thresholds_where_spread_candidates_are_coarse(unit, threshold, coarse):
     )
     notes = remarks(made)
     assert coarse == bool(notes)
-    assert all("coarse" in note and "--unit" in note for note in notes)
+    assert all("no plausible size" in note and "--unit" in note for note in notes)
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e5, 1e12])

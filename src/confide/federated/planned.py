@@ -15,7 +15,7 @@ from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, Options, RepliedSum, protocol_of
 from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import Missing, Population, Terms, check_count
-from confide.ledger.names import name_key, similar
+from confide.ledger import name_key, similar
 from confide.releases import check_about
 from confide.scores import score_kind
 from confide.selection import SELECTORS, Selector

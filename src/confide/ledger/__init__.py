@@ -30,6 +30,7 @@ from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, request_digest
 from confide.ledger.limit import Limit
 from confide.ledger.moving import move
+from confide.ledger.names import name_key, similar
 from confide.ledger.payment import Bill, Payment, make_payment, pay
 from confide.ledger.place import Server, file_of, place_of
 from confide.ledger.postgres_store import make_server_ledger
@@ -40,7 +41,7 @@ __all__ = [
     "IN_WORDS", "MOST_RELEASE", "RULES", "Account", "Bill", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group",
     "Ledger", "Limit", "Loss", "Payment", "Planned", "Schedule", "Server", "best_of", "budget_plan", "by_rules",
     "check_head", "compose", "counted", "decimal_form", "file_of", "fingerprint", "known", "make_payment",
-    "make_server_ledger", "move", "pay", "place_of", "plain", "request_digest", "unbounded",
+    "make_server_ledger", "move", "name_key", "pay", "place_of", "plain", "request_digest", "similar", "unbounded",
 ]  # fmt: skip
 
 
