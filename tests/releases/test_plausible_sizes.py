@@ -146,3 +146,13 @@ def test_other_intervals_pass_without_a_word(predictions, threshold):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         confide.predict_interval(predictions, _wide(threshold))
+
+
+@pytest.mark.parametrize("far", [5.0, 5e9])
+def test_the_first_records_do_not_decide_alone(far):
+    """Predictions that are alike at first may be spread later, and intervals then tell something."""
+    predictions = np.append(np.linspace(100.0, 100.1, 2000), 100.0 + far)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        confide.predict_interval(predictions, _wide(1000.0))
+    assert bool(caught) == (far == 5.0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from confide.errors import CoverageWarning
 from confide.support import outside
 
-_FEWEST, _WIDE = 10, 20.0
+_FEWEST, _FIRST, _WIDE = 10, 1000, 20.0
 """Fewer predictions are not taken to show how they are spread; a model that explains a thousandth of the variance has
 intervals that are twenty times as wide as its predictions are spread."""
 
@@ -46,8 +46,18 @@ def warn_of_widths(records: int, width: float, least: float, most: float) -> Non
 
 
 def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-    """The same of arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals."""
-    centres = predictions if predictions.ndim == 1 else predictions.mean(axis=1)
-    if len(centres):
+    """The same of arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals.
+
+    Where the first records have an interval that is not so wide beside their predictions, all of them have: with more
+    records the narrowest interval is no wider, and predictions are spread no less.
+    """
+    for records in (slice(_FIRST), slice(None)) if len(predictions) > _FIRST else (slice(None),):
+        centres = predictions[records] if predictions.ndim == 1 else predictions[records].mean(axis=1)
+        if not len(centres):
+            return
         with np.errstate(invalid="ignore", over="ignore"):
-            warn_of_widths(len(centres), float((upper - lower).min()), float(centres.min()), float(centres.max()))
+            width = float((upper[records] - lower[records]).min())
+        least, most = float(centres.min()), float(centres.max())
+        if width <= _WIDE * (most - least):
+            return
+    warn_of_widths(len(centres), width, least, most)
