@@ -89,7 +89,7 @@ def requests(ask, values, folder):
     return [entry.request for entry in ledger.account("d").entries]
 
 
-SLOW = ("calibrate unit", "groups", "levels", "sides")
+SLOW = ("calibrate alpha", "calibrate rise", "calibrate unit", "groups", "levels", "recalibrate", "risk", "sides")
 
 
 @pytest.mark.parametrize(

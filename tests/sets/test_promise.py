@@ -58,6 +58,7 @@ def test_a_correct_release_is_called_broken_at_most_at_the_stated_rate(name, n, 
     assert p_value > CHANCE / 1000
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("n", [60, 300, 1000, 20_000])
 @pytest.mark.parametrize("name", SECRET)
 def test_where_the_number_of_records_is_secret_a_finding_names_those_for_which_it_holds(name, n):
@@ -83,6 +84,7 @@ def test_the_number_that_a_finding_names_is_the_smallest():
     assert fails[0] > CHANCE / 2 >= fails[1]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("share", "tested"), [(0.505, 8780), (0.703, 7180), (0.826, 8765)])
 def test_what_was_measured_on_other_months_and_other_clinics_is_found(epsilon, share, tested):
