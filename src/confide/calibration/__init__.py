@@ -34,15 +34,14 @@ from confide.calibration.threshold import price_threshold
 
 __all__ = [
     "OF_CALIBRATE", "LabelRequest", "NoisyLabelCounts", "PricedRelease", "RandomisedLabels", "Renewal",
-    "asked_of_labels", "calibrate",
-    "calibrate_areas", "calibrate_false_negatives", "calibrate_groups", "calibrate_histogram", "calibrate_levels",
-    "calibrate_losses", "calibrate_masks", "calibrate_noisy_labels", "calibrate_sides", "check_options",
-    "critical_thresholds",
-    "different_levels", "divide_budget", "exact_shares", "false_claims_losses", "false_negative_thresholds",
-    "missed_area", "names_beside", "part_of_failure", "population_of", "price_groups",
-    "price_levels", "price_risk", "price_sides", "price_threshold", "randomise_labels", "recalibrate", "refuse_weights",
-    "suited_candidates", "suited_for_levels", "suited_for_sides", "true_pixels", "typical_of_groups",
-    "warn_of_label_release", "weighted_counts", "weighted_sum",
+    "asked_of_labels", "calibrate", "calibrate_areas", "calibrate_false_negatives", "calibrate_groups",
+    "calibrate_histogram", "calibrate_levels", "calibrate_losses", "calibrate_masks", "calibrate_noisy_labels",
+    "calibrate_sides", "check_options", "critical_thresholds", "different_levels", "divide_budget", "exact_shares",
+    "false_claims_losses", "false_negative_thresholds", "missed_area", "names_beside", "part_of_failure",
+    "population_of", "price_groups", "price_levels", "price_risk", "price_sides", "price_threshold",
+    "randomise_labels", "recalibrate", "refuse_weights", "suited_candidates", "suited_for_levels",
+    "suited_for_sides", "true_pixels", "typical_of_groups", "warn_of_label_release", "weighted_counts",
+    "weighted_sum",
 ]  # fmt: skip
 
 

@@ -101,9 +101,9 @@ class Bill(Generic[Part]):
             account = Account(first.dataset.name, first.cost.neighbors, None, None, ())
         check_cells(account, [one.dataset for one in new])
         costs = [one.cost for one in new]
-        held = first.ledger.limited(account)
-        if not held.allows(*costs):
-            raise BudgetError(refusal(held, *costs))
+        account = first.ledger.limited(account)
+        if not account.allows(*costs):
+            raise BudgetError(refusal(account, *costs))
 
     def settle(
         self,

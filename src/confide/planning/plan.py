@@ -167,11 +167,14 @@ class Plan(Shown):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be said before anything is asked: too few records, and numbers that are often mistaken."""
+        said = unusual(self.request.alpha, self.request.delta)
+        if self.enough_records:
+            return said
         few = (
             f"NOT ENOUGH RECORDS: with {self.n:,} the threshold is useless (+inf, or above every score) in "
             f"{chance_text(self.chance_beyond)} of calibrations; about {self.records_needed:,} are needed"
         )
-        return (*(() if self.enough_records else (few,)), *unusual(self.request.alpha, self.request.delta))
+        return few, *said
 
     def __str__(self) -> str:
         r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.counted

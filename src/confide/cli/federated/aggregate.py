@@ -43,12 +43,12 @@ def aggregate(
     output.check(Kind.RELEASE, *answers, plan, keys)
     parts = [path for path in answers if kind_of(path) is Kind.PART]
     sent = [path for path in answers if path not in parts]
-    text, messages = read_text(plan), _read(sent) if drop_refused else read_messages(sent, Kind.ANSWER)
+    text, messages = read_text(plan), read_messages(sent, Kind.ANSWER, drop_refused=drop_refused)
     with heard(CoverageWarning) as caught:
         released = aggregate_answers(
             text,
             messages,
-            parts=_read(parts),
+            parts=read_messages(parts, Kind.PART),
             keys=None if keys is None else SiloKeys.load(keys),
             drop_refused=drop_refused,
         )
@@ -61,7 +61,3 @@ def aggregate(
         say(line)
     for one in caught:
         warn(str(one.message))
-
-
-def _read(paths: list[Path]) -> list[str]:
-    return [read_text(path) for path in paths]

@@ -75,7 +75,7 @@ def answer(
     if earlier is not None:
         say(f"earlier answer of {earlier} returned; nothing was charged")
     output.write(message, "answer")
-    own = next(silo for silo in read.silos if silo.identity == own_keys.face().identity)
+    own = read.silos[read.position(own_keys.name)]
     if read.protocol.relies_on_silos and own.ledger is None:
         say(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "

@@ -66,16 +66,16 @@ class SiloRecords:
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 
-def read_messages(paths: Sequence[Path], kind: Kind) -> list[str]:
+def read_messages(paths: Sequence[Path], kind: Kind, *, drop_refused: bool = False) -> list[str]:
     """The messages in files.
 
     Raises
     ------
     Refusal
-        If a file is of another kind that is known.
+        If a file is of another kind that is known, unless such files are to be dropped by whoever reads the texts.
     """
     for path in paths:
-        if (found := kind_of(path)) not in (kind, Kind.OTHER):
+        if not drop_refused and (found := kind_of(path)) not in (kind, Kind.OTHER):
             raise Refusal("malformed", f"file {str(path)!r} is {found}, not {kind}; leave it out")
     return [read_text(path) for path in paths]
 

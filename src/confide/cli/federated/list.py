@@ -38,10 +38,7 @@ def list_answers(
       confide federated list *-answer.json --plan plan.json \
         --keys coordinator.key --out-folder openings
     """
-    text, told = (
-        read_text(plan),
-        [read_text(path) for path in answers] if drop_refused else read_messages(answers, Kind.ANSWER),
-    )
+    text, told = read_text(plan), read_messages(answers, Kind.ANSWER, drop_refused=drop_refused)
     read, _ = FederatedPlan.read(text)
     files = {
         out_folder / f"{name}.json": opening
