@@ -61,6 +61,7 @@ def main() -> None:
         " | ".join(f"{'after 20' if before else 'at once'}, {rule}" for before, rule in cells),
         "|",
     )
+    print("|---" * (2 + len(cells)) + "|")
     start = time.perf_counter()
     for batch in small((50, 100, 200, 500, 1000, 2000), (2000,)):
         for epsilon in (0.1, 0.3, 1.0):
