@@ -128,6 +128,7 @@ def test_regression(score):
 LAC_ON_THE_PAGE = pytest.mark.long  # the blocks of docs/migrating.md compare LAC on every run of the tests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "score"),
     [

@@ -157,6 +157,7 @@ def test_whitening_uses_noise_images_only():
     assert np.abs(whitened.mean(dim=0).numpy()).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_poisson_samples_are_whole_batches_and_may_be_empty():
     """Every record joins a batch on its own with the same probability, exact binomial test at level 1e-6."""
     pytest.importorskip("opacus", reason=EXTRA)

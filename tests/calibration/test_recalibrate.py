@@ -256,7 +256,7 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
 # --- where it starts
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kind", "threshold", "around"),
     [

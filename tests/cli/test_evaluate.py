@@ -250,6 +250,7 @@ def test_losses_by_critical_thresholds(confide_run, folder):
     assert "was made for the score 'critical threshold" in confide_run(*asked).error
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_another_release_is_refused(confide_run, folder):
     path, *_ = table(folder / "records.parquet", 2000)
     scores = confide.lac_score(*classified())

@@ -43,7 +43,7 @@ def runs() -> list[object]:
     return found
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("name", "needs", "long"), runs())
 def test_page_runs(name, needs, long, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]

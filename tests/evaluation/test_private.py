@@ -83,7 +83,7 @@ def test_several_records_of_one_person_are_pointed_out(released):
         confide.evaluate(released, scores=[0.5], epsilon=1.0, records_per_person=2)
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore:records_per_person is 3:confide.CoverageWarning")
 @pytest.mark.parametrize("people", [1, 3])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
@@ -360,6 +360,7 @@ def test_levels_refuse_what_would_be_paid_level_by_level(levels):
         found[0.5]
 
 
+@pytest.mark.slow
 def test_the_total_alone_is_hardly_wider_than_without_privacy(released):
     """n = 1000, epsilon = 1: the mean width beside Clopper and Pearson's. One draw varies by 1 %, the mean by 0.1 %."""
     records = [(0, "a")] * 900 + [(1, "a")] * 100

@@ -107,6 +107,7 @@ def test_two_replies_and_infinite_ones_are_looked_at(three):
     assert federated.unlike_replies(read, {"silo 0": -1.0, "silo 1": 1e4, "silo 2": 1e9}) is None
 
 
+@pytest.mark.slow
 def test_secret_sizes_leave_a_hint_at_what_needs_no_alike_silos(three, tmp_path, capsys):
     for keys in three.keys:
         (tmp_path / f"{keys.name}.silo").write_text(keys.public().to_json())

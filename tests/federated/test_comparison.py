@@ -133,6 +133,7 @@ def test_what_is_expected_is_what_is_drawn(method):
         assert abs(mean - expected) < 6 * error + 0.003
 
 
+@pytest.mark.slow
 def test_a_pilot_says_how_large_sets_will_be():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(6), 3000)

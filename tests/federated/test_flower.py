@@ -139,6 +139,7 @@ def test_a_secure_sum_opens_without_the_silo_that_is_missing(seven):
     assert [ledger.spent for ledger in seven.ledgers] == spent == [2.0] * 5 + [0.0, 2.0]
 
 
+@pytest.mark.slow
 def test_a_node_that_is_gone_is_an_entry(seven):
     released, asked = flower.calibrate(
         grid_for(seven, dead=[3]), opened_plan(seven), timeout=0.5, poll=0.02, keys=seven.coordinator
@@ -148,6 +149,7 @@ def test_a_node_that_is_gone_is_an_entry(seven):
     assert "silent: 13; asked to open the sum, 6 answered; silent: 13" in str(asked)
 
 
+@pytest.mark.slow
 def test_openers_that_are_gone_are_asked_again_about_the_same_list(seven, tmp_path):
     """Two nodes vanish between the questions; when all are there, the kept list is opened, without the late answer."""
     plan, keep = opened_plan(seven), tmp_path / "list.json"

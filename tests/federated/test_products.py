@@ -90,7 +90,7 @@ class Silent:
 SILENT = Silent()
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("asked", ["one", "levels", "groups", "classes"])
 @pytest.mark.parametrize("carried", [in_process, over_files, over_flower])

@@ -75,6 +75,7 @@ ALIKE = ("saps", "raps", "margin", "normalised_residual", "gamma", "cqr_low", "c
 """Scores whose recipe of candidates another score has, too, or one of its kind."""
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "score",
     [
@@ -100,6 +101,7 @@ def test_every_score_with_its_own_candidates(tmp_path, score, method):
     assert federated.FederatedCalibration.from_json(released.to_json()) == released
 
 
+@pytest.mark.slow
 def test_a_plan_that_silos_cannot_read_is_not_signed(five):
     unlike = Candidates(np.array([0.1, 0.5, 0.9]), {"kind": "unit", "size": 5, "spacing": "uniform"})
     with pytest.raises(InputError, match="candidates that their recipe does not make"):

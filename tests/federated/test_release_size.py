@@ -37,6 +37,7 @@ def by_class(silos, classes, n_typical=50):
     return coordinator, keys, plan
 
 
+@pytest.mark.slow
 def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
     """Of whole answers it would be longer than its reader takes; both know that from the plan."""
     coordinator, keys, plan = by_class(12, 30)

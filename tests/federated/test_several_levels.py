@@ -124,6 +124,7 @@ def test_one_charge_one_message_asked_again_the_same(five):
         five.answer(0, alone)
 
 
+@pytest.mark.slow
 def test_the_policy_weighs_the_whole(five):
     """Every level costs 2; a silo that allows 3 for a plan refuses both together."""
     careful = dataclasses.replace(five.policy, per_plan=3.0)
@@ -209,6 +210,7 @@ def test_every_level_is_covered_as_promised_after_nesting():
         assert (joint * nested).sum() >= max((joint.sum(axis=0) @ covers), certified[1][1].coverage) - 1e-9
 
 
+@pytest.mark.slow
 def test_what_is_altered_or_put_together_by_another_is_refused(five):
     text = planned(five)
     message = json.loads(text)

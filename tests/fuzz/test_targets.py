@@ -29,7 +29,7 @@ SLOW = {
 }
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(2)
 @pytest.mark.slow_cases(
     "evaluation_text",
     "calibration_fields",

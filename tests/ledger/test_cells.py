@@ -127,6 +127,7 @@ def from_sql(table, dataset, ledger):
     return plan.calibrate({"lac": counted}, ledger=ledger, dataset=dataset)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("release", [released, evaluated, renewed, in_batches, from_sql])
 def test_every_front_refuses_the_second_cell(release, ledger):
     """Before anything is charged; a release about all records adds up as ever."""

@@ -52,6 +52,7 @@ def check_cuts(through_proxy, messages, *, answered):
         assert all(entry.release == "release" for entry in entries), message
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("answered", [False, True])
 def test_lost_while_committing(through_proxy, answered):
     """The last messages of a transaction: the commit does not arrive, or its acknowledgement does not."""
@@ -106,6 +107,7 @@ def test_a_commit_that_nobody_can_ask_about_is_said_to_be_unknown(through_proxy)
     assert Ledger(on_server.url(JOBS)).account("patients").entries[-1].release == "release"  # it was
 
 
+@pytest.mark.slow
 def test_a_terminated_session_has_charged_nothing(on_server):
     """An administrator ends it between look and charge."""
     Ledger(on_server.url()).set_limit("patients", 10.0)

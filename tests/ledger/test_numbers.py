@@ -92,6 +92,7 @@ def requests(ask, values, folder):
 SLOW = ("calibrate alpha", "calibrate rise", "calibrate unit", "groups", "levels", "recalibrate", "risk", "sides")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "ask", [pytest.param(ask, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, ask in PAID.items()]
 )

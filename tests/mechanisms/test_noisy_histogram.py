@@ -72,6 +72,7 @@ def test_maximum_of_the_walk_by_brute_force():
         np.testing.assert_allclose(got[:12], want[:12], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "steps"), [(1.0, 100), (20.0, 30), (0.2, 1000)])
 def test_maximum_of_the_walk_by_simulation(scale, steps):
     rng, a, walk = np.random.default_rng(2), math.exp(-1 / scale), maximum(scale, steps)

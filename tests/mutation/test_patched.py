@@ -73,6 +73,7 @@ def test_what_was_cached_does_not_hide_a_mutant(module):
     assert others.cache_info().currsize == 1
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [("LIMIT = 3", "LIMIT = 4"), ("size = 1", "size = 2"), ("by=1", "by=2"), ("@cache\n", ""), ("@property", "@cache")],

@@ -71,6 +71,7 @@ def fields(name: str) -> list[str]:
 # --- round trips
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_read_back_exactly(name):
     calibration = released(name)

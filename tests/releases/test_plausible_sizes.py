@@ -24,6 +24,7 @@ def test_every_recipe_knows_what_is_plausible():
     assert set(SPREAD_PLAUSIBLE) == set(SPREADS)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("family", [*FAMILIES, "a score of one's own"])
 def test_the_largest_default_candidate_is_spoken_of_or_is_the_largest_score(family):
     """Whatever number of candidates is taken, and for candidates of old releases."""

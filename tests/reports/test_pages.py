@@ -152,7 +152,7 @@ def several() -> dict[str, object]:
     }
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "groups", "sides", "risk"])
 def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
     release = several()[kind]
@@ -294,7 +294,7 @@ def test_an_evaluation_of_another_calibration_is_refused():
         page_of(several()["levels"], evaluation=found)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
 def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
     release, found = pages.several()[kind]

@@ -46,6 +46,7 @@ def assert_equal_to_all_scores(p, score, u, rng, several=4):
         np.testing.assert_array_equal(set_mask(p, score, limit, u=u), whole <= limit)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_every_row_of_few_values(score, dtype, selection, monkeypatch):

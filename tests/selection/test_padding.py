@@ -46,6 +46,7 @@ def cases(m=2000, n=100_000):
     return mechanism, spread, few
 
 
+@pytest.mark.slow
 def test_time_tells_data_apart_and_padding_hides_it():
     mechanism, spread, few = cases()
     bare = measure(mechanism, spread, few, 60)

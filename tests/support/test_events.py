@@ -52,6 +52,7 @@ def records(tmp_path_factory):
     return path, scores
 
 
+@pytest.mark.slow
 def test_arrays_with_a_ledger(heard, records, tmp_path):
     ledger = confide.Ledger(tmp_path / "l.db", limit=8.0)
     released = [confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")]

@@ -43,6 +43,7 @@ def table(**more):
     return pa.table({**columns, "z": lists, "label": labels, "k": TRUTH, "i": np.arange(N), **more})
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
     """From columns and from lists, of every source: the same counts, and the same sets, bit for bit."""

@@ -98,6 +98,7 @@ def test_unusable_rows_are_refused_by_reason(listing, data):
         group_histograms(table, SOURCES[0], "ward", WARDS)
 
 
+@pytest.mark.some(2)
 def test_a_release_is_that_of_the_scores(table, data, sources):
     released = calibrate_table(table, sources[0], 0.1, 1000.0)
     exact = np.quantile(confide.aps_score(data["p"], data["y"]), 0.9, method="higher")

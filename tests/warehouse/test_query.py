@@ -70,6 +70,7 @@ def asked_of_duckdb(database, dialect, query):
 RUN_HERE = ["duckdb", "snowflake", "bigquery"]
 
 
+@pytest.mark.some(5)
 @pytest.mark.slow_cases(*(f"{dialect}-default candidates" for dialect in RUN_HERE))
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dialect", RUN_HERE)
@@ -97,6 +98,7 @@ def test_counts_in_spark(spark, in_spark, expected, tmp_path, case):
     assert counted(plan, rows, tmp_path) == expected(case)
 
 
+@pytest.mark.some(5)
 @pytest.mark.slow_cases(*(f"default candidates-{dialect}" for dialect in DIALECTS))
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("case", CASES)

@@ -159,6 +159,7 @@ print(main(["show", "watch.json"]), main(["watch", "cal.json", "batch.csv", "--s
 """
 
 
+@pytest.mark.slow
 def test_without_file_locks_looks_are_refused_and_states_are_read(state, tmp_path):
     """Windows has no fcntl: what is imported does not need it, and a look says what to do."""
     before = taken(state, **START)
