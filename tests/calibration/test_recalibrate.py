@@ -160,6 +160,7 @@ def test_a_chain_does_not_wear_out():
     assert len(release.predecessors) == 4
 
 
+@pytest.mark.slow
 def test_weights_for_a_known_shift():
     """The population is that of the release; who is in which class, or the weight of each, is said again."""
     shift, labels = {"a": 1, "b": 2}, np.array(["a", "b"])[WARD]

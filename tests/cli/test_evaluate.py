@@ -51,7 +51,7 @@ def test_levels(confide_run, folder):
     assert [len(one.sizes) for one in load_evaluation("ev.json").levels.values()] == [0, 0]
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_groups(confide_run, folder, suffix):
     path, p, y, ward = table(folder / f"records.{suffix}")

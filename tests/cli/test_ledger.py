@@ -56,6 +56,7 @@ def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
     assert confide_run("calibrate", records, *ASK, "--out", "five.json", "--json").json["ledger"] is None
 
 
+@pytest.mark.slow
 def test_every_command_that_charges_says_so(confide_run, records):
     """Evaluations, renewals and looks, and labels; without a ledger each says that losses add up."""
     assert calibrate(confide_run, records, "cal.json").code == 0

@@ -40,6 +40,7 @@ def clinic(folder):
     return ask
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), OF_GROUPS], ids=len)
 def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
     """A ledger that has answered for the counts takes the table for the same data: request and counts are equal."""

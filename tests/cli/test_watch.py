@@ -156,6 +156,7 @@ def test_plan_says_how_soon_a_drop_is_seen(confide_run):
     assert confide_run(*words, "--json").json["watch"] is None
 
 
+@pytest.mark.slow
 def test_what_cannot_be_watched_says_what_can(confide_run, folder):
     """Intervals and scores have no sets whose sizes count; a federation renews its own release."""
     (folder / "fed.json").write_text(FEDERATED.read_text(encoding="utf-8"), encoding="utf-8")

@@ -116,6 +116,7 @@ def test_blocks_are_found():
     assert sum(block.runs for found in PAGES.values() for block in found) > 50
 
 
+@pytest.mark.slow
 def test_pages_cover_the_repository():
     """No page for readers lies outside the folders that are searched."""
     ignored = {

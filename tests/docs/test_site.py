@@ -45,6 +45,7 @@ def checks_named(text):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", THEORY)
 def test_every_statement_is_linked_to_a_test(page):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ CLASSES_BY_NUMBER = (0, 1, 2, 3)
 KINDS = ("levels", "groups", "classes", "sides", "lengths")
 
 
-@pytest.mark.some(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_read_back_as_it_was(kind):
     _, found = several()[kind]

@@ -74,6 +74,7 @@ def test_a_sum_of_replies_with_a_silent_silo(tmp_path):
     assert released.coverage == 0.8
 
 
+@pytest.mark.slow
 def test_failures_travel_as_codes_only(four):
     plan = four.plan(dropouts=2)
     grid = grid_for(four, broken=[1], dead=[3])

@@ -103,6 +103,7 @@ def test_the_bound_is_above_every_release_of_one_threshold(tmp_path, method):
     assert len(made.to_json()) <= release_size._characters(text, parts_of_plan(read_plan(text)[0]), whole=True)
 
 
+@pytest.mark.slow
 def test_what_no_ledger_keeps_is_refused_before_a_silo_pays():
     """An answer for so many classes would be charged, and then could not be kept."""
     coordinator, _, plan = by_class(2, 12_000)

@@ -93,6 +93,7 @@ def test_a_threshold_for_each_group(files, run):
     assert released.infinite == ()
 
 
+@pytest.mark.slow
 def test_a_threshold_for_each_class(files, run):
     plan(run, "--alpha", 0.2, "--score", "lac", "--by-class", "--classes", "yes,no", silos="secret")
     for name in NAMES:

@@ -58,6 +58,7 @@ def test_second_answer_is_the_first_one_and_free(three):
     assert three.answer(0, plan) == first
 
 
+@pytest.mark.slow
 def test_other_releases_about_the_same_records_count(three):
     """`confide.calibrate` and answers share one account and its limit."""
     silo = three.ledgers[0]

@@ -87,6 +87,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.lists(WORDS, min_size=1, max_size=7).filter(lambda words: words[0] != "audit" or "--mechanism" in words))
 def test_command_lines(folder_for_words, words):

@@ -239,6 +239,7 @@ def test_the_owner_erases_nothing_by_accident(charged):
             charged.execute(FORBIDDEN[what])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("role", [None, OFFICERS])
 @pytest.mark.parametrize(
     "change",

@@ -97,7 +97,7 @@ def test_calibrate_warns_of_the_outer_decades():
     assert notes == list(remarks(made)) == []
 
 
-@pytest.mark.some(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "threshold", "coarse"),
     [

@@ -58,7 +58,7 @@ def words_of(text: str) -> str:
 QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, exponential", "tiny alpha", "fine alpha")]
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.slow_cases(
     "absolute_residual",
     "sinh",

@@ -47,7 +47,7 @@ def test_integers_beside_names_are_refused(engine, label):
             act()
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(2)
 def test_positions_count_if_somebody_says_so(engine):
     source = engine.table(table())
     counts = [
@@ -71,6 +71,7 @@ def test_columns_named_by_integers_are_matched_by_name():
         score_histogram(data, Classified("p_*", "code"))
 
 
+@pytest.mark.slow
 def test_a_release_knows_the_classes_of_the_table(tmp_path):
     assert release(table()).classes == NAMES
     assert release(table(), about={"model": "m"}).about == {"model": "m"}

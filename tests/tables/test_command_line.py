@@ -235,7 +235,7 @@ def test_regression(source, tmp_path):
         assert intervals.column("upper").to_pylist() == upper.tolist()
 
 
-@pytest.mark.some(2)
+@pytest.mark.slow
 def test_quantile_regression(source, tmp_path):
     released, out = tmp_path / "cal.json", tmp_path / "intervals.arrow"
     columns = ["--prediction", "p_0,p_1", "--target", "t"]

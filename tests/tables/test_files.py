@@ -314,6 +314,7 @@ def csv_text(table) -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("written", [arrow_stream, csv_text])
 @pytest.mark.parametrize("named", ["-", "/dev/stdin"])
 def test_standard_input(monkeypatch, tmp_path, calibration, written, named):

@@ -65,7 +65,7 @@ def counts_of(rows: np.ndarray) -> list[int]:
     return confide.ScoreHistogram.from_scores(np.asarray(scores), CANDIDATES).counts.tolist()
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(2)
 def test_the_complete_records_count_on_every_source(engine):
     """In SQL, in Arrow batches, in Ibis: the same records, and the same number of others."""
     with opened(engine.table(TABLE)) as table:

@@ -18,7 +18,7 @@ SCORES = np.random.default_rng(0).random(3000)
 CANDIDATES = Candidates.unit(100)
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "options",
     [

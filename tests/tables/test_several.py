@@ -235,7 +235,7 @@ def test_evaluations(table):
     assert found == confide.evaluation.evaluate_scores(each, OWN, groups=WARD)
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(2)
 def test_evaluations_of_intervals_and_losses(table):
     residual = confide.calibrate(
         np.abs(TARGET - F[:, 0]), 0.1, 2000.0, score="absolute_residual", candidates=Candidates.geometric()

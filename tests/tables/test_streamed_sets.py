@@ -29,7 +29,7 @@ COLUMNS = tuple(f"p_{name}" for name in NAMES)
 SCORES = ["aps", "raps(penalty=0.01,k_reg=2)", "saps(penalty=0.1)", "margin", "top_k", "lac(temperature=2)"]
 
 
-@pytest.mark.some(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [None, "group", "class"])
 def test_sets_in_a_file(engine, tmp_path, by):
     table = engine.table(DATA if engine.lists else DATA.drop_columns("p"))
